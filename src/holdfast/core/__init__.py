@@ -1,0 +1,109 @@
+"""Decides, never does: one partition replica, and the controller of the cluster.
+
+No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls a method for
+everything that happens and carries out the effects it gets back.
+"""
+
+from holdfast.core.controller import Controller
+from holdfast.core.controller_effects import (
+    AnswerAlter,
+    AskLogEnd,
+    Command,
+    Commands,
+    SendStateTo,
+    StateConfirmed,
+    StopReplica,
+    WriteState,
+)
+from holdfast.core.effects import (
+    Acknowledge,
+    ConsiderExpand,
+    Effect,
+    Effects,
+    Flush,
+    HighWatermarkMoved,
+    IsrApplied,
+    ProposeIsr,
+    Refuse,
+    TruncateTo,
+    WakeFetch,
+    WriteEpoch,
+)
+from holdfast.core.election import LogEnd
+from holdfast.core.epochs import EpochCache
+from holdfast.core.fetch import Fetch, FetchAnswer
+from holdfast.core.follower import Follower, NextFetch
+from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
+from holdfast.core.log import LogState
+from holdfast.core.registry import BrokerLife, CleanShutdown, Registration
+from holdfast.core.replica import Replica
+from holdfast.core.roles import Offline
+from holdfast.core.rules import (
+    SAFE_RULES,
+    CommitRule,
+    FlushRule,
+    Guards,
+    IsrExpand,
+    IsrLagRule,
+    IsrUpdate,
+    ReadRule,
+    Rules,
+    Settings,
+    Truncation,
+    guard_explanation,
+    guard_names,
+)
+
+__all__ = [
+    "ACKS_ALL",
+    "ACKS_LEADER",
+    "ACKS_NONE",
+    "SAFE_RULES",
+    "Acknowledge",
+    "AnswerAlter",
+    "AppendAnswer",
+    "AskLogEnd",
+    "BrokerLife",
+    "CleanShutdown",
+    "Command",
+    "Commands",
+    "CommitRule",
+    "ConsiderExpand",
+    "Controller",
+    "Effect",
+    "Effects",
+    "EpochCache",
+    "Fetch",
+    "FetchAnswer",
+    "Flush",
+    "FlushRule",
+    "Follower",
+    "Guards",
+    "HighWatermarkMoved",
+    "IsrApplied",
+    "IsrExpand",
+    "IsrLagRule",
+    "IsrUpdate",
+    "Leader",
+    "LogEnd",
+    "LogState",
+    "NextFetch",
+    "Offline",
+    "ProposeIsr",
+    "ReadRule",
+    "Refuse",
+    "Registration",
+    "Replica",
+    "Rules",
+    "SendStateTo",
+    "Settings",
+    "StateConfirmed",
+    "StopReplica",
+    "TruncateTo",
+    "Truncation",
+    "WakeFetch",
+    "WriteEpoch",
+    "WriteState",
+    "guard_explanation",
+    "guard_names",
+]

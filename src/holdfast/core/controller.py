@@ -1,0 +1,389 @@
+"""The controller: decides for the whole cluster who leads, and tells the brokers.
+
+Everything it knows is in the agreed store, so a new controller goes on where the old one stopped:
+it looks at every partition and does what is missing. A decision is a compare-and-set of one
+partition's state; one is under way per partition, and nothing is told to a broker before the store
+has confirmed it. What arrives meanwhile waits, or is found again by looking anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from holdfast.core.controller_effects import (
+    AnswerAlter,
+    AskLogEnd,
+    Command,
+    Commands,
+    SendStateTo,
+    StateConfirmed,
+    StopReplica,
+    WriteState,
+)
+from holdfast.core.effects import ProposeIsr
+from holdfast.core.election import (
+    Choice,
+    LogEnd,
+    best_log,
+    choose_leader,
+    lead_by,
+    minimum_isr,
+    next_version,
+    recovery_candidates,
+    settle_members,
+    with_isr,
+    without_leader,
+)
+from holdfast.core.registry import Registration
+from holdfast.core.rules import SAFE_RULES, CommitRule, Rules, Settings
+from holdfast.model import (
+    NO_BROKER,
+    NO_BROKER_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    LeaderEpoch,
+    PartitionState,
+    TopicPartition,
+)
+
+
+class _Alter(NamedTuple):
+    leader: BrokerId
+    proposal: ProposeIsr
+    waiter: object
+
+
+class _Pending(NamedTuple):
+    """A write the store has not answered yet."""
+
+    state: PartitionState
+    rule: str
+    answers: tuple[object, ...]
+    error: ErrorCode
+
+
+class Controller:
+    """The decisions of one controller's reign."""
+
+    __slots__ = (
+        "_asked",
+        "_pending",
+        "_queued",
+        "brokers",
+        "controller_epoch",
+        "partitions",
+        "rules",
+        "settings",
+    )
+
+    brokers: dict[BrokerId, Registration]
+    """Only those with a living session."""
+    partitions: dict[TopicPartition, PartitionState]
+    """As the store has confirmed them."""
+
+    def __init__(
+        self,
+        controller_epoch: ControllerEpoch,
+        brokers: Iterable[Registration],
+        partitions: Mapping[TopicPartition, PartitionState],
+        settings: Mapping[TopicPartition, Settings],
+        rules: Rules = SAFE_RULES,
+    ) -> None:
+        self.controller_epoch = controller_epoch
+        self.rules = rules
+        self.brokers = {one.broker: one for one in brokers}
+        self.partitions = dict(partitions)
+        self.settings = dict(settings)
+        self._pending: dict[TopicPartition, _Pending] = {}
+        self._queued: dict[TopicPartition, list[_Alter]] = {}
+        self._asked: dict[TopicPartition, dict[BrokerId, LogEnd | None]] = {}
+
+    def start(self) -> Commands:
+        """Take over: tell everyone what the store says, then do what is missing."""
+        commands: list[Command] = []
+        for partition, state in self.partitions.items():
+            commands.extend(self._tell(partition, state))
+            commands.extend(self._look_at(partition))
+        return tuple(commands)
+
+    # Brokers.
+
+    def broker_registered(self, registration: Registration) -> Commands:
+        """A broker has a (new) session: tell it what it hosts, and see whom that lets lead."""
+        self.brokers[registration.broker] = registration
+        commands: list[Command] = []
+        for partition, state in self.partitions.items():
+            if registration.broker in state.replicas:
+                commands.append(SendStateTo(registration.broker, partition, state))
+            commands.extend(self._look_at(partition))
+        return tuple(commands)
+
+    def broker_lost(
+        self, broker: BrokerId, broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
+    ) -> Commands:
+        """A session has ended. An end that is older than the registration means nothing."""
+        known = self.brokers.get(broker)
+        if known is None or broker_epoch not in (NO_BROKER_EPOCH, known.broker_epoch):
+            return ()
+        del self.brokers[broker]
+        return self._look_at_all()
+
+    def shutdown_asked(self, broker: BrokerId) -> Commands:
+        """Controlled shutdown: move its leaderships and take it out of the ISRs first."""
+        known = self.brokers.get(broker)
+        if known is None:
+            return ()
+        self.brokers[broker] = known._replace(shutting_down=True)
+        commands: list[Command] = []
+        for partition in tuple(self.partitions):
+            commands.extend(self._move_away(partition, broker))
+        return tuple(commands)
+
+    def _move_away(self, partition: TopicPartition, broker: BrokerId) -> Commands:
+        state = self.partitions[partition]
+        if partition in self._pending or broker not in state.isr:
+            return ()
+        settings = self.settings[partition]
+        others = tuple(one for one in state.isr if one != broker)
+        choice = Choice(state.leader, "")
+        if state.leader == broker:
+            found = choose_leader(
+                state._replace(eligible_leaders=()), self.brokers, Settings(), avoid=(broker,)
+            )
+            if found is None:
+                return ()
+            choice = found._replace(rule="shutdown")
+        moved = with_isr(state, others, self.brokers, settings, self.rules)
+        if choice.rule:
+            moved = lead_by(moved, choice, self.brokers, settings, self.rules)
+        return self._write(partition, moved, choice.rule)
+
+    # Partitions.
+
+    def create(
+        self, partition: TopicPartition, replicas: tuple[BrokerId, ...], settings: Settings
+    ) -> Commands:
+        """A new partition: its live replicas are in sync, the first of them leads."""
+        self.settings[partition] = settings
+        live = tuple(one for one in replicas if one in self.brokers)
+        empty = PartitionState(replicas, (), leader_epoch=LeaderEpoch(-1))
+        state = with_isr(empty, live, self.brokers, settings, self.rules)
+        choice = choose_leader(state, self.brokers, settings)
+        if choice:
+            state = lead_by(state, choice, self.brokers, settings, self.rules)
+        self.partitions[partition] = empty._replace(partition_epoch=state.partition_epoch)
+        return self._write(partition, state, "created")
+
+    def alter_partition(
+        self, partition: TopicPartition, leader: BrokerId, proposal: ProposeIsr, waiter: object
+    ) -> Commands:
+        """A leader proposes another ISR. Decided only against the version it names."""
+        if partition in self._pending:
+            alter = _Alter(leader, proposal, waiter)
+            self._queued.setdefault(partition, []).append(alter)
+            return ()
+        state = self.partitions.get(partition)
+        if state is None:
+            return (AnswerAlter(waiter, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),)
+        error = self._judge(state, leader, proposal)
+        if error is ErrorCode.INELIGIBLE_REPLICA:
+            # A new version, so that a copy of this proposal that is still on its way dies too.
+            return self._write(partition, state, "refused", (waiter,), error)
+        if error:
+            return (AnswerAlter(waiter, error, state),)
+        isr = tuple(member.broker for member in proposal.isr)
+        changed = with_isr(state, isr, self.brokers, self.settings[partition], self.rules)
+        return self._write(partition, self._maybe_complete(partition, changed), "", (waiter,))
+
+    def _judge(self, state: PartitionState, leader: BrokerId, proposal: ProposeIsr) -> ErrorCode:
+        guards = self.rules.guards
+        if leader != state.leader or proposal.leader_epoch != state.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        stale = proposal.partition_epoch != state.partition_epoch
+        if stale and guards.isr_change_partition_epoch:
+            return ErrorCode.INVALID_UPDATE_VERSION
+        for member in proposal.isr:
+            if member.broker not in state.replicas:
+                return ErrorCode.INVALID_REQUEST
+            known = self.brokers.get(member.broker)
+            fenced = known is None or (known.shutting_down and member.broker not in state.isr)
+            if fenced and guards.eligible_joiner:
+                return ErrorCode.INELIGIBLE_REPLICA
+            other_life = known is not None and member.broker_epoch not in (
+                NO_BROKER_EPOCH,
+                known.broker_epoch,
+            )
+            if other_life and guards.joiner_broker_epoch:
+                return ErrorCode.INELIGIBLE_REPLICA
+        return ErrorCode.NONE
+
+    def elect(self, partition: TopicPartition, *, unclean: bool = False) -> Commands:
+        """An operator asks: the preferred leader, or (unclean) any live one if nobody leads."""
+        state = self.partitions[partition]
+        if partition in self._pending:
+            return ()
+        settings = self.settings[partition]
+        choice: Choice | None
+        if unclean:
+            if state.leader != NO_BROKER:
+                return ()
+            choice = choose_leader(state, self.brokers, settings, unclean=True)
+        else:
+            preferred = state.replicas[0]
+            known = self.brokers.get(preferred)
+            fit = known and not known.shutting_down and preferred in state.isr
+            choice = Choice(preferred, "preferred") if fit and state.leader != preferred else None
+        if choice is None:
+            return ()
+        return self._write(
+            partition, lead_by(state, choice, self.brokers, settings, self.rules), choice.rule
+        )
+
+    def reassign(self, partition: TopicPartition, target: tuple[BrokerId, ...]) -> Commands:
+        """Move the partition to other brokers: first add, and when they are in sync, remove."""
+        state = self.partitions[partition]
+        adding = tuple(one for one in target if one not in state.replicas)
+        removing = tuple(one for one in state.replicas if one not in target)
+        grown = state._replace(replicas=(*target, *removing), adding=adding, removing=removing)
+        return self._write(partition, self._maybe_complete(partition, grown), "reassigned")
+
+    def _maybe_complete(self, partition: TopicPartition, state: PartitionState) -> PartitionState:
+        """End a reassignment once every added replica is in sync and enough remain."""
+        if not (state.adding or state.removing):
+            return state
+        isr = tuple(one for one in state.isr if one not in state.removing)
+        replicas = tuple(one for one in state.replicas if one not in state.removing)
+        done = state._replace(replicas=replicas, adding=(), removing=())
+        settings = self.settings[partition]
+        if any(one not in isr for one in state.adding) or len(isr) < minimum_isr(done, settings):
+            return state
+        done = with_isr(done, isr, self.brokers, settings, self.rules)
+        choice = Choice(state.leader, "isr")
+        if state.leader not in isr:
+            choice = choose_leader(done, self.brokers, settings) or Choice(NO_BROKER, "none")
+        return lead_by(done, choice, self.brokers, settings, self.rules)
+
+    # Looking at a partition anew.
+
+    def _look_at_all(self) -> Commands:
+        commands: list[Command] = []
+        for partition in tuple(self.partitions):
+            commands.extend(self._look_at(partition))
+        return tuple(commands)
+
+    def _look_at(self, partition: TopicPartition) -> Commands:
+        """Do what the living brokers ask for: members, leader, recovery."""
+        if partition in self._pending:
+            return ()
+        state = self.partitions[partition]
+        settings = self.settings[partition]
+        settled = settle_members(state, self.brokers, settings, self.rules)
+        leads = settled.leader in self.brokers and (
+            settled.leader in settled.isr or self.rules.commit_rule is CommitRule.MAJORITY
+        )
+        rule = ""
+        if not leads:
+            choice = self._candidate(settled, settings)
+            if choice:
+                settled = lead_by(settled, choice, self.brokers, settings, self.rules)
+                rule = choice.rule
+            else:
+                settled = without_leader(settled)
+                rule = "none"
+        if settled != state:
+            return self._write(partition, settled, rule)
+        return self._recover(partition, state)
+
+    def _candidate(self, state: PartitionState, settings: Settings) -> Choice | None:
+        if self.rules.commit_rule is CommitRule.MAJORITY:
+            return None
+        return choose_leader(state, self.brokers, settings)
+
+    def _recover(self, partition: TopicPartition, state: PartitionState) -> Commands:
+        """Nobody leads: ask those whose logs decide, once they can all be asked."""
+        if state.leader != NO_BROKER:
+            self._asked.pop(partition, None)
+            return ()
+        candidates = recovery_candidates(state, self.brokers, self.rules)
+        asked = self._asked.get(partition)
+        if candidates is None or (asked and tuple(asked) == candidates):
+            return ()
+        self._asked[partition] = dict.fromkeys(candidates)
+        return tuple(AskLogEnd(one, partition, state.leader_epoch) for one in candidates)
+
+    def log_end_answered(
+        self, partition: TopicPartition, broker: BrokerId, leader_epoch: LeaderEpoch, end: LogEnd
+    ) -> Commands:
+        """A candidate says how far its log goes. With all answers in, the best log leads."""
+        asked = self._asked.get(partition)
+        state = self.partitions.get(partition)
+        if asked is None or state is None or broker not in asked or partition in self._pending:
+            return ()
+        if leader_epoch != state.leader_epoch or state.leader != NO_BROKER:
+            return ()
+        asked[broker] = end
+        ends = {one: known for one, known in asked.items() if known is not None}
+        if len(ends) < len(asked) or any(one not in self.brokers for one in asked):
+            return ()
+        del self._asked[partition]
+        majority = self.rules.commit_rule is CommitRule.MAJORITY
+        choice = Choice(best_log(state, ends), "majority" if majority else "best-log")
+        settings = self.settings[partition]
+        return self._write(
+            partition, lead_by(state, choice, self.brokers, settings, self.rules), choice.rule
+        )
+
+    # The store.
+
+    def _write(
+        self,
+        partition: TopicPartition,
+        state: PartitionState,
+        rule: str,
+        answers: tuple[object, ...] = (),
+        error: ErrorCode = ErrorCode.NONE,
+    ) -> Commands:
+        expected = self.partitions[partition].partition_epoch
+        state = next_version(state)
+        self._pending[partition] = _Pending(state, rule, answers, error)
+        return (WriteState(partition, state, expected),)
+
+    def store_confirmed(self, partition: TopicPartition) -> Commands:
+        """The write under way is agreed: now it may be told."""
+        pending = self._pending.pop(partition)
+        before = self.partitions[partition]
+        self.partitions[partition] = state = pending.state
+        commands: list[Command] = [StateConfirmed(partition, before, state, pending.rule)]
+        commands.extend(AnswerAlter(one, pending.error, state) for one in pending.answers)
+        commands.extend(self._tell(partition, state))
+        commands.extend(
+            StopReplica(one, partition)
+            for one in before.replicas
+            if one not in state.replicas and one in self.brokers
+        )
+        commands.extend(self._go_on(partition))
+        return tuple(commands)
+
+    def store_refused(self, partition: TopicPartition, state: PartitionState) -> Commands:
+        """Somebody else has changed this partition: take over what they wrote and look anew."""
+        pending = self._pending.pop(partition)
+        self.partitions[partition] = state
+        commands: list[Command] = [
+            AnswerAlter(one, ErrorCode.INVALID_UPDATE_VERSION, state) for one in pending.answers
+        ]
+        commands.extend(self._go_on(partition))
+        return tuple(commands)
+
+    def _go_on(self, partition: TopicPartition) -> Commands:
+        commands = list(self._look_at(partition))
+        for alter in self._queued.pop(partition, []):
+            commands.extend(self.alter_partition(partition, *alter))
+        return tuple(commands)
+
+    def _tell(self, partition: TopicPartition, state: PartitionState) -> Commands:
+        return tuple(
+            SendStateTo(one, partition, state) for one in state.replicas if one in self.brokers
+        )

@@ -1,0 +1,191 @@
+"""Elections: who stays a member, who leads. Pure functions from one agreed state to the next.
+
+The order of candidates: the first live replica of the assignment that is in the ISR; else one of
+the eligible leaders (KIP-966); else, only if unclean elections are on, any live replica. If all who
+were eligible came back from an unclean restart, the controller compares their logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from holdfast.core.registry import Registration
+from holdfast.core.rules import CommitRule, Rules, Settings
+from holdfast.model import (
+    NO_BROKER,
+    NO_BROKER_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    PartitionState,
+    ReplicaBroker,
+)
+
+Brokers = Mapping[BrokerId, Registration]
+
+
+class LogEnd(NamedTuple):
+    """How far a replica's log goes; the greater one is the better log."""
+
+    last_epoch: LeaderEpoch
+    log_end_offset: Offset
+
+
+class Choice(NamedTuple):
+    """A new leader and the rule by which it was found."""
+
+    leader: BrokerId
+    rule: str
+
+
+def next_version(state: PartitionState, **changes: object) -> PartitionState:
+    """A changed state, one partition epoch later."""
+    version = PartitionEpoch(state.partition_epoch + 1)
+    return state._replace(partition_epoch=version, **changes)  # type: ignore[arg-type]
+
+
+def member_epoch(state: PartitionState, broker: BrokerId) -> BrokerEpoch:
+    """In which life a broker became a member."""
+    for member in state.member_epochs:
+        if member.broker == broker:
+            return member.broker_epoch
+    return NO_BROKER_EPOCH
+
+
+def minimum_isr(state: PartitionState, settings: Settings) -> int:
+    """min.insync.replicas, but never more than there are replicas."""
+    return min(settings.min_insync_replicas, len(state.replicas))
+
+
+def with_isr(
+    state: PartitionState,
+    isr: tuple[BrokerId, ...],
+    brokers: Brokers,
+    settings: Settings,
+    rules: Rules,
+    unclean: tuple[BrokerId, ...] = (),
+) -> PartitionState:
+    """The state with another ISR, and the eligible leaders that follow from it.
+
+    Who leaves an ISR that is then below the minimum stays eligible: the high watermark stands
+    still from there on, so it holds everything that is committed. `unclean` are members that may
+    have lost what they held.
+    """
+    eligible: tuple[BrokerId, ...] = ()
+    last_known: tuple[BrokerId, ...] = ()
+    if rules.guards.eligible_leaders and len(isr) < minimum_isr(state, settings):
+        were = dict.fromkeys((*state.eligible_leaders, *state.isr))
+        gone = dict.fromkeys((*state.last_known_eligible, *unclean))
+        eligible = tuple(
+            one for one in were if one not in isr and one not in gone and one in state.replicas
+        )
+        last_known = tuple(one for one in gone if one not in isr and one in state.replicas)
+    epochs = tuple(ReplicaBroker(one, _joined_in(state, one, brokers)) for one in (*isr, *eligible))
+    return state._replace(
+        isr=isr,
+        eligible_leaders=eligible,
+        last_known_eligible=last_known,
+        member_epochs=epochs,
+    )
+
+
+def _joined_in(state: PartitionState, broker: BrokerId, brokers: Brokers) -> BrokerEpoch:
+    was_member = broker in state.isr or broker in state.eligible_leaders
+    if was_member and (known := member_epoch(state, broker)) != NO_BROKER_EPOCH:
+        return known
+    return brokers[broker].broker_epoch if broker in brokers else NO_BROKER_EPOCH
+
+
+def settle_members(
+    state: PartitionState, brokers: Brokers, settings: Settings, rules: Rules
+) -> PartitionState:
+    """Take dead brokers, and those that restarted uncleanly, out of the ISR."""
+    if rules.commit_rule is CommitRule.MAJORITY:
+        return state
+    if not rules.guards.eligible_leaders:
+        live = tuple(one for one in state.isr if one in brokers)
+        # Before KIP-966 the last member stayed: only it was known to have everything.
+        return state if live == state.isr or not live else state._replace(isr=live)
+    unclean = tuple(
+        one
+        for one in dict.fromkeys((*state.isr, *state.eligible_leaders))
+        if one in brokers and not brokers[one].is_intact(member_epoch(state, one))
+    )
+    isr = tuple(one for one in state.isr if one in brokers and one not in unclean)
+    if isr == state.isr and not unclean:
+        return state
+    return with_isr(state, isr, brokers, settings, rules, unclean)
+
+
+def choose_leader(
+    state: PartitionState,
+    brokers: Brokers,
+    settings: Settings,
+    *,
+    unclean: bool = False,
+    avoid: tuple[BrokerId, ...] = (),
+) -> Choice | None:
+    """The first candidate by the order above, or None."""
+    candidates = [
+        one
+        for one in state.replicas
+        if one in brokers and not brokers[one].shutting_down and one not in avoid
+    ]
+    for members, rule in ((state.isr, "isr"), (state.eligible_leaders, "eligible")):
+        for one in candidates:
+            if one in members:
+                return Choice(one, rule)
+    if candidates and (unclean or settings.unclean_leader_election_enable):
+        return Choice(candidates[0], "unclean")
+    return None
+
+
+def lead_by(
+    state: PartitionState, choice: Choice, brokers: Brokers, settings: Settings, rules: Rules
+) -> PartitionState:
+    """The state in which the chosen one leads, in a new epoch."""
+    epoch = LeaderEpoch(state.leader_epoch + 1)
+    state = state._replace(leader=choice.leader, leader_epoch=epoch)
+    if rules.commit_rule is CommitRule.MAJORITY or choice.leader in state.isr:
+        return state
+    if choice.rule == "eligible":
+        return with_isr(state, (*state.isr, choice.leader), brokers, settings, rules)
+    # What others hold beyond this log is given up: they are no longer candidates.
+    alone = state._replace(isr=(), eligible_leaders=(), last_known_eligible=())
+    return with_isr(alone, (choice.leader,), brokers, settings, rules)
+
+
+def without_leader(state: PartitionState) -> PartitionState:
+    """Nobody leads. A new epoch all the same, so that a deposed leader can commit nothing."""
+    if state.leader == NO_BROKER:
+        return state
+    return state._replace(leader=NO_BROKER, leader_epoch=LeaderEpoch(state.leader_epoch + 1))
+
+
+def recovery_candidates(
+    state: PartitionState, brokers: Brokers, rules: Rules
+) -> tuple[BrokerId, ...] | None:
+    """Whose logs decide who leads, if that is how it must be decided and they can all be asked.
+
+    The majority rule always asks (a majority of the replicas). The ISR rule asks only when no
+    member and no eligible leader is left, and then everyone who was the last to be one.
+    """
+    live = tuple(one for one in state.replicas if one in brokers)
+    if rules.commit_rule is CommitRule.MAJORITY:
+        return live if len(live) > len(state.replicas) // 2 else None
+    candidates = state.last_known_eligible
+    if state.isr or state.eligible_leaders or not candidates:
+        return None
+    up = tuple(one for one in candidates if one in brokers)
+    if not rules.guards.best_log_recovery:
+        return up[:1] or None
+    return up if len(up) == len(candidates) else None
+
+
+def best_log(state: PartitionState, ends: Mapping[BrokerId, LogEnd]) -> BrokerId:
+    """The replica with the greatest log; among equals the first of the assignment."""
+    order = {one: -place for place, one in enumerate(state.replicas)}
+    return max(ends, key=lambda one: (ends[one], order[one]))

@@ -1,0 +1,101 @@
+"""Fetching: what a follower or consumer asks, what it may be told, and where two logs part.
+
+Since KIP-595 a fetch is also the epoch question: it names the epoch of the record before its
+offset, and a leader that disagrees answers with the place where the logs part instead of records.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.effects import Effects
+from holdfast.core.log import LogState
+from holdfast.model import (
+    NO_EPOCH,
+    NO_OFFSET,
+    UNKNOWN_EPOCH_END,
+    BrokerEpoch,
+    BrokerId,
+    EpochEnd,
+    ErrorCode,
+    LeaderEpoch,
+    Offset,
+)
+
+
+class Fetch(NamedTuple):
+    """A follower's request, as the leader handles it."""
+
+    follower: BrokerId
+    fetch_offset: Offset
+    last_fetched_epoch: LeaderEpoch
+    """The epoch of the record before `fetch_offset`; -1: the follower does not want it checked."""
+    current_leader_epoch: LeaderEpoch
+    """The reign the follower believes in; -1: it does not say (before KIP-320)."""
+    broker_epoch: BrokerEpoch
+
+
+class FetchAnswer(NamedTuple):
+    """What to send. Records from `fetch_offset` up to `end_offset`, which may be none.
+
+    If `diverging` is not None the logs part there and no records are sent. The effects are what
+    the request itself caused (a moved high watermark, woken requests) and come first.
+    """
+
+    error: ErrorCode
+    fetch_offset: Offset
+    end_offset: Offset
+    high_watermark: Offset
+    log_start_offset: Offset
+    diverging: EpochEnd | None
+    effects: Effects
+
+
+def refusal(error: ErrorCode, log: LogState, effects: Effects = ()) -> FetchAnswer:
+    """An answer that carries only an error."""
+    return FetchAnswer(
+        error,
+        NO_OFFSET,
+        NO_OFFSET,
+        log.high_watermark,
+        log.log_start_offset,
+        None,
+        effects,
+    )
+
+
+def divergence(
+    log: LogState, fetch_offset: Offset, last_fetched_epoch: LeaderEpoch, *, exact: bool
+) -> EpochEnd | None:
+    """Where a log that has `last_fetched_epoch` just below `fetch_offset` parts from ours.
+
+    None if it does not. An unknown epoch end means that we cannot say.
+    """
+    if last_fetched_epoch == NO_EPOCH:
+        return None
+    epochs = log.epochs
+    if not epochs.entries and fetch_offset == log.log_start_offset:
+        return None
+    end = epochs.end_offset_for(last_fetched_epoch, log.log_end_offset, exact=exact)
+    if end == UNKNOWN_EPOCH_END:
+        return end
+    if end.epoch < last_fetched_epoch or end.end_offset < fetch_offset:
+        return end
+    return None
+
+
+def truncation_point(log: LogState, diverging: EpochEnd) -> Offset:
+    """Where a follower must cut its log, given its leader's answer (KIP-279).
+
+    If we do not have the epoch the leader names, we cut to the end of our largest smaller one and
+    ask again; each round goes to an older epoch, so there are at most as many as epochs.
+    """
+    if diverging == UNKNOWN_EPOCH_END:
+        # Nothing better is known than the rule before leader epochs. It can lose records.
+        return log.high_watermark
+    ours = log.epochs.end_offset_for(diverging.epoch, log.log_end_offset)
+    if ours == UNKNOWN_EPOCH_END:
+        return Offset(min(diverging.end_offset, log.log_end_offset))
+    if ours.epoch != diverging.epoch:
+        return Offset(min(ours.end_offset, log.log_end_offset))
+    return Offset(min(ours.end_offset, diverging.end_offset, log.log_end_offset))

@@ -1,0 +1,98 @@
+"""The follower's part: what to ask next, and what to do with the answer.
+
+A follower never copies before its log is known to be a prefix of its leader's. Every fetch names
+the epoch of the record before it, so every answer confirms that, or says where to cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.effects import Effects
+from holdfast.core.fetch import truncation_point
+from holdfast.core.log import LogState
+from holdfast.core.rules import FlushRule, Rules, Truncation
+from holdfast.model import (
+    NO_BROKER,
+    NO_EPOCH,
+    BrokerId,
+    EpochEnd,
+    LeaderEpoch,
+    Offset,
+)
+
+
+class NextFetch(NamedTuple):
+    """A follower's request. The driver keeps it and hands it back with the answer."""
+
+    leader: BrokerId
+    fetch_offset: Offset
+    last_fetched_epoch: LeaderEpoch
+    current_leader_epoch: LeaderEpoch
+    """As it goes over the wire: -1 for a follower of the time before KIP-320."""
+    sent_in_epoch: LeaderEpoch
+    """The follower's own epoch at the time of sending; never goes over the wire."""
+
+
+class Follower:
+    """What only a follower has. Lives as long as one reign of its leader."""
+
+    __slots__ = ("leader", "leader_epoch", "log", "log_checked", "rules")
+
+    def __init__(
+        self,
+        leader: BrokerId,
+        leader_epoch: LeaderEpoch,
+        log: LogState,
+        rules: Rules,
+        *,
+        log_checked: bool,
+    ) -> None:
+        self.leader = leader
+        self.leader_epoch = leader_epoch
+        self.log = log
+        self.rules = rules
+        self.log_checked = log_checked
+        """True: taken for a prefix of the leader's log without asking (a guard is out)."""
+
+    def next_fetch(self) -> NextFetch | None:
+        """What to ask the leader now; None if there is no leader, or a flush must come first."""
+        log = self.log
+        unflushed = log.settings.flush_rule is FlushRule.EVERY_APPEND and (
+            log.flushed_offset < log.log_end_offset
+        )
+        if self.leader == NO_BROKER or unflushed:
+            return None
+        epoch = self.leader_epoch
+        if self.rules.truncation is Truncation.HIGH_WATERMARK:
+            return NextFetch(self.leader, log.log_end_offset, NO_EPOCH, NO_EPOCH, epoch)
+        last_epoch = NO_EPOCH if self.log_checked else log.epochs.latest_epoch
+        return NextFetch(self.leader, log.log_end_offset, last_epoch, epoch, epoch)
+
+    def accepts(self, asked: NextFetch) -> bool:
+        """Whether an answer to `asked` still concerns us."""
+        guards = self.rules.guards
+        if guards.stale_answer_by_epoch and asked.sent_in_epoch != self.leader_epoch:
+            return False
+        return not guards.stale_answer_by_offset or asked.fetch_offset == self.log.log_end_offset
+
+    def diverged(self, diverging: EpochEnd) -> Effects:
+        """The leader says where our logs part: cut there, then ask again."""
+        cut = self.log.truncate_to(truncation_point(self.log, diverging))
+        return (cut,) if cut else ()
+
+    def out_of_range(self, leader_start: Offset, leader_end: Offset) -> Effects:
+        """The leader has nothing at our end, and these are its bounds now.
+
+        Below its start we begin anew there. Above its end we cut to it. Neither: its log grew
+        meanwhile, and only the epoch question can tell what is ours (KAFKA-2143).
+        """
+        log = self.log
+        if log.log_end_offset < leader_start:
+            return (log.restart_at(leader_start),)
+        if log.log_end_offset > leader_end:
+            cut = log.truncate_to(leader_end)
+            return (cut,) if cut else ()
+        if self.rules.guards.out_of_range_diverges:
+            return ()
+        return (log.restart_at(leader_start),)

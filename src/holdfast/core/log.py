@@ -1,0 +1,129 @@
+"""What a replica knows of its own log: where it starts, ends, is committed and is flushed.
+
+Never the records: the driver keeps those. Whoever changes one of these numbers says so with an
+effect, and the driver's log follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from holdfast.core.effects import TruncateTo
+from holdfast.core.epochs import EpochCache
+from holdfast.core.producers import ProducerStates
+from holdfast.core.rules import FlushRule, Settings
+from holdfast.model import BatchHeader, Offset
+
+_ZERO = Offset(0)
+
+
+class LogState:
+    """The numbers of one log."""
+
+    __slots__ = (
+        "epochs",
+        "flushed_offset",
+        "high_watermark",
+        "last_flush_ms",
+        "log_end_offset",
+        "log_start_offset",
+        "next_offset",
+        "producers",
+        "settings",
+    )
+
+    log_start_offset: Offset
+    """First offset that is still there."""
+    log_end_offset: Offset
+    """The next offset to write; everything below is written."""
+    next_offset: Offset
+    """The next offset to give out. Above `log_end_offset` only between assigning and writing."""
+    high_watermark: Offset
+    """First uncommitted offset. Never falls while we lead; a follower's falls by truncation only;
+    log_start_offset <= it <= log_end_offset."""
+    flushed_offset: Offset
+    """Everything below is on the disk."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        log_start_offset: Offset = _ZERO,
+        log_end_offset: Offset = _ZERO,
+        high_watermark: Offset = _ZERO,
+        flushed_offset: Offset = _ZERO,
+        epochs: EpochCache | None = None,
+    ) -> None:
+        self.settings = settings
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = self.next_offset = log_end_offset
+        # A checkpointed high watermark may be ahead of what a torn log still holds.
+        self.high_watermark = Offset(max(log_start_offset, min(high_watermark, log_end_offset)))
+        self.flushed_offset = flushed_offset
+        self.last_flush_ms = 0
+        self.epochs = epochs if epochs is not None else EpochCache()
+        self.producers = ProducerStates()
+
+    @property
+    def claimed_end(self) -> Offset:
+        """How far this log may claim to hold records, towards its leader or for its own commit."""
+        if self.settings.flush_rule is FlushRule.EVERY_APPEND:
+            return self.flushed_offset
+        return self.log_end_offset
+
+    def wants_flush(self, now_ms: int) -> bool:
+        """Whether the flush rule asks for a flush now."""
+        pending = self.log_end_offset - self.flushed_offset
+        if pending <= 0:
+            return False
+        settings = self.settings
+        match settings.flush_rule:
+            case FlushRule.PAGE_CACHE:
+                return False
+            case FlushRule.EVERY_APPEND:
+                return True
+            case FlushRule.EVERY_N_MESSAGES:
+                return pending >= settings.log_flush_interval_messages
+            case FlushRule.EVERY_T_MS:
+                return now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
+
+    def flushed(self, end_offset: Offset, now_ms: int) -> None:
+        """The driver has forced everything below `end_offset` to the disk."""
+        self.flushed_offset = Offset(max(self.flushed_offset, min(end_offset, self.log_end_offset)))
+        self.last_flush_ms = now_ms
+
+    def truncate_to(self, end_offset: Offset) -> TruncateTo | None:
+        """Cut everything from `end_offset` on, if there is anything."""
+        was = self.log_end_offset
+        end_offset = Offset(max(self.log_start_offset, end_offset))
+        if end_offset >= was:
+            return None
+        self.log_end_offset = self.next_offset = end_offset
+        self.high_watermark = Offset(min(self.high_watermark, end_offset))
+        self.flushed_offset = Offset(min(self.flushed_offset, end_offset))
+        self.epochs.truncate_to(end_offset)
+        return TruncateTo(end_offset, was)
+
+    def restart_at(self, start_offset: Offset) -> TruncateTo:
+        """Throw everything away and begin anew at `start_offset`."""
+        was = self.log_end_offset
+        self.log_start_offset = self.log_end_offset = self.next_offset = start_offset
+        self.high_watermark = self.flushed_offset = start_offset
+        self.epochs.truncate_to(Offset(0))
+        return TruncateTo(start_offset, was)
+
+    def copied(self, batches: Iterable[BatchHeader]) -> None:
+        """Batches of the leader have been written behind our end."""
+        for batch in batches:
+            assert batch.base_offset == self.log_end_offset, "a follower's log has no gaps"
+            self.epochs.assign(batch.leader_epoch, batch.base_offset)
+            self.producers.append(batch)
+            self.log_end_offset = self.next_offset = batch.end_offset
+
+    def check_invariants(self) -> None:
+        """Start, commit and end are in order."""
+        assert self.log_start_offset <= self.high_watermark <= self.log_end_offset, (
+            f"start {self.log_start_offset}, high watermark {self.high_watermark}, "
+            f"end {self.log_end_offset}"
+        )
+        assert self.flushed_offset <= self.log_end_offset <= self.next_offset

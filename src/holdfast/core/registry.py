@@ -1,0 +1,87 @@
+"""Brokers' lives: registrations as the controller sees them, and a broker's own view of itself.
+
+A broker gets a new broker epoch each time it registers. `intact_since` is the first epoch of an
+unbroken chain of clean shutdowns and starts: whatever the broker held in that life or a later one,
+it still holds. After a crash or a power failure it is the new epoch, because nobody can tell the
+two apart, and unflushed records may be gone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.rules import Guards
+from holdfast.model import (
+    NO_BROKER_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+)
+
+
+class Registration(NamedTuple):
+    """A broker with a living session in the agreed store."""
+
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    intact_since: BrokerEpoch
+    shutting_down: bool = False
+
+    def is_intact(self, member_epoch: BrokerEpoch) -> bool:
+        """Whether it still holds what it held in that earlier life."""
+        return member_epoch != NO_BROKER_EPOCH and self.intact_since <= member_epoch
+
+
+class CleanShutdown(NamedTuple):
+    """What a clean shutdown leaves on the disk for the next start."""
+
+    broker_epoch: BrokerEpoch
+    intact_since: BrokerEpoch
+
+
+class BrokerLife:
+    """What a broker knows of its own registration and of its controller."""
+
+    __slots__ = ("broker_epoch", "controller_epoch", "guards", "incarnation", "intact_since")
+
+    broker_epoch: BrokerEpoch
+    """-1 until a registration of this incarnation is answered."""
+    controller_epoch: ControllerEpoch
+    """The newest controller heard of. Never falls."""
+
+    def __init__(self, incarnation: int, shutdown: CleanShutdown | None, guards: Guards) -> None:
+        self.incarnation = incarnation
+        self.guards = guards
+        self.broker_epoch = NO_BROKER_EPOCH
+        self.controller_epoch = ControllerEpoch(-1)
+        self.intact_since = shutdown.intact_since if shutdown else NO_BROKER_EPOCH
+
+    def registration_answered(self, incarnation: int, broker_epoch: BrokerEpoch) -> bool:
+        """Take over the epoch we were given; say whether the answer was for us.
+
+        An answer to an earlier incarnation would make us speak with a dead broker's epoch.
+        """
+        if self.guards.registration_incarnation and incarnation != self.incarnation:
+            return False
+        if self.broker_epoch != NO_BROKER_EPOCH and broker_epoch <= self.broker_epoch:
+            return False
+        self.broker_epoch = broker_epoch
+        if self.intact_since == NO_BROKER_EPOCH:
+            self.intact_since = broker_epoch
+        return True
+
+    def session_lost(self) -> None:
+        """We are alive but must register anew; what we hold is still intact."""
+        self.broker_epoch = NO_BROKER_EPOCH
+
+    def accept_controller(self, controller_epoch: ControllerEpoch) -> ErrorCode:
+        """Whether a controller with this epoch may still command us."""
+        if controller_epoch < self.controller_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        self.controller_epoch = controller_epoch
+        return ErrorCode.NONE
+
+    def shut_down_cleanly(self) -> CleanShutdown:
+        """What to leave on the disk."""
+        return CleanShutdown(self.broker_epoch, self.intact_since)

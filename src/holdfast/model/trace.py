@@ -1,0 +1,183 @@
+"""The trace: one line of JSON an event, the same for a real run and a simulated one.
+
+From a trace alone it must be possible to draw every replica at every step and to say why a record
+is gone. `KINDS` is the one table of what may happen and which numbers go with it; the stepper,
+`explain` and the audit read nothing else.
+
+A line has these keys, then the numbers of its kind:
+
+    {"id": 7, "t": 120, "b": 1, "be": 3, "p": "events-0", "k": "appended", "why": 5, ...}
+
+`id` counts up from 0, `t` is the time in milliseconds, `b` the broker (null for clients and the
+controller), `be` its broker epoch, `p` the partition, `why` the id of the event it answers or null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+SCHEMA = "holdfast-trace/1"
+
+
+class Kind(NamedTuple):
+    """One row of the table: the numbers an event of this kind carries, and what it means."""
+
+    numbers: tuple[str, ...]
+    meaning: str
+
+
+KINDS: Mapping[str, Kind] = {
+    # The story as a whole.
+    "begins": Kind(
+        ("schema", "names", "replicas", "isr", "leader", "leader_epoch", "settings", "rules"),
+        "the start: who the replicas are (names: broker id to name) and by which rules they live",
+    ),
+    "said": Kind(("text",), "a sentence of the story-teller"),
+    "step": Kind(("text",), "the next command of the story; what it causes follows"),
+    "verdict": Kind(
+        ("verdict", "outcome", "lost", "exposed_lost", "refused_kept", "diverged", "reason"),
+        "the end: what became of the records",
+    ),
+    # Roles and agreement.
+    "registered": Kind((), "the broker has a new broker epoch (be)"),
+    "became-leader": Kind(
+        ("leader_epoch", "start_offset", "log_end_offset", "high_watermark", "isr"),
+        "a reign begins",
+    ),
+    "became-follower": Kind(("leader", "leader_epoch"), "follows another broker"),
+    "went-offline": Kind(("reason",), "this replica serves nobody any more"),
+    "elected": Kind(
+        ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
+        "the store has a new leader; rule: isr, eligible, best-log, unclean, preferred, majority, "
+        "none (partition offline)",
+    ),
+    "isr-proposed": Kind(("isr", "partition_epoch"), "the leader asks for another ISR"),
+    "isr-committed": Kind(
+        ("isr", "partition_epoch", "eligible"), "the store has another ISR, the leader is the same"
+    ),
+    "isr-refused": Kind(("isr", "error"), "the controller said no"),
+    "isr-applied": Kind(("isr", "partition_epoch"), "a leader now counts on this ISR"),
+    "controller": Kind(("controller_epoch",), "a broker has become the controller"),
+    "reassigned": Kind(("replicas", "adding", "removing"), "the assignment changed"),
+    # The log of one replica.
+    "appended": Kind(
+        ("base_offset", "end_offset", "leader_epoch", "records", "as_leader"),
+        "records written to the log (records: their labels, or an empty list)",
+    ),
+    "truncated": Kind(("end_offset", "was", "records"), "the log was cut; records: what went"),
+    "flushed": Kind(("end_offset",), "everything below is on the disk, not only in the page cache"),
+    "high-watermark": Kind(("high_watermark", "was"), "committed, as this replica knows it"),
+    # Messages between replicas.
+    "fetch-sent": Kind(
+        ("leader", "fetch_offset", "last_fetched_epoch", "leader_epoch"), "a follower asks"
+    ),
+    "fetched": Kind(
+        ("follower", "fetch_offset", "last_fetched_epoch", "leader_epoch"),
+        "a leader takes note of a follower's position",
+    ),
+    "fetch-parked": Kind(("follower", "fetch_offset"), "nothing to send yet: the request waits"),
+    "fetch-answered": Kind(
+        ("follower", "base_offset", "end_offset", "high_watermark"), "records on their way"
+    ),
+    "diverged": Kind(("follower", "epoch", "end_offset"), "the leader says where the logs part"),
+    "fetch-refused": Kind(("follower", "error"), "a fence or another error"),
+    "answer-dropped": Kind(("leader", "reason"), "a stale answer was ignored"),
+    "message-lost": Kind(("what", "source", "target"), "the network dropped a message"),
+    # Clients.
+    "sent": Kind(("producer", "record", "acks"), "a producer sends (b: to which broker)"),
+    "acknowledged": Kind(("producer", "record", "offset", "acks"), "the promise was made"),
+    "refused": Kind(("producer", "record", "error", "offset"), "the producer was told an error"),
+    "unanswered": Kind(("producer", "record"), "no answer came: kept or not, nobody knows"),
+    "duplicate": Kind(("producer", "record", "offset"), "a retry was recognised, not appended"),
+    "consumed": Kind(("consumer", "offset", "record"), "a consumer was given a record"),
+    "read-refused": Kind(("consumer", "offset", "error"), "a consumer was told an error"),
+    "committed": Kind(("consumer", "offset"), "a consumer stored its position"),
+    "processed": Kind(("consumer", "offset", "record"), "a consumer's work on a record is done"),
+    # Faults and repairs.
+    "crashed": Kind((), "the process died; what was written survives in the page cache"),
+    "power-lost": Kind(("kept", "was", "torn"), "the machine died; what was not flushed is gone"),
+    "disk-lost": Kind(("was",), "the disk came back empty"),
+    "stopped": Kind((), "a clean shutdown"),
+    "restarted": Kind(("log_end_offset", "high_watermark", "clean"), "the process is back"),
+    "paused": Kind((), "the process stands still, its clock does not"),
+    "resumed": Kind((), "it moves again"),
+    "session-expired": Kind((), "the agreed store no longer believes that this broker lives"),
+    "cut": Kind(("source", "targets"), "the network between these was cut (one way)"),
+    "healed": Kind((), "every cut was mended"),
+    "disk-failed": Kind(("error",), "a read or write failed"),
+    "consumer-crashed": Kind(("consumer",), "a consumer died"),
+}
+
+COMMON = ("id", "t", "b", "be", "p", "k", "why")
+
+
+class TraceEvent(NamedTuple):
+    """One thing that happened."""
+
+    id: int
+    t: int
+    kind: str
+    broker: int | None
+    broker_epoch: int | None
+    partition: str
+    numbers: dict[str, Any]
+    why: int | None = None
+
+    def to_json(self) -> str:
+        """One line, keys in a fixed order, so that equal runs give equal bytes."""
+        line = {
+            "id": self.id,
+            "t": self.t,
+            "b": self.broker,
+            "be": self.broker_epoch,
+            "p": self.partition,
+            "k": self.kind,
+            "why": self.why,
+            **self.numbers,
+        }
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+class MalformedTraceError(ValueError):
+    """A trace line that cannot be read. Says which line and why."""
+
+
+def parse_trace(lines: Iterable[str]) -> Iterator[TraceEvent]:
+    """Read a trace, one JSON object a line; empty lines are skipped."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _parse_line(line, number)
+
+
+def _parse_line(line: str, number: int) -> TraceEvent:
+    try:
+        fields = json.loads(line)
+    except ValueError as error:
+        raise MalformedTraceError(f"line {number}: not JSON ({error})") from None
+    if not isinstance(fields, dict):
+        raise MalformedTraceError(f"line {number}: not a JSON object")
+    for key in COMMON:
+        if key not in fields:
+            raise MalformedTraceError(f"line {number}: the key {key!r} is missing")
+    kind = KINDS.get(fields["k"]) if isinstance(fields["k"], str) else None
+    if kind is None:
+        raise MalformedTraceError(f"line {number}: unknown kind {fields['k']!r}")
+    missing = [name for name in kind.numbers if name not in fields]
+    if missing:
+        raise MalformedTraceError(f"line {number}: {fields['k']} lacks {', '.join(missing)}")
+    for key in ("id", "t"):
+        if not isinstance(fields[key], int):
+            raise MalformedTraceError(f"line {number}: {key} is not a whole number")
+    numbers = {key: value for key, value in fields.items() if key not in COMMON}
+    return TraceEvent(
+        fields["id"],
+        fields["t"],
+        fields["k"],
+        fields["b"],
+        fields["be"],
+        fields["p"],
+        numbers,
+        fields["why"],
+    )
