@@ -220,8 +220,14 @@ class Controller:
                 return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 
-    def elect(self, partition: TopicPartition, *, unclean: bool = False) -> Commands:
-        """An operator asks: the preferred leader, or (unclean) any live one if nobody leads."""
+    def elect(
+        self, partition: TopicPartition, leader: BrokerId | None = None, *, unclean: bool = False
+    ) -> Commands:
+        """An operator asks for a leader.
+
+        The preferred one, a designated member of the ISR, or (unclean) any live replica if nobody
+        leads.
+        """
         state = self.partitions[partition]
         if partition in self._pending:
             return ()
@@ -232,10 +238,11 @@ class Controller:
                 return ()
             choice = choose_leader(state, self.brokers, settings, unclean=True)
         else:
-            preferred = state.replicas[0]
-            known = self.brokers.get(preferred)
-            fit = known and not known.shutting_down and preferred in state.isr
-            choice = Choice(preferred, "preferred") if fit and state.leader != preferred else None
+            wanted = state.replicas[0] if leader is None else leader
+            known = self.brokers.get(wanted)
+            fit = known and not known.shutting_down and wanted in state.isr
+            rule = "preferred" if leader is None else "designated"
+            choice = Choice(wanted, rule) if fit and state.leader != wanted else None
         if choice is None:
             return ()
         return self._write(

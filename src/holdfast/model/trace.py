@@ -50,8 +50,8 @@ KINDS: Mapping[str, Kind] = {
     "went-offline": Kind(("reason",), "this replica serves nobody any more"),
     "elected": Kind(
         ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
-        "the store has a new leader; rule: isr, eligible, best-log, unclean, preferred, majority, "
-        "none (partition offline)",
+        "the store has a new leader; rule: isr, eligible, best-log, unclean, preferred, designated, "
+        "shutdown, created, reassigned, majority, none (partition offline)",
     ),
     "isr-proposed": Kind(("isr", "partition_epoch"), "the leader asks for another ISR"),
     "isr-committed": Kind(
@@ -59,6 +59,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "isr-refused": Kind(("isr", "error"), "the controller said no"),
     "isr-applied": Kind(("isr", "partition_epoch"), "a leader now counts on this ISR"),
+    "command-refused": Kind(
+        ("controller_epoch", "error"), "a broker refuses a command, e.g. of a former controller"
+    ),
     "controller": Kind(("controller_epoch",), "a broker has become the controller"),
     "reassigned": Kind(("replicas", "adding", "removing"), "the assignment changed"),
     # The log of one replica.

@@ -1,0 +1,83 @@
+# Everything a contributor types. `make setup` is the only target that uses the network (and `make
+# pins`, which is for maintainers); the others run from .venv.
+
+PYTHON      ?= python3
+PYTEST_ARGS ?=
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV    := uv==0.13.7
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-long check bench pins clean
+MAKEFLAGS += --no-print-directory
+
+help:
+	@echo "make setup      create $(VENV) with pinned, hash-checked packages"
+	@echo "make demo       a guided tour of Holdfast"
+	@echo "make test-fast  seconds: what to run while you write"
+	@echo "make test       everything but the long runs: what CI runs"
+	@echo "make test-long  everything"
+	@echo "make check      format, lint, types, import contracts, tidy tests"
+	@echo "make bench      measure the core"
+	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
+	@echo "make clean      remove $(VENV) and all caches"
+
+setup: $(STAMP)
+	@:
+
+$(STAMP): requirements.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "Holdfast needs Python 3.11 or newer, and '$(PYTHON)' was not found." >&2; \
+	  echo "Install one, or name it: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Holdfast needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name a newer one: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "setup: packages into $(VENV) ($$($(PYTHON) --version))"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	@$(BIN)/holdfast demo
+
+test-fast: setup
+	@$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_ARGS)
+
+test: setup
+	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+
+test-long: setup
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: setup
+	@echo "check: format"
+	@$(BIN)/ruff format --check --quiet . || { \
+	  $(BIN)/ruff format --diff --quiet .; echo "Mend with: $(BIN)/ruff format ." >&2; exit 1; }
+	@echo "check: lint"
+	@$(BIN)/ruff check --quiet .
+	@echo "check: types"
+	@$(BIN)/mypy --no-error-summary src tests $(wildcard bench)
+	@echo "check: import contracts"
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.txt 2>&1 || { cat $(VENV)/imports.txt; exit 1; }
+	@echo "check: tidy"
+	@$(BIN)/python -m pytest -q -p no:randomly tests/tidy
+
+bench: setup
+	@$(BIN)/python bench/core_cycle.py
+
+pins:
+	@echo "pins: compile requirements.txt (uses the network)"
+	@$(PYTHON) -m venv $(VENV)-pins
+	@$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check $(UV)
+	@$(VENV)-pins/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	  --no-python-downloads --generate-hashes --no-header --no-annotate \
+	  --group dev pyproject.toml --output-file requirements.txt
+	@rm -rf $(VENV)-pins
+
+clean:
+	@rm -rf $(VENV) $(VENV)-pins build dist htmlcov .coverage .coverage.* \
+	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

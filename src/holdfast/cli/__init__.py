@@ -1,0 +1,31 @@
+"""The command line: arguments in, a room called, tables out. It decides nothing.
+
+`holdfast --help` loads nothing heavy: the commands below are imported when they run.
+"""
+
+import click
+
+from holdfast import __version__
+from holdfast.cli.errors import BadInput
+from holdfast.cli.lazy import LazyCommand, LazyGroup
+
+__all__ = ["BadInput", "LazyCommand", "LazyGroup", "main"]
+
+COMMANDS = {
+    "demo": LazyCommand(
+        "holdfast.cli.demo:demo", "A guided tour: watch data get lost, then see what keeps it."
+    ),
+    "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 good, 64 bad input, 70 a bug of ours (with a report), 130 interrupted. "
+    "Each command's help lists its own.",
+)
+@click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
+def main() -> None:
+    """A replicated commit log that speaks Kafka's wire protocol, and proves it lost nothing."""

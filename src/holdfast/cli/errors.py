@@ -1,0 +1,162 @@
+"""How a command ends: which exit code, and the one line that a person reads.
+
+Three kinds of wrong are never mixed. Bad input is the caller's (64). An interrupt is nobody's
+(130). Anything else that escapes a command is our own bug (70) and leaves a report file. A verdict
+of a check (1 to 4) is a result and not an error; a command gives it with `ctx.exit(code)`.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+import click
+
+EXIT_BAD_INPUT = 64
+EXIT_OWN_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_OUTPUT_CLOSED = 141
+"""128 + SIGPIPE, what a shell reports for any program whose reader left early."""
+
+
+class BadInput(click.ClickException):
+    """The caller asked for something that cannot be done; `hint` says what to try instead."""
+
+    exit_code = EXIT_BAD_INPUT
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        _say(self.message, self.hint, file)
+
+
+class OutputClosed(click.ClickException):
+    """The reader of our output left early, as `| head` does. Not an error, so it is silent."""
+
+    exit_code = EXIT_OUTPUT_CLOSED
+
+    def __init__(self) -> None:
+        super().__init__("output closed")
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        pass
+
+
+class Escaped(Exception):  # noqa: N818  # an envelope, not an error of its own
+    """Carries the error that caused it past click.
+
+    click takes every EOFError for Ctrl-D and every broken pipe for `| head`, and ends without a
+    word. From a socket they are bugs (asyncio.IncompleteReadError is an EOFError).
+    """
+
+
+def exit_code_of(run: Callable[[], object]) -> int:
+    """Call `run`, tell the person what went wrong if something did, and return the exit code.
+
+    `run` may return an exit code; any other value counts as success. `SystemExit` passes through.
+    """
+    try:
+        result = run()
+        if sys.stdout is not None:  # None when started with a closed stdout
+            sys.stdout.flush()  # a closed pipe must show here, not in the interpreter's shutdown
+    except Escaped as envelope:
+        assert isinstance(envelope.__cause__, Exception)
+        return _report_bug(envelope.__cause__)
+    except click.ClickException as error:
+        return _report_click(error)
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # the last line of defence: every bug gets a report
+        if isinstance(error, BrokenPipeError) and output_is_closed():
+            return _report_click(OutputClosed())
+        return _report_bug(error)
+    return result if type(result) is int else 0  # a bool is an answer, not an exit code
+
+
+def output_is_closed() -> bool:
+    """Whether the reader of stdout or stderr has left.
+
+    A BrokenPipeError alone does not tell: it may come from a socket, and that is a bug to report.
+    """
+    import select  # only needed on this rare path
+
+    if not hasattr(select, "poll"):  # Windows: no way to ask, so believe the exception
+        return True
+    poll = select.poll()
+    for descriptor in (1, 2):
+        poll.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _report_click(error: click.ClickException) -> int:
+    match error:
+        case click.exceptions.NoArgsIsHelpError():
+            error.show()
+            return EXIT_BAD_INPUT
+        case click.UsageError():
+            hint = f"'{error.ctx.command_path} --help'" if error.ctx else None
+            _say(error.format_message(), hint)
+            return EXIT_BAD_INPUT
+        case click.FileError():
+            _say(error.format_message())
+            return EXIT_BAD_INPUT
+        case OutputClosed():
+            _silence_output()
+        case _:
+            error.show()
+    return error.exit_code
+
+
+def _report_bug(error: Exception) -> int:
+    summary = _one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
+    try:
+        path = _write_report(error)
+    except OSError as no_report:
+        import traceback  # only needed on this rare path
+
+        traceback.print_exception(error)
+        _say(f"a bug of ours: {summary} (no report file: {no_report})")
+    else:
+        _say(f"a bug of ours: {summary} (report: {path})")
+    return EXIT_OWN_BUG
+
+
+def _write_report(error: Exception) -> str:
+    # Imported late: `holdfast --help` should not pay for a report it does not write.
+    import os
+    import platform
+    import tempfile
+    import traceback
+
+    from holdfast import __version__
+
+    descriptor, path = tempfile.mkstemp(prefix="holdfast-bug-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as report:
+        report.write(f"holdfast {__version__}, Python {platform.python_version()}, ")
+        report.write(f"{platform.platform()}\n")
+        report.write(f"command: {sys.argv!r}\n\n")
+        traceback.print_exception(error, file=report)
+    return path
+
+
+def _silence_output() -> None:
+    """Point the closed streams nowhere, so that the interpreter's last flush cannot fail."""
+    import os  # only needed on this rare path
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def _say(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
+    line = f"holdfast: {_one_line(message).removesuffix('.')}"
+    if hint is not None:
+        line += f" (try {hint})"
+    click.echo(line, file=file, err=file is None)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

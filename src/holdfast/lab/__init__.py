@@ -1,0 +1,1 @@
+"""The lab: scenarios, the simulated world, exhaustive search. Drives the real core."""

@@ -1,0 +1,112 @@
+"""Commands for producers and consumers."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
+from holdfast.lab.scenario import Command
+
+_RANGE = re.compile(r"^(\D*)(\d+)\.\.(\D*)(\d+)$")
+
+
+@command("producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]", "acks")
+def producer(stage: Stage, given: Command) -> None:
+    """Make a producer with these habits."""
+    (name,) = need(given.words, 1, "producer NAME [key=value …]")
+    one = stage.producer(name)
+    options = dict(given.options)
+    acks = stage.option("acks", options.pop("acks", None))
+    one.acks = one.acks if acks is None else acks
+    one.retries = number(options.pop("retries", "0"), "retries")
+    one.idempotent = options.pop("idempotence", "off") == "on"
+    one.producer_id = len(stage.world.clients) if one.idempotent else -1
+    one.ignores_answers = options.pop("looks", "on") == "off"
+    _no_more(options)
+
+
+@command("produce BROKER|PRODUCER [to=BROKER] [acks=A] [together=yes]", "acks")
+def produce(stage: Stage, given: Command) -> None:
+    """Send the records below: one batch each, or all together."""
+    (name,) = need(given.words, 1, "produce BROKER|PRODUCER [to=BROKER] [acks=A]")
+    world = stage.world
+    options = dict(given.options)
+    if name in world.brokers:
+        client, to = stage.producer("producer"), name
+    else:
+        client, to = stage.producer(name), options.pop("to", "")
+        if to:
+            stage.broker(to)
+    acks = stage.option("acks", options.pop("acks", None))
+    if acks is not None:
+        client.acks = acks
+    together = options.pop("together", "no") == "yes"
+    _no_more(options)
+    labels = [label for line in given.data for label in _labels(line)]
+    if not labels:
+        raise CommandError("no records", "write their labels indented below, e.g. '  m0'")
+    client.send(labels, to=to, together=together)
+
+
+def _labels(line: str) -> list[str]:
+    labels: list[str] = []
+    for word in line.split():
+        found = _RANGE.match(word)
+        if found:
+            prefix, first, _, last = found.groups()
+            labels.extend(f"{prefix}{place}" for place in range(int(first), int(last) + 1))
+        else:
+            labels.append(word)
+    return labels
+
+
+def _no_more(options: dict[str, str]) -> None:
+    for key in options:
+        raise CommandError(f"unknown option {key!r}")
+
+
+@command("retry PRODUCER")
+def retry(stage: Stage, given: Command) -> None:
+    """A producer sends again what was not answered."""
+    (name,) = need(given.words, 1, "retry PRODUCER")
+    stage.producer(name).retry()
+
+
+@command("consumer NAME [commit=auto|manual] [sink=idempotent]")
+def consumer(stage: Stage, given: Command) -> None:
+    """Make a consumer with these habits."""
+    (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=idempotent]")
+    options = dict(given.options)
+    one = stage.consumer(name)
+    one.auto_commit = options.pop("commit", "manual") == "auto"
+    one.idempotent_sink = options.pop("sink", "") == "idempotent"
+    _no_more(options)
+
+
+@command("consume CONSUMER [from=BROKER]")
+def consume(stage: Stage, given: Command) -> None:
+    """A consumer polls once: the leader, or the broker it is told to."""
+    (name,) = need(given.words, 1, "consume CONSUMER [from=BROKER]")
+    options = dict(given.options)
+    source = options.pop("from", "")
+    if source:
+        stage.broker(source)
+    _no_more(options)
+    stage.consumer(name).poll(source)
+
+
+@command("work CONSUMER [COUNT]")
+def work(stage: Stage, given: Command) -> None:
+    """A consumer does its work on what it has read: all of it, or the first so many."""
+    if not 1 <= len(given.words) <= 2:
+        raise CommandError("which consumer?", "usage: work CONSUMER [COUNT]")
+    one = stage.consumer(given.words[0])
+    count = number(given.words[1], "the count") if len(given.words) > 1 else len(one.buffer)
+    one.work(count)
+
+
+@command("commit CONSUMER")
+def commit(stage: Stage, given: Command) -> None:
+    """A consumer stores its position."""
+    (name,) = need(given.words, 1, "commit CONSUMER")
+    stage.consumer(name).commit()

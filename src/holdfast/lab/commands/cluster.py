@@ -1,0 +1,101 @@
+"""Commands that make the cluster and change who leads."""
+
+from __future__ import annotations
+
+from holdfast.lab.commands.registry import CommandError, Stage, command, names_in, need
+from holdfast.lab.options import OPTIONS, build
+from holdfast.lab.scenario import Command
+from holdfast.lab.world import World
+from holdfast.model import BrokerId
+
+
+@command("cluster brokers=(A,B,…) [leader=A] [isr=(A,B)] [setting=value …]", *OPTIONS)
+def cluster(stage: Stage, given: Command) -> None:
+    """Start a cluster: everyone knows the leader, nobody has fetched yet."""
+    options = dict(given.options)
+    names = names_in(options.pop("brokers", ""))
+    if not names or len(dict.fromkeys(names)) != len(names):
+        raise CommandError("brokers=(A,B,…) must name each broker once")
+    isr = names_in(options.pop("isr", "")) or names
+    leader = options.pop("leader", names[0])
+    for one in (*isr, leader):
+        if one not in names:
+            raise CommandError(f"{one!r} is not one of the brokers")
+    if leader not in isr:
+        raise CommandError(f"the leader {leader!r} must be in the ISR")
+    settings, rules = build({**options, **stage.variant, **stage.overrides}, len(names))
+    stage.world_or_none = World(names, settings, rules, isr=isr, leader=leader)
+
+
+@command("elect BROKER | preferred | unclean")
+def elect(stage: Stage, given: Command) -> None:
+    """An operator has a leader elected."""
+    (who,) = need(given.words, 1, "elect BROKER | preferred | unclean")
+    world = stage.world
+    core = world.controller.core
+    if who == "unclean":
+        world.controller.run(core.elect(world.partition, unclean=True))
+    elif who == "preferred":
+        world.controller.run(core.elect(world.partition))
+    else:
+        world.controller.run(core.elect(world.partition, stage.broker(who).id))
+
+
+@command("reassign BROKER BROKER …")
+def reassign(stage: Stage, given: Command) -> None:
+    """An operator moves the partition to these brokers."""
+    target: tuple[BrokerId, ...] = tuple(stage.broker(name).id for name in given.words)
+    if not target:
+        raise CommandError("no brokers named", "usage: reassign BROKER BROKER …")
+    world = stage.world
+    world.controller.run(world.controller.core.reassign(world.partition, target))
+
+
+@command("expire BROKER …")
+def expire(stage: Stage, given: Command) -> None:
+    """The store gives up a broker's session; the controller acts on it."""
+    for name in given.words:
+        stage.broker(name)
+        stage.world.expire_session(name)
+
+
+@command("rejoin BROKER …")
+def rejoin(stage: Stage, given: Command) -> None:
+    """A living broker notices that its session is gone, and registers anew."""
+    for name in given.words:
+        stage.broker(name).session_lost()
+
+
+@command("elect-controller")
+def elect_controller(stage: Stage, given: Command) -> None:
+    """Another controller is elected and takes over."""
+    need(given.words, 0, "elect-controller")
+    stage.world.new_controller()
+
+
+@command("hold store | expansions BROKER | NODE")
+def hold(stage: Stage, given: Command) -> None:
+    """Hold back the controller's writes, a leader's ISR expansions, or a client's messages."""
+    match given.words:
+        case ("store",):
+            stage.world.controller.held_writes = []
+        case ("expansions", name):
+            stage.broker(name).holds_expansions = True
+        case (name,):
+            stage.world.held[name] = None
+        case _:
+            raise CommandError("hold what?", "usage: hold store | expansions BROKER | NODE")
+
+
+@command("release store | expansions BROKER | NODE")
+def release(stage: Stage, given: Command) -> None:
+    """Let go what was held."""
+    match given.words:
+        case ("store",):
+            stage.world.controller.release_writes()
+        case ("expansions", name):
+            stage.broker(name).release_expansions()
+        case (name,):
+            stage.world.held.pop(name, None)
+        case _:
+            raise CommandError("release what?", "usage: release store | expansions BROKER | NODE")

@@ -1,0 +1,175 @@
+"""Commands that break things, and bring them back."""
+
+from __future__ import annotations
+
+from holdfast.lab.broker import SimBroker
+from holdfast.lab.clients import SimConsumer
+from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
+from holdfast.lab.disk import SimDisk
+from holdfast.lab.scenario import Command
+
+
+@command("crash NODE … [keep=written|flushed] [torn=N]")
+def crash(stage: Stage, given: Command) -> None:
+    """A process dies (its page cache survives), or with keep=flushed its machine loses power."""
+    keep = given.options.get("keep", "written")
+    torn = number(given.options.get("torn", "0"), "torn")
+    if keep not in ("written", "flushed"):
+        raise CommandError(f"keep={keep}?", "keep=written (the process died) or keep=flushed")
+    for name in given.words:
+        if name == "controller":
+            stage.world.controller.alive = False
+            stage.world.break_connections(stage.world.controller_name)
+        elif isinstance(stage.world.clients.get(name), SimConsumer):
+            stage.consumer(name).crash()
+        else:
+            _crash_broker(stage, stage.broker(name), keep, torn)
+
+
+def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None:
+    world = stage.world
+    _must_live(broker)
+    broker.die()
+    if keep == "written":
+        world.recorder.emit("crashed", broker.id, _epoch(broker))
+    else:
+        was = broker.disk.end_offset
+        gone = broker.disk.lose_power(torn)
+        kept = broker.disk.end_offset
+        world.recorder.emit("power-lost", broker.id, _epoch(broker), kept=kept, was=was, torn=torn)
+        if gone:
+            world.invariants.lost_records(broker.name, "lost power")
+    world.break_connections(broker.name)
+
+
+def _must_live(broker: SimBroker) -> None:
+    if not broker.alive:
+        raise CommandError(f"{broker.name} is not running")
+
+
+def _epoch(broker: SimBroker) -> int | None:
+    epoch = broker.life.broker_epoch
+    return epoch if epoch >= 0 else None
+
+
+@command("power-loss BROKER …")
+def power_loss(stage: Stage, given: Command) -> None:
+    """The machine of a broker that is already down loses power: its page cache goes too."""
+    for name in given.words:
+        broker = stage.broker(name)
+        if broker.alive:
+            raise CommandError(f"{name} is running", f"write 'crash {name} keep=flushed'")
+        was = broker.disk.end_offset
+        gone = broker.disk.lose_power()
+        stage.world.recorder.emit(
+            "power-lost", broker.id, _epoch(broker), kept=broker.disk.end_offset, was=was, torn=0
+        )
+        if gone:
+            stage.world.invariants.lost_records(name, "lost power")
+
+
+@command("lose-disk BROKER …")
+def lose_disk(stage: Stage, given: Command) -> None:
+    """A broker that is down loses everything it had stored."""
+    for name in given.words:
+        broker = stage.broker(name)
+        if broker.alive:
+            raise CommandError(f"{name} is running", f"crash it first: 'crash {name}'")
+        was = broker.disk.end_offset
+        broker.disk = SimDisk()
+        stage.world.recorder.emit("disk-lost", broker.id, _epoch(broker), was=was)
+        if was:
+            stage.world.invariants.lost_records(name, "lost its disk")
+
+
+@command("restart NODE …")
+def restart(stage: Stage, given: Command) -> None:
+    """A broker or consumer that is down starts again."""
+    for name in given.words:
+        if isinstance(stage.world.clients.get(name), SimConsumer):
+            stage.consumer(name).restart()
+            continue
+        broker = stage.broker(name)
+        if broker.alive:
+            raise CommandError(f"{name} is running already")
+        broker.start()
+
+
+@command("stop BROKER")
+def stop(stage: Stage, given: Command) -> None:
+    """A clean end: everything is flushed and the session closed."""
+    (name,) = need(given.words, 1, "stop BROKER")
+    broker = stage.broker(name)
+    _must_live(broker)
+    broker.stop()
+    stage.world.recorder.emit("stopped", broker.id, _epoch(broker))
+    stage.world.break_connections(name)
+
+
+@command("shutdown BROKER")
+def shutdown(stage: Stage, given: Command) -> None:
+    """A broker asks the controller to move its leaderships first (`stop` follows)."""
+    (name,) = need(given.words, 1, "shutdown BROKER")
+    _must_live(stage.broker(name))
+    stage.broker(name).ask_to_stop()
+
+
+@command("pause NODE …")
+def pause(stage: Stage, given: Command) -> None:
+    """A process stands still; the world goes on."""
+    for name in given.words:
+        if name == "controller":
+            stage.world.controller.paused = True
+            continue
+        broker = stage.broker(name)
+        _must_live(broker)
+        broker.paused = True
+        stage.world.recorder.emit("paused", broker.id, _epoch(broker))
+
+
+@command("resume NODE …")
+def resume(stage: Stage, given: Command) -> None:
+    """It moves again."""
+    for name in given.words:
+        if name == "controller":
+            stage.world.controller.paused = False
+            continue
+        broker = stage.broker(name)
+        broker.paused = False
+        stage.world.recorder.emit("resumed", broker.id, _epoch(broker))
+
+
+@command("disk BROKER fails|full|works|loses-epochs")
+def disk(stage: Stage, given: Command) -> None:
+    """A disk begins to fail, is full, works again, or has lost its epoch checkpoint."""
+    name, what = need(given.words, 2, "disk BROKER fails|full|works|loses-epochs")
+    broker = stage.broker(name)
+    match what:
+        case "fails":
+            broker.disk.fails = "input/output error"
+        case "full":
+            broker.disk.fails = "no space left on device"
+        case "works":
+            broker.disk.fails = ""
+            broker.disk.forgets_writes = False
+        case "loses-epochs":
+            broker.disk.epoch_checkpoint_lost = True
+        case _:
+            raise CommandError(f"a disk cannot {what!r}", "fails, full, works or loses-epochs")
+
+
+@command("offline BROKER")
+def offline(stage: Stage, given: Command) -> None:
+    """A broker takes its failed log offline at last."""
+    (name,) = need(given.words, 1, "offline BROKER")
+    broker = stage.broker(name)
+    stage.world.recorder.emit("went-offline", broker.id, _epoch(broker), reason="log failed")
+    broker.run(broker.replica.go_offline("log failed"))
+
+
+@command("flush BROKER …")
+def flush(stage: Stage, given: Command) -> None:
+    """The operating system writes a broker's page cache to its disk."""
+    for name in given.words:
+        broker = stage.broker(name)
+        broker.flush(broker.disk.end_offset)

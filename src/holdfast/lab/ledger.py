@@ -1,0 +1,67 @@
+"""What clients were told and did: the truth that logs are judged against.
+
+A record's `key` names one intention of a producer; a retry sends the same key again. So two copies
+of one key in a log are a duplicate, and a key with a success and no copy is a loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from holdfast.model import NO_OFFSET, Offset
+
+
+class Status(Enum):
+    """What the producer knows of a record."""
+
+    SENT = "sent"
+    ACKNOWLEDGED = "acknowledged"
+    REFUSED = "refused"
+    UNANSWERED = "unanswered"
+
+
+@dataclass(slots=True)
+class Promise:
+    """One record and what its producer was told."""
+
+    key: int
+    label: str
+    producer: str
+    acks: int
+    status: Status = Status.SENT
+    offset: Offset = NO_OFFSET
+    error: str = ""
+    leader_epoch: int = -1
+    exposed: bool = False
+    """Was below the high watermark of a presumed leader: a consumer could have read it."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What one consumer (group) did with a record."""
+
+    consumer: str
+    offset: int
+    label: str
+    key: int
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All promises and all work, in the order they happened."""
+
+    promises: dict[int, Promise] = field(default_factory=dict)
+    consumed: list[Work] = field(default_factory=list)
+    processed: list[Work] = field(default_factory=list)
+    committed: dict[str, int] = field(default_factory=dict)
+
+    def add(self, label: str, producer: str, acks: int) -> Promise:
+        """A producer is about to send a record."""
+        promise = Promise(len(self.promises), label, producer, acks)
+        self.promises[promise.key] = promise
+        return promise
+
+    def acknowledged(self) -> list[Promise]:
+        """Every record whose producer got a success."""
+        return [one for one in self.promises.values() if one.status is Status.ACKNOWLEDGED]

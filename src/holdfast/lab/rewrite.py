@@ -1,0 +1,31 @@
+"""Writes a scenario file anew with what happened in place of what was expected."""
+
+from __future__ import annotations
+
+from holdfast.lab.run import run_scenario
+from holdfast.lab.scenario import RULE, Beat, Scenario
+
+
+def rewritten(scenario: Scenario) -> str:
+    """The file's text with new expectations. Commit it only if you can explain each change."""
+    runs = {one.name: run_scenario(scenario, one) for one in scenario.variants}
+    lines = list(scenario.lines)
+    for place in reversed(range(len(scenario.beats))):
+        beat = scenario.beats[place]
+        outputs = {name: run.outputs[place] for name, run in runs.items()}
+        first = (beat.rule_line or beat.last_line + 1) - 1
+        lines[first : beat.last_line] = _blocks(beat, outputs)
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(beat: Beat, outputs: dict[str, tuple[str, ...]]) -> list[str]:
+    """One bare block if all variants agree, else one each."""
+    different = list(dict.fromkeys(outputs.values()))
+    if different == [()]:
+        return []
+    if len(different) == 1:
+        return [RULE, *different[0]]
+    blocks: list[str] = []
+    for name, output in outputs.items():
+        blocks.extend((f"{RULE} {name}", *output))
+    return blocks

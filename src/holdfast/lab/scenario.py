@@ -1,0 +1,240 @@
+"""Scenario files: plain text, one story per file.
+
+    # The first line is the claim. The lines after it tell what could go wrong and cite the bug.
+    #
+    # More of the header, up to the first empty line.
+
+    variant before truncation=high-watermark
+    variant after
+
+    # Narration of this beat.
+    command argument key=value
+      input, indented
+    ---- before
+    what it says under the variant "before"
+    ---- after
+    what it says under the variant "after"
+
+A paragraph is one beat: narration, commands at the margin, each one's input indented under it, then
+`----` and all they had to say. A bare `----` holds for every variant that has no block of its own.
+A beat without `----` must be silent. Without `variant` lines there is one variant, `default`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RULE = "----"
+
+
+class ScenarioError(Exception):
+    """A scenario file that cannot be read or run; says where and what to do."""
+
+    def __init__(self, message: str, path: str, line: int, hint: str = "") -> None:
+        super().__init__(f"{path}:{line}: {message}")
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of a story."""
+
+    line: int
+    text: str
+    name: str
+    words: tuple[str, ...]
+    options: Mapping[str, str]
+    data: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """One paragraph."""
+
+    line: int
+    last_line: int
+    narration: str
+    commands: tuple[Command, ...]
+    expected: Mapping[str, tuple[str, ...]]
+    """By variant; the empty name holds for those without a block of their own."""
+    rule_line: int
+    """Where the first `----` is, or 0."""
+
+    def expects(self, variant: str) -> tuple[str, ...]:
+        """What this beat must say under a variant."""
+        return self.expected.get(variant, self.expected.get("", ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """The same story under other rules."""
+
+    name: str
+    options: Mapping[str, str]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A parsed story."""
+
+    id: str
+    path: str
+    title: str
+    header: str
+    variants: tuple[Variant, ...]
+    beats: tuple[Beat, ...]
+    lines: tuple[str, ...] = field(repr=False)
+
+    def variant(self, name: str) -> Variant:
+        """A variant by name; KeyError if there is none."""
+        for one in self.variants:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The nearest known word, as a hint; empty if none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def parse(text: str, path: str) -> Scenario:
+    """Read a scenario file's text."""
+    lines = text.splitlines()
+    paragraphs = list(_paragraphs(lines))
+    if not paragraphs:
+        raise ScenarioError("the file is empty", path, 1, "begin with '# What the story claims.'")
+    first_line, header = paragraphs[0]
+    if not all(line.startswith("#") for line in header):
+        raise ScenarioError(
+            "the file must open with a '#' header", path, first_line, "say what could go wrong"
+        )
+    words = [line.lstrip("#").strip() for line in header]
+    variants: list[Variant] = []
+    beats: list[Beat] = []
+    for number, paragraph in paragraphs[1:]:
+        beat = _beat(number, paragraph, path)
+        variants.extend(_variant(one, path) for one in beat.commands if one.name == "variant")
+        if any(command.name != "variant" for command in beat.commands) or beat.narration:
+            beats.append(beat)
+    if not variants:
+        variants.append(Variant(name="default", options={}))
+    scenario = Scenario(
+        id=Path(path).stem.replace("_", "-"),
+        path=path,
+        title=words[0],
+        header=" ".join(words[1:]).strip(),
+        variants=tuple(variants),
+        beats=tuple(beats),
+        lines=tuple(lines),
+    )
+    _check_blocks(scenario)
+    return scenario
+
+
+def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    start = 0
+    current: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            if not current:
+                start = number
+            current.append(line.rstrip())
+        elif current:
+            yield start, current
+            current = []
+    if current:
+        yield start, current
+
+
+def _beat(number: int, paragraph: list[str], path: str) -> Beat:
+    narration: list[str] = []
+    commands: list[Command] = []
+    expected: dict[str, tuple[str, ...]] = {}
+    rule_line = 0
+    block: list[str] | None = None
+    for place, line in enumerate(paragraph, number):
+        if line == RULE or line.startswith(f"{RULE} "):
+            rule_line = rule_line or place
+            name = line[len(RULE) :].strip()
+            if name in expected:
+                raise ScenarioError(f"a second block for {name or 'all'!r}", path, place)
+            block = []
+            expected[name] = ()
+        elif block is not None:
+            block.append(line)
+            expected[next(reversed(expected))] = tuple(block)
+        elif line.startswith("#"):
+            narration.append(line.lstrip("#").strip())
+        elif line[0].isspace():
+            if not commands:
+                raise ScenarioError("input without a command above it", path, place)
+            commands[-1] = _with_data(commands[-1], line.strip())
+        else:
+            commands.append(_command(line, place, path))
+    return Beat(
+        line=number,
+        last_line=number + len(paragraph) - 1,
+        narration=" ".join(narration),
+        commands=tuple(commands),
+        expected=expected,
+        rule_line=rule_line,
+    )
+
+
+def _with_data(command: Command, line: str) -> Command:
+    return Command(
+        line=command.line,
+        text=command.text,
+        name=command.name,
+        words=command.words,
+        options=command.options,
+        data=(*command.data, line),
+    )
+
+
+def _command(line: str, number: int, path: str) -> Command:
+    name, *rest = line.split()
+    words: list[str] = []
+    options: dict[str, str] = {}
+    for word in rest:
+        key, equals, value = word.partition("=")
+        if not equals:
+            words.append(word)
+            continue
+        key = normal(key)
+        if not key or not value:
+            raise ScenarioError(f"{word!r} is not key=value", path, number)
+        if key in options:
+            raise ScenarioError(f"{key!r} is given twice", path, number)
+        options[key] = value
+    return Command(line=number, text=line, name=name, words=tuple(words), options=options, data=())
+
+
+def normal(key: str) -> str:
+    """Settings may be written with dots, dashes or underscores."""
+    return key.replace("-", "_").replace(".", "_")
+
+
+def _variant(command: Command, path: str) -> Variant:
+    if len(command.words) != 1:
+        raise ScenarioError("usage: variant NAME [key=value …]", path, command.line)
+    return Variant(name=command.words[0], options=command.options, line=command.line)
+
+
+def _check_blocks(scenario: Scenario) -> None:
+    names = [one.name for one in scenario.variants]
+    for beat in scenario.beats:
+        for name in beat.expected:
+            if name and name not in names:
+                raise ScenarioError(
+                    f"no variant is called {name!r}",
+                    scenario.path,
+                    beat.rule_line,
+                    suggestion(name, names),
+                )

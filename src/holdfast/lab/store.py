@@ -1,0 +1,61 @@
+"""The simulated agreed store: one partition's state by version, sessions, broker epochs.
+
+It is always right and never dies; what can go wrong is reaching it, and a session that ends while
+its broker lives.
+"""
+
+from __future__ import annotations
+
+from holdfast.core import Registration
+from holdfast.model import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    PartitionEpoch,
+    PartitionState,
+    TopicPartition,
+)
+
+
+class SimStore:
+    """Versioned nodes, compare-and-set, sessions."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[TopicPartition, PartitionState] = {}
+        self.sessions: dict[BrokerId, Registration] = {}
+        self.controller_epoch = ControllerEpoch(0)
+        self._next_epoch = 0
+
+    def register(self, broker: BrokerId, intact_since: BrokerEpoch) -> Registration:
+        """Open a session. A broker that kept nothing intact is intact from this epoch on."""
+        self._next_epoch += 1
+        epoch = BrokerEpoch(self._next_epoch)
+        since = intact_since if intact_since >= 0 else epoch
+        registration = Registration(broker, epoch, since)
+        self.sessions[broker] = registration
+        return registration
+
+    def expire(self, broker: BrokerId) -> Registration | None:
+        """End a session, if there is one."""
+        return self.sessions.pop(broker, None)
+
+    def next_controller(self) -> ControllerEpoch:
+        """Elect a controller: it gets the next epoch."""
+        self.controller_epoch = ControllerEpoch(self.controller_epoch + 1)
+        return self.controller_epoch
+
+    def compare_and_set(
+        self,
+        partition: TopicPartition,
+        state: PartitionState,
+        expected: PartitionEpoch,
+        controller_epoch: ControllerEpoch,
+    ) -> bool:
+        """Write if nobody wrote since, and if the writer is still the controller."""
+        if controller_epoch != self.controller_epoch:
+            return False
+        known = self.partitions.get(partition)
+        if known is not None and known.partition_epoch != expected:
+            return False
+        self.partitions[partition] = state
+        return True

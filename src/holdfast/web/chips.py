@@ -1,0 +1,95 @@
+"""What a chip says: one for each promise, one for each reader.
+
+A status is told three times over, by a sign, by a word and by a colour. When a story has more
+promises than a person can take in, neighbours that fared alike share a chip; a promise that was
+broken never shares one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from holdfast.lab.telling.views import ConsumerView, Promise, Snapshot, Status
+from holdfast.web.drawing import text_width
+
+MOST_CHIPS = 14
+
+
+class Look(NamedTuple):
+    sign: str
+    word: str
+    classes: str
+
+
+LOOKS: Mapping[Status, Look] = {
+    "sent": Look("…", "waiting", "p0 dash"),
+    "acknowledged": Look("✓", "promised", "good"),
+    "refused": Look("✗", "refused", "p0"),
+    "unanswered": Look("?", "no answer", "warn dash"),
+    "endangered": Look("⚠", "in danger", "warn"),
+    "lost": Look("✖", "LOST", "lost"),
+}
+
+
+class Chip(NamedTuple):
+    title: str
+    word: str
+    classes: str
+    hint: str
+
+    @property
+    def width(self) -> float:
+        return max(text_width(self.title, 13), text_width(self.word, 10.5), 36) + 18
+
+
+def promise_chips(snapshot: Snapshot) -> list[Chip]:
+    promises = snapshot.promises
+    if len(promises) <= MOST_CHIPS:
+        return [_promise(promise, snapshot) for promise in promises]
+    return [
+        chip
+        for status, alike in groupby(promises, key=lambda promise: promise.status)
+        for chip in _together(status, list(alike), snapshot)
+    ]
+
+
+def _together(status: Status, alike: Sequence[Promise], snapshot: Snapshot) -> list[Chip]:
+    if len(alike) < 3 or status in ("lost", "endangered"):
+        return [_promise(promise, snapshot) for promise in alike]
+    look = LOOKS[status]
+    title = f"{look.sign} {alike[0].record} to {alike[-1].record}"
+    return [Chip(title, f"{len(alike)} {look.word}", look.classes, f"{len(alike)} records")]
+
+
+def _promise(promise: Promise, snapshot: Snapshot) -> Chip:
+    look = LOOKS[promise.status]
+    word = look.word
+    if promise.status == "refused" and promise.held:
+        word = "refused, kept"
+    if promise.copies > 1:
+        word = f"{word}, twice" if promise.copies == 2 else f"{word}, {promise.copies} times"
+    if promise.answer == "acknowledged" and promise.acks == "0":
+        word = f"{'assumed' if promise.status in ('sent', 'acknowledged') else word}, acks=0"
+    elif promise.status == "acknowledged" and promise.acks not in ("all", ""):
+        word = f"{word}, acks={promise.acks}"
+    where = f"on {snapshot.names(promise.held)}" if promise.held else "on no log"
+    offset = "" if promise.offset is None else f" at offset {promise.offset}"
+    error = f", {promise.error}" if promise.error else ""
+    hint = f"{promise.record}{offset}, acks={promise.acks}: {look.word}{error}, {where}"
+    return Chip(f"{look.sign} {promise.record}", word, look.classes, hint)
+
+
+def reader_chips(snapshot: Snapshot) -> list[Chip]:
+    return [_reader(consumer) for consumer in snapshot.consumers]
+
+
+def _reader(consumer: ConsumerView) -> Chip:
+    where = "has read nothing" if consumer.position is None else f"next: {consumer.position}"
+    done = "" if consumer.committed is None else f", committed: {consumer.committed}"
+    if not consumer.alive:
+        return Chip(f"✖ {consumer.name}", f"dead{done}", "p0 dash", consumer.name)
+    if consumer.error:
+        return Chip(consumer.name, f"{where}, {consumer.error}", "warn", consumer.error)
+    return Chip(consumer.name, where + done, "info", consumer.name)

@@ -1,0 +1,224 @@
+"""Draws one replica: its badges, its log, the marks on the log, and what it knows of the others.
+
+Reading a lane: a solid cell is committed as this replica knows it, an outlined one is not; HW is
+the end of the committed part, LEO the end of the log; the bar below reaches as far as the disk has
+it.
+"""
+
+from __future__ import annotations
+
+from holdfast.lab.frames import Frame
+from holdfast.lab.telling.views import Cell, ReplicaView, Snapshot
+from holdfast.web.drawing import (
+    box,
+    card,
+    group,
+    line,
+    number,
+    path,
+    pill,
+    shortened,
+    text,
+    text_width,
+)
+from holdfast.web.layout import CELL_HEIGHT, HEAD, LANE, Layout
+from holdfast.web.theme import EPOCH_COLOURS
+
+_CELLS = 28
+"""From the top of a lane to its cells."""
+_BAR = _CELLS + CELL_HEIGHT + 6
+
+
+def lane(view: ReplicaView, frame: Frame, layout: Layout) -> str:
+    top = layout.lane_top(view.id)
+    touched = frame.broker == view.id
+    added = frame.added if touched else ()
+    removed = frame.removed if touched else ()
+    first = layout.first_column(frame.snapshot)
+    classes = "card focus" if touched else "card"
+    return group(
+        "" if view.alive else "dead",
+        card(0, top, layout.card_width, LANE, classes),
+        _head(view, frame.snapshot, top),
+        _log(view, added, first, top, layout),
+        *(_ghost(cell, cell.offset - first, top, layout) for cell in removed),
+        _marks(view, first, top, layout),
+        _disk(view, first, top, layout),
+        _side(view, frame.snapshot, top, layout),
+    )
+
+
+# The head: who it is.
+
+
+def _head(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
+    name = shortened(view.name, 34, 22, wide=True)
+    size = "t22" if len(name) <= 2 else "t15"
+    return group(
+        "",
+        text(16, top + 34, name, f"{size} b dim"),
+        _role(view, top)[0],
+        _membership(view, top),
+        _remark(view, snapshot, top),
+    )
+
+
+def _role(view: ReplicaView, top: float) -> tuple[str, float]:
+    if not view.alive:
+        return pill(54, top + 12, f"✖ {view.down}", "bad")
+    if view.paused:
+        return pill(54, top + 12, f"❚❚ paused {view.role}", "warn")
+    if view.role == "leader":
+        return pill(54, top + 12, f"LEADER e{view.leader_epoch}", "solid")
+    if view.role == "follower":
+        return pill(54, top + 12, "follower", "p0")
+    return pill(54, top + 12, "offline" if view.offline else "no role yet", "warn dash")
+
+
+def _membership(view: ReplicaView, top: float) -> str:
+    words, classes = "○ not in sync", "p0 dash"
+    if view.in_isr:
+        words, classes = "● in sync", "good"
+    elif view.eligible:
+        words, classes = "◐ eligible", "info"
+    return pill(54, top + 35, words, classes)[0]
+
+
+def _remark(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
+    """The one thing about it that a reader should not miss."""
+    unreached = [target for source, target in snapshot.cuts if source == view.name]
+    if view.fault:
+        words = f"disk: {view.fault}"
+    elif unreached:
+        words = f"✂ cannot reach {' '.join(unreached)}"
+    elif view.alive and not view.session:
+        words = "session expired"
+    elif view.alive and view.role == "follower":
+        return text(16, top + 76, f"follows {snapshot.name(view.leader)}, e{view.leader_epoch}",
+                    "t11 soft")  # fmt: skip
+    else:
+        return ""
+    return text(16, top + 76, shortened(words, HEAD - 24, 11), "t11 warned")
+
+
+# The log.
+
+
+def _log(view: ReplicaView, added: tuple[Cell, ...], first: int, top: float, layout: Layout) -> str:
+    shown = [cell for cell in view.cells if cell.offset >= first]
+    fresh = {cell.offset: None for cell in added}
+    drawn = [
+        _cell(
+            cell,
+            cell.offset - first,
+            top,
+            layout,
+            committed=cell.offset < view.high_watermark,
+            fresh=cell.offset in fresh,
+        )
+        for cell in shown
+    ]
+    if first and view.log_end_offset > view.log_start:
+        drawn.append(text(HEAD - 6, top + _CELLS + 23, "…", "soft b r"))
+    slot = view.log_end_offset - first
+    if 0 <= slot < layout.columns:
+        x = layout.column(slot)
+        body = box(x + 1.5, top + _CELLS, layout.cell - 3, CELL_HEIGHT)
+        drawn.append(body.replace("/>", ' class="slot"/>'))
+    return group("", *drawn)
+
+
+def _cell(
+    cell: Cell, place: int, top: float, layout: Layout, *, committed: bool, fresh: bool
+) -> str:
+    classes = f"c e{cell.epoch % EPOCH_COLOURS}"
+    classes += ("" if committed else " u") + (" new" if fresh else "")
+    title = f"offset {cell.offset}, epoch {cell.epoch}, {'' if committed else 'not '}committed"
+    return group(classes, *_cell_body(cell, place, top, layout), title=f"{cell.label}: {title}")
+
+
+def _cell_body(cell: Cell, place: int, top: float, layout: Layout) -> tuple[str, str, str]:
+    x, y = layout.column(place), top + _CELLS
+    size = 13 if text_width(cell.label, 13) <= layout.cell - 7 else 10
+    label = shortened(cell.label, layout.cell - 5, size)
+    middle = x + layout.cell / 2
+    return (
+        box(x + 1.5, y, layout.cell - 3, CELL_HEIGHT),
+        text(middle, y + 16.5, label, f"t{size} b m"),
+        text(middle, y + 29.5, f"e{cell.epoch}", "t10 m"),
+    )
+
+
+def _ghost(cell: Cell, place: int, top: float, layout: Layout) -> str:
+    """A record that this very event took out of the log."""
+    if not 0 <= place < layout.columns:
+        return ""
+    x, y = layout.column(place) + 1.5, top + _CELLS
+    stroke = f"M{number(x + 3)} {number(y + CELL_HEIGHT - 3)}L{number(x + layout.cell - 6)} "
+    stroke += number(y + 3)
+    return group(
+        "gone",
+        *_cell_body(cell, place, top, layout),
+        path(stroke),
+        title=f"{cell.label}: removed from offset {cell.offset}",
+    )
+
+
+def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
+    """HW to the left of its boundary, LEO to the right of its own: they never overlap."""
+    high = layout.column(view.high_watermark - first)
+    end = layout.column(view.log_end_offset - first)
+    words = f"HW {view.high_watermark}"
+    width = text_width(words, 10.5, wide=True) + 8
+    flag = box(high - width, top + 7, width + 1.2, 15, radius=3).replace("/>", ' class="hwf"/>')
+    return group(
+        "dim",
+        line(end, top + 8, end, top + _CELLS + CELL_HEIGHT + 2, "leo"),
+        text(end + 5, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
+        line(high, top + 7, high, top + _CELLS + CELL_HEIGHT + 4, "hw"),
+        flag,
+        text(high - width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
+    )
+
+
+def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
+    if view.log_end_offset <= view.log_start:
+        return ""
+    start, y = layout.column(view.log_start - first), top + _BAR
+    flushed = layout.column(view.flushed_end - first)
+    end = layout.column(view.log_end_offset - first)
+    drawn = []
+    if flushed > start:
+        bar = box(start + 1.5, y - 2, flushed - start - 3, 4, radius=2)
+        drawn.append(bar.replace("/>", ' class="disk"/>'))
+    if end > flushed:
+        drawn.append(line(max(start, flushed) + 3, y, end - 3, y, "mem"))
+    words = f"on disk below {view.flushed_end}, rest in memory"
+    if view.flushed_end <= view.log_start:
+        words = "in memory only"
+    elif view.flushed_end >= view.log_end_offset:
+        words = "all on disk"
+    drawn.append(text(HEAD + 1.5, top + LANE - 7, words, "t10 soft"))
+    return group("dim", *drawn)
+
+
+# The side: what it knows of the others.
+
+
+def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
+    if view.role != "leader":
+        return ""
+    lines = [
+        (f"knows {snapshot.name(broker)} up to {'?' if end is None else end}", "t11 soft")
+        for broker, end in view.remote
+    ]
+    lines += [(f"{snapshot.name(broker)}'s fetch waits", "t11 soft") for broker, _ in view.parked]
+    if view.counts_on is not None and sorted(view.counts_on) != sorted(snapshot.store.isr):
+        lines.append((f"⚠ counts on {{{snapshot.names(view.counts_on)}}}", "t11 b warned"))
+    if view.proposed is not None:
+        lines.append((f"asks for {{{snapshot.names(view.proposed)}}}", "t11 warned"))
+    x = layout.card_width - 132
+    start = top + LANE / 2 + 4 - 7.5 * (len(lines) - 1)
+    return "".join(
+        text(x, start + 15 * place, words, classes) for place, (words, classes) in enumerate(lines)
+    )

@@ -1,0 +1,96 @@
+"""Writes the stepper as one page that needs nothing else: no server, no network, no other file.
+
+The page holds the drawn parts of all frames, each different part once, and a script that puts the
+parts of the chosen frame on the screen. The script draws nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from holdfast.lab.frames import Frame
+from holdfast.web.layout import layout_of
+from holdfast.web.svg import parts
+from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
+
+
+def html_page(frames: Sequence[Frame], title: str) -> str:
+    """One story."""
+    return html_tabs([(title, frames)], title)
+
+
+def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
+    """Several stories in one page, a tab each: before and after, for example."""
+    data = [_story(name, frames) for name, frames in stories]
+    page = files("holdfast.web").joinpath("assets/stepper.html").read_text(encoding="utf-8")
+    for mark, text in (
+        ("/*LIGHT*/", variables(LIGHT)),
+        ("/*DARK*/", variables(DARK)),
+        ("/*PICTURE*/", style_sheet(variables=True)),
+        ("<!--TITLE-->", escape(title)),
+        # Last, so that no mark inside a story's own words is ever replaced.
+        ("<!--DATA-->", _safe_json(data)),
+    ):
+        page = page.replace(mark, text)
+    return page
+
+
+def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
+    layout = layout_of(frames)
+    pieces, texts = _Once(), _Once()
+    rows = [
+        {
+            "parts": [pieces.place(part) for part in parts(frame, layout)],
+            "line": frame.line,
+            "sentence": texts.place(frame.sentence),
+            "said": texts.place(frame.narration),
+            "step": frame.step,
+            "text": texts.place(frame.step_text),
+            "t": frame.time_ms,
+        }
+        for frame in frames
+    ]
+    return {
+        "name": name,
+        "sign": _sign(frames),
+        "told": any(frame.narration for frame in frames),
+        "width": round(layout.width),
+        "height": round(layout.height),
+        "rules": [list(rule) for rule in frames[-1].snapshot.rules] if frames else [],
+        "pieces": pieces.items(),
+        "texts": texts.items(),
+        "frames": rows,
+    }
+
+
+def _sign(frames: Sequence[Frame]) -> str:
+    """How the story ends, for its tab."""
+    verdict = frames[-1].snapshot.verdict if frames else None
+    if verdict is None:
+        return ""
+    return "✖" if verdict.harm else "✓"
+
+
+class _Once:
+    """Keeps each different text once and says at which place."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        return self._places.setdefault(text, len(self._places))
+
+    def items(self) -> list[str]:
+        return list(self._places)
+
+
+def _safe_json(data: object) -> str:
+    """JSON that cannot end the script element it stands in, whatever a record is called."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for letter in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text

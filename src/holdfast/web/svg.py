@@ -1,0 +1,145 @@
+"""Draws a frame. The one place where the picture is made, for the page and for files alike.
+
+A picture is drawn in parts (store, lanes, promises, …), each a string that depends on few things,
+so that a page can hold every different part once, however many frames show it.
+"""
+
+from __future__ import annotations
+
+from holdfast.lab.frames import Frame
+from holdfast.lab.telling.views import Snapshot, StoreView, VerdictView
+from holdfast.web.arrows import arrow
+from holdfast.web.chips import Chip, promise_chips, reader_chips
+from holdfast.web.drawing import box, card, group, number, pill, shortened, text, wrapped
+from holdfast.web.lanes import lane
+from holdfast.web.layout import CHIP, CHIPS_LEFT, STORE, Layout, chip_rows, layout_of
+from holdfast.web.theme import LIGHT, style_sheet
+
+MARGIN = 18
+
+
+def svg(frame: Frame, layout: Layout | None = None) -> str:
+    """One standalone picture, with what happens written above it.
+
+    Pass the layout of the whole story (`layout_of`) to give all its pictures one size.
+    """
+    # One of a series always gets two lines for its sentence, so that the series stays in step.
+    least = 1 if layout is None else 2
+    layout = layout or layout_of([frame])
+    width = layout.width + 2 * MARGIN
+    caption, top = _caption(frame, layout.width, least)
+    height = top + layout.height + MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
+        f'width="{number(width)}" height="{number(height)}" role="img" class="hf">'
+        f"{_title(frame)}<style>{style_sheet()}</style>"
+        f'<rect width="100%" height="100%" fill="{LIGHT["bg"]}"/>'
+        f'<g transform="translate({MARGIN},{MARGIN})">{caption}</g>'
+        f'<g transform="translate({MARGIN},{number(top)})">{"".join(parts(frame, layout))}</g>'
+        "</svg>\n"
+    )
+
+
+def parts(frame: Frame, layout: Layout) -> list[str]:
+    """The picture without frame and caption; the parts together, in this order, are the whole."""
+    snapshot = frame.snapshot
+    return [
+        _store(snapshot, layout),
+        _ruler(layout.first_column(snapshot), layout),
+        *(lane(view, frame, layout) for view in snapshot.replicas),
+        _chips(
+            "PROMISES", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
+        ),
+        _chips("READERS", reader_chips(snapshot), layout.readers_top, layout.reader_rows, layout),
+        _verdict(snapshot.verdict, layout),
+        arrow(frame, layout),
+    ]
+
+
+def _title(frame: Frame) -> str:
+    return group("", title=frame.sentence).removeprefix("<g>").removesuffix("</g>")
+
+
+def _caption(frame: Frame, width: float, least: int) -> tuple[str, float]:
+    """The command and the sentence, and where the picture may begin."""
+    lines = wrapped(frame.sentence, width, 15)
+    command = text(0, 10, f"{frame.step}  {frame.step_text}", "mono soft")
+    said = "".join(text(0, 34 + 21 * place, words, "t15 b") for place, words in enumerate(lines))
+    return command + said, MARGIN + 34 + 21 * max(least, len(lines))
+
+
+def _store(snapshot: Snapshot, layout: Layout) -> str:
+    store = snapshot.store
+    words = [f"leader {snapshot.name(store.leader)}", f"epoch {store.leader_epoch}"]
+    drawn = [card(0, 0, layout.card_width, STORE), text(16, 25, "STORE", "cap")]
+    x = float(CHIPS_LEFT)
+    for words_, classes in (
+        (words[0], "solid" if store.leader is not None else "lost"),
+        (words[1], "p0"),
+        (f"in sync {{{snapshot.names(store.isr)}}}", "good"),
+        *_extras(store, snapshot),
+    ):
+        drawing, width = pill(x, 11.5, words_, classes)
+        drawn.append(drawing)
+        x += width + 8
+    return group("", *drawn)
+
+
+def _ruler(first: int, layout: Layout) -> str:
+    """The offsets, once for all lanes."""
+    y = layout.lanes_top - 7
+    offsets = [
+        text(layout.column(place + 0.5), y, str(first + place), "t10 m soft")
+        for place in range(layout.columns)
+    ]
+    return group("", text(layout.column(0) - 12, y, "offset", "t10 r soft"), *offsets)
+
+
+def _extras(store: StoreView, snapshot: Snapshot) -> list[tuple[str, str]]:
+    extras: list[tuple[str, str]] = []
+    if store.eligible:
+        extras.append((f"eligible {{{snapshot.names(store.eligible)}}}", "info"))
+    if store.rule:
+        extras.append((f"by rule: {store.rule}", "warn" if store.rule == "unclean" else "p0"))
+    return extras
+
+
+def _chips(title: str, chips: list[Chip], top: float, rows: int, layout: Layout) -> str:
+    if rows == 0 or not chips:
+        return ""
+    drawn = [
+        card(0, top, layout.card_width, 10 + rows * (CHIP + 6) + 4),
+        text(16, top + 31, title, "cap"),
+    ]
+    for place, row in enumerate(chip_rows(chips, layout.chip_room)):
+        x, y = float(CHIPS_LEFT), top + 10 + place * (CHIP + 6)
+        for chip in row:
+            drawn.append(_chip(chip, x, y))
+            x += chip.width + 8
+    return group("", *drawn)
+
+
+def _chip(chip: Chip, x: float, y: float) -> str:
+    middle = x + chip.width / 2
+    return group(
+        f"chip {chip.classes}",
+        box(x, y, chip.width, CHIP, radius=7),
+        text(middle, y + 16.5, chip.title, "t13 b m"),
+        text(middle, y + 30.5, chip.word, "t10 m"),
+        title=chip.hint,
+    )
+
+
+def _verdict(verdict: VerdictView | None, layout: Layout) -> str:
+    if verdict is None:
+        return ""
+    sign, classes = ("✖", "bad") if verdict.harm else ("✓", "good")
+    if not verdict.harm and verdict.verdict != "valid":
+        sign, classes = "⚠", "warn"
+    words = shortened(f"{sign}  {verdict.verdict}: {verdict.headline}", layout.card_width - 24, 13)
+    return group(
+        f"chip {classes}",
+        box(0, layout.verdict_top, layout.card_width, 32, radius=9),
+        text(16, layout.verdict_top + 21, words, "t13 b"),
+        title=verdict.headline,
+    )

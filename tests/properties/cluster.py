@@ -1,0 +1,466 @@
+"""Three real replicas and a real controller over logs in memory: the smallest driver there is.
+
+It only carries messages and effects. When a message arrives, twice or never, who crashes and whose
+session ends is for the caller to say; `check` says what must hold whatever happens.
+
+What the world promises: a message to a process dies with that process; a message *from* a process
+may outlive it; the store is always right; at most one broker ever loses records it had written.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    Acknowledge,
+    AnswerAlter,
+    AskLogEnd,
+    BrokerLife,
+    Commands,
+    ConsiderExpand,
+    Controller,
+    Effects,
+    EpochCache,
+    Fetch,
+    FetchAnswer,
+    Guards,
+    Leader,
+    LogEnd,
+    LogState,
+    NextFetch,
+    ProposeIsr,
+    Registration,
+    Replica,
+    Rules,
+    SendStateTo,
+    Settings,
+    TruncateTo,
+    WriteState,
+)
+from holdfast.model import (
+    NO_BROKER,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    BatchHeader,
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    LeaderEpoch,
+    Offset,
+    PartitionState,
+    ProducerId,
+    TopicPartition,
+)
+
+PARTITION = TopicPartition("events", 0)
+BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
+CONTROLLER = NO_BROKER
+PRODUCER = ProducerId(7)
+
+
+class Record(NamedTuple):
+    """One record; the idempotent producer counts its own up from 0, everyone else's are below."""
+
+    leader_epoch: LeaderEpoch
+    value: int
+
+
+class FetchSent(NamedTuple):
+    fetch: Fetch
+    asked: NextFetch
+    incarnation: int
+
+
+class FetchAnswered(NamedTuple):
+    asked: NextFetch
+    answer: FetchAnswer
+    records: tuple[Record, ...]
+
+
+class StateSent(NamedTuple):
+    controller_epoch: ControllerEpoch
+    broker_epoch: BrokerEpoch
+    state: PartitionState
+
+
+class Proposed(NamedTuple):
+    leader: BrokerId
+    broker_epoch: BrokerEpoch
+    incarnation: int
+    proposal: ProposeIsr
+
+
+class ProposalAnswered(NamedTuple):
+    error: ErrorCode
+    state: PartitionState | None
+
+
+class EndAsked(NamedTuple):
+    broker_epoch: BrokerEpoch
+    leader_epoch: LeaderEpoch
+
+
+class EndAnswered(NamedTuple):
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    leader_epoch: LeaderEpoch
+    end: LogEnd
+
+
+Payload = (
+    FetchSent
+    | FetchAnswered
+    | StateSent
+    | Proposed
+    | ProposalAnswered
+    | EndAsked
+    | EndAnswered
+)
+
+
+class Message(NamedTuple):
+    """Something on its way to one life of a broker, or of the controller."""
+
+    target: BrokerId
+    incarnation: int
+    payload: Payload
+
+
+class Node:
+    """A broker: its disk, and the process that may be running on it."""
+
+    def __init__(self, broker: BrokerId, settings: Settings, rules: Rules) -> None:
+        self.id = broker
+        self.settings = settings
+        self.rules = rules
+        self.log: list[Record] = []
+        self.alive = False
+        self.incarnation = 0
+        self.damaged = False
+        """Has lost records it had written, and is still counted on by the store."""
+        self.start(Offset(0))
+
+    def start(self, high_watermark: Offset) -> None:
+        """A new process over what the disk holds."""
+        self.alive = True
+        self.incarnation += 1
+        self.life = BrokerLife(self.incarnation, None, self.rules.guards)
+        log = LogState(
+            self.settings,
+            log_end_offset=Offset(len(self.log)),
+            high_watermark=high_watermark,
+            epochs=EpochCache.rebuilt_from(self.headers()),
+        )
+        self.replica = Replica(self.id, log, self.rules)
+        self.replica.truncated(self.headers())
+
+    def headers(self, start: int = 0) -> list[BatchHeader]:
+        """The log as batches of one record each."""
+        return [
+            header_of(record, Offset(offset))
+            for offset, record in enumerate(self.log[start:], start)
+        ]
+
+
+def header_of(record: Record, offset: Offset) -> BatchHeader:
+    ours = record.value >= 0
+    return BatchHeader(
+        1,
+        record.leader_epoch,
+        offset,
+        PRODUCER if ours else NO_PRODUCER,
+        0 if ours else -1,
+        record.value if ours else NO_SEQUENCE,
+    )
+
+
+class Cluster:
+    """The world: nodes, one store, one controller, one idempotent producer, messages on the way."""
+
+    def __init__(self, rules: Rules = Rules(), minimum: int = 2) -> None:  # noqa: B008
+        self.rules = rules
+        self.settings = Settings(min_insync_replicas=minimum, replica_lag_time_max_ms=10)
+        self.now_ms = 0
+        self.wire: list[Message] = []
+        self.news: list[Registration | BrokerId] = []
+        """Sessions that began or ended and of which the controller has not heard, in order."""
+        self.writes: list[WriteState] = []
+        self.sessions: dict[BrokerId, Registration] = {}
+        self.broker_epochs = 0
+        self.acknowledged: dict[int, Offset] = {}
+        """What the producer was promised: its value, and where."""
+        self.value = 0
+        self.fillers = 0
+        self.nodes = {one: Node(one, self.settings, rules) for one in BROKERS}
+        self.state = PartitionState(BROKERS, (), leader_epoch=LeaderEpoch(-1))
+        self.controller = Controller(ControllerEpoch(1), (), {}, {}, rules)
+        for node in self.nodes.values():
+            self.register(node)
+        self.deliver_news()
+        self.command(self.controller.create(PARTITION, BROKERS, self.settings))
+        self.flush_writes()
+
+    # Messages.
+
+    def send(self, target: BrokerId, payload: Payload) -> None:
+        """Put a message on its way to the process that runs there now."""
+        life = int(self.controller.controller_epoch)
+        if target != CONTROLLER:
+            life = self.nodes[target].incarnation
+        self.wire.append(Message(target, life, payload))
+
+    def deliver(self, message: Message) -> None:
+        """Hand a message over, if the process it was sent to still runs."""
+        if message.target == CONTROLLER:
+            if message.incarnation == self.controller.controller_epoch:
+                self._to_controller(message.payload)
+            return
+        node = self.nodes[message.target]
+        if node.alive and message.incarnation == node.incarnation:
+            self._to_broker(node, message.payload)
+
+    def _to_controller(self, payload: Payload) -> None:
+        match payload:
+            case Proposed(leader, broker_epoch, _, proposal):
+                known = self.controller.brokers.get(leader)
+                if known and known.broker_epoch == broker_epoch:
+                    self.command(
+                        self.controller.alter_partition(PARTITION, leader, proposal, payload)
+                    )
+            case EndAnswered(broker, broker_epoch, leader_epoch, end):
+                known = self.controller.brokers.get(broker)
+                if known and known.broker_epoch == broker_epoch:
+                    self.command(
+                        self.controller.log_end_answered(PARTITION, broker, leader_epoch, end)
+                    )
+            case other:
+                raise AssertionError(f"not for the controller: {other}")
+
+    def _to_broker(self, node: Node, payload: Payload) -> None:
+        match payload:
+            case FetchSent():
+                self._fetched(node, payload)
+            case FetchAnswered():
+                self._fetch_answered(node, payload)
+            case StateSent(controller_epoch, broker_epoch, state):
+                stale = node.life.accept_controller(controller_epoch)
+                if not stale and broker_epoch == node.life.broker_epoch:
+                    self._told(node, state)
+            case ProposalAnswered(error, state):
+                self.effects(node, node.replica.isr_answer(error, state))
+            case EndAsked(broker_epoch, leader_epoch):
+                self._asked_for_end(node, broker_epoch, leader_epoch)
+            case other:
+                raise AssertionError(f"not for a broker: {other}")
+
+    def _told(self, node: Node, state: PartitionState) -> None:
+        replica = node.replica
+        if state.leader == node.id:
+            self.effects(node, replica.become_leader(state, self.now_ms))
+        else:
+            self.effects(node, replica.become_follower(state))
+
+    def _asked_for_end(self, node: Node, broker_epoch: BrokerEpoch, epoch: LeaderEpoch) -> None:
+        if broker_epoch == node.life.broker_epoch and node.replica.leader_epoch == epoch:
+            last = node.log[-1].leader_epoch if node.log else LeaderEpoch(-1)
+            end = LogEnd(last, Offset(len(node.log)))
+            self.send(CONTROLLER, EndAnswered(node.id, broker_epoch, epoch, end))
+
+    # Replication.
+
+    def fetch(self, node: Node) -> None:
+        """Let a follower ask its leader."""
+        asked = node.replica.next_fetch() if node.alive else None
+        if asked:
+            fetch = Fetch(
+                node.id,
+                asked.fetch_offset,
+                asked.last_fetched_epoch,
+                asked.current_leader_epoch,
+                node.life.broker_epoch,
+            )
+            self.send(asked.leader, FetchSent(fetch, asked, node.incarnation))
+
+    def _fetched(self, node: Node, sent: FetchSent) -> None:
+        answer = node.replica.fetched(sent.fetch, self.now_ms)
+        self.effects(node, answer.effects)
+        records: tuple[Record, ...] = ()
+        if not answer.error and answer.diverging is None:
+            records = tuple(node.log[answer.fetch_offset : answer.end_offset])
+        reply = FetchAnswered(sent.asked, answer._replace(effects=()), records)
+        self.wire.append(Message(sent.fetch.follower, sent.incarnation, reply))
+
+    def _fetch_answered(self, node: Node, got: FetchAnswered) -> None:
+        replica, answer = node.replica, got.answer
+        if not replica.accepts_answer(got.asked) or answer.error:
+            return
+        if answer.diverging is not None:
+            self.effects(node, replica.diverged(answer.diverging))
+            return
+        end = len(node.log)
+        node.log.extend(got.records)
+        high_watermark = answer.high_watermark
+        self.effects(
+            node, replica.append_as_follower(node.headers(end), high_watermark, self.now_ms)
+        )
+
+    def effects(self, node: Node, effects: Effects) -> None:
+        """Carry out what a replica asks for, in order."""
+        for effect in effects:
+            match effect:
+                case Acknowledge(int(value), base_offset):
+                    self._acknowledged(value, base_offset)
+                case ConsiderExpand(follower):
+                    self.effects(node, node.replica.expand_isr(follower))
+                case ProposeIsr():
+                    self.propose(node, effect)
+                case TruncateTo(end_offset, _):
+                    del node.log[end_offset:]
+                    node.replica.truncated(node.headers())
+                case _:
+                    pass
+
+    def propose(self, node: Node, proposal: ProposeIsr) -> None:
+        """Send a leader's proposal, for the first time or again."""
+        epoch = node.life.broker_epoch
+        self.send(CONTROLLER, Proposed(node.id, epoch, node.incarnation, proposal))
+
+    # Clients.
+
+    def produce(self, node: Node) -> None:
+        """The idempotent producer sends its value, again and again until it is acknowledged."""
+        answer = self._append(node, self.value, ACKS_ALL)
+        assert answer is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a promised record is gone"
+
+    def fill(self, node: Node) -> None:
+        """Somebody else writes a record and does not wait for the others."""
+        self.fillers += 1
+        self._append(node, -self.fillers, ACKS_LEADER)
+
+    def _append(self, node: Node, value: int, acks: int) -> ErrorCode:
+        draft = header_of(Record(LeaderEpoch(-1), value), Offset(-1))
+        answer = node.replica.append_as_leader(draft, acks, value)
+        if not answer.error and not answer.duplicate:
+            assert answer.base_offset == len(node.log)
+            node.log.append(Record(answer.leader_epoch, value))
+            self.effects(node, node.replica.appended(self.now_ms))
+        else:
+            self.effects(node, answer.effects)
+        return answer.error
+
+    def _acknowledged(self, value: int, offset: Offset) -> None:
+        if value >= 0:
+            known = self.acknowledged.setdefault(value, offset)
+            assert known == offset, f"{value} was promised at {known} and at {offset}"
+            self.value = max(self.value, value + 1)
+
+    # Sessions, and the controller.
+
+    def register(self, node: Node) -> None:
+        """Open a session; the store gives out a new broker epoch."""
+        self.broker_epochs += 1
+        epoch = BrokerEpoch(self.broker_epochs)
+        assert node.life.registration_answered(node.incarnation, epoch)
+        session = Registration(node.id, epoch, node.life.intact_since)
+        self.sessions[node.id] = session
+        self.news.append(session)
+
+    def end_session(self, node: Node) -> None:
+        """The store gives a broker up, whether it lives or not."""
+        if self.sessions.pop(node.id, None):
+            node.life.session_lost()
+            self.news.append(node.id)
+
+    def deliver_news(self) -> None:
+        """The controller hears of the oldest change of the sessions, then of the next."""
+        while self.news:
+            self.deliver_oldest_news()
+
+    def deliver_oldest_news(self) -> None:
+        match self.news.pop(0):
+            case Registration() as session:
+                self.command(self.controller.broker_registered(session))
+            case broker:
+                self.command(self.controller.broker_lost(broker))
+
+    def replace_controller(self) -> None:
+        """A new controller takes over from what the store holds; the old one's writes fail."""
+        epoch = ControllerEpoch(self.controller.controller_epoch + 1)
+        self.writes.clear()
+        self.news.clear()
+        self.controller = Controller(
+            epoch,
+            self.sessions.values(),
+            {PARTITION: self.state},
+            {PARTITION: self.settings},
+            self.rules,
+        )
+        self.command(self.controller.start())
+
+    def command(self, commands: Commands) -> None:
+        """Carry out what the controller asks for, in order."""
+        for command in commands:
+            match command:
+                case WriteState():
+                    self.writes.append(command)
+                case SendStateTo(broker, _, state):
+                    life = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, StateSent(self.controller.controller_epoch, life, state))
+                case AnswerAlter(Proposed(leader, _, incarnation), error, state):
+                    reply = ProposalAnswered(error, state)
+                    self.wire.append(Message(leader, incarnation, reply))
+                case AskLogEnd(broker, _, leader_epoch):
+                    life = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, EndAsked(life, leader_epoch))
+                case _:
+                    pass
+
+    def flush_writes(self) -> None:
+        """Let the store take every write that waits for it."""
+        while self.writes:
+            self.take_write()
+
+    def take_write(self) -> None:
+        """The store takes the oldest write: a compare-and-set."""
+        write = self.writes.pop(0)
+        assert write.expected == self.state.partition_epoch
+        self.state = write.state
+        counted = (*self.state.isr, *self.state.eligible_leaders)
+        for node in self.nodes.values():
+            node.damaged = node.damaged and node.id in counted
+        self.command(self.controller.store_confirmed(PARTITION))
+
+    # Faults.
+
+    def crash(self, node: Node) -> None:
+        """The process dies; the disk stays as it is."""
+        node.alive = False
+
+    def lose_records(self, node: Node, kept: int) -> None:
+        """The machine dies, and the disk keeps only the beginning of the log."""
+        node.alive = False
+        node.damaged = True
+        del node.log[kept:]
+
+    def restart(self, node: Node, high_watermark: Offset) -> None:
+        """A new process; its session replaces the old one if that has not ended yet."""
+        node.start(high_watermark)
+        self.register(node)
+
+
+def without(*names: str) -> Rules:
+    """The safe rules with some guards taken out."""
+    return Rules(guards=Guards().without(*names))
+
+
+def true_leader(cluster: Cluster) -> Node | None:
+    """The one who leads and knows it."""
+    state = cluster.state
+    node = cluster.nodes.get(state.leader)
+    if node and node.alive and isinstance(node.replica.role, Leader):
+        if node.replica.leader_epoch == state.leader_epoch:
+            return node
+    return None
