@@ -18,6 +18,7 @@ from holdfast.core import (
     AnswerAlter,
     AskLogEnd,
     BrokerLife,
+    CleanShutdown,
     Commands,
     ConsiderExpand,
     Controller,
@@ -139,6 +140,7 @@ class Node:
         self.log: list[Record] = []
         self.alive = False
         self.incarnation = 0
+        self.shutdown: CleanShutdown | None = None
         self.damaged = False
         """Has lost records it had written, and is still counted on by the store."""
         self.start(Offset(0))
@@ -147,7 +149,8 @@ class Node:
         """A new process over what the disk holds."""
         self.alive = True
         self.incarnation += 1
-        self.life = BrokerLife(self.incarnation, None, self.rules.guards)
+        self.life = BrokerLife(self.incarnation, self.shutdown, self.rules.guards)
+        self.shutdown = None
         log = LogState(
             self.settings,
             log_end_offset=Offset(len(self.log)),
@@ -264,7 +267,9 @@ class Cluster:
             self.effects(node, replica.become_follower(state))
 
     def _asked_for_end(self, node: Node, broker_epoch: BrokerEpoch, epoch: LeaderEpoch) -> None:
-        if broker_epoch == node.life.broker_epoch and node.replica.leader_epoch == epoch:
+        if node.replica.leader_epoch < epoch:
+            self.send(node.id, EndAsked(broker_epoch, epoch))  # The news of that epoch is late.
+        elif broker_epoch == node.life.broker_epoch and node.replica.leader_epoch == epoch:
             last = node.log[-1].leader_epoch if node.log else LeaderEpoch(-1)
             end = LogEnd(last, Offset(len(node.log)))
             self.send(CONTROLLER, EndAnswered(node.id, broker_epoch, epoch, end))
@@ -332,8 +337,10 @@ class Cluster:
 
     def produce(self, node: Node) -> None:
         """The idempotent producer sends its value, again and again until it is acknowledged."""
-        answer = self._append(node, self.value, ACKS_ALL)
-        assert answer is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a promised record is gone"
+        error = self._append(node, self.value, ACKS_ALL)
+        # Who has been deposed without knowing may have missed what came between.
+        missed = error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and node is true_leader(self)
+        assert not missed, "a promised record is gone"
 
     def fill(self, node: Node) -> None:
         """Somebody else writes a record and does not wait for the others."""
@@ -439,10 +446,16 @@ class Cluster:
         """The process dies; the disk stays as it is."""
         node.alive = False
 
+    def stop(self, node: Node) -> None:
+        """A clean end: the next process knows that it still has everything."""
+        node.alive = False
+        node.shutdown = node.life.shut_down_cleanly()
+
     def lose_records(self, node: Node, kept: int) -> None:
         """The machine dies, and the disk keeps only the beginning of the log."""
         node.alive = False
         node.damaged = True
+        node.shutdown = None
         del node.log[kept:]
 
     def restart(self, node: Node, high_watermark: Offset) -> None:

@@ -7,10 +7,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from holdfast.core import Leader
 from holdfast.model import BrokerId, LeaderEpoch, Offset
-from tests.properties.cluster import BROKERS, PARTITION, Cluster, Node
+from tests.properties.cluster import BROKERS, PARTITION, Cluster, FetchAnswered, FetchSent, Node, ProposalAnswered, Proposed
 from tests.properties.cluster_checks import check, heal
 
 brokers = st.sampled_from(BROKERS)
+LOSSY = (FetchSent, FetchAnswered, Proposed, ProposalAnswered)
 places = st.integers(0, 40)
 
 
@@ -55,9 +56,12 @@ class ClusterMachine(RuleBasedStateMachine):
             self.deliver_new(before)
 
     def deliver_new(self, before: int) -> None:
-        """Deliver what was sent just now, and the answers to it."""
-        while len(self.cluster.wire) > before:
-            self.cluster.deliver(self.cluster.wire.pop(before))
+        """Deliver what was sent just now, the answers to it, and the answers to those."""
+        for _ in range(3):
+            sent = self.cluster.wire[before:]
+            del self.cluster.wire[before:]
+            for message in sent:
+                self.cluster.deliver(message)
 
     @precondition(lambda self: self.cluster.wire)
     @rule(place=places)
@@ -81,8 +85,10 @@ class ClusterMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.cluster.wire)
     @rule(place=places)
     def lose(self, place: int) -> None:
+        """Only these may be lost: a controller repeats itself until it is heard."""
         wire = self.cluster.wire
-        del wire[place % len(wire)]
+        if isinstance(wire[place % len(wire)].payload, LOSSY):
+            del wire[place % len(wire)]
 
     # Time, store, controller.
 
@@ -129,6 +135,11 @@ class ClusterMachine(RuleBasedStateMachine):
     @rule(broker=brokers)
     def crash(self, broker: BrokerId) -> None:
         self.cluster.crash(self.node(broker))
+
+    @rule(broker=brokers)
+    def stop(self, broker: BrokerId) -> None:
+        if self.node(broker).alive:
+            self.cluster.stop(self.node(broker))
 
     @precondition(lambda self: self.may_lose)
     @rule(broker=brokers, kept=st.integers(0, 3))

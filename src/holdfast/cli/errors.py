@@ -19,7 +19,7 @@ EXIT_OUTPUT_CLOSED = 141
 
 
 class BadInput(click.ClickException):
-    """The caller asked for something that cannot be done; `hint` says what to try instead."""
+    """The caller asked for something that cannot be done; `hint` ("try …") says what to do."""
 
     exit_code = EXIT_BAD_INPUT
 
@@ -96,7 +96,7 @@ def _report_click(error: click.ClickException) -> int:
             error.show()
             return EXIT_BAD_INPUT
         case click.UsageError():
-            hint = f"'{error.ctx.command_path} --help'" if error.ctx else None
+            hint = f"try '{error.ctx.command_path} --help'" if error.ctx else None
             _say(error.format_message(), hint)
             return EXIT_BAD_INPUT
         case click.FileError():
@@ -154,7 +154,7 @@ def _silence_output() -> None:
 def _say(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
     line = f"holdfast: {_one_line(message).removesuffix('.')}"
     if hint is not None:
-        line += f" (try {hint})"
+        line += f" ({hint})"
     click.echo(line, file=file, err=file is None)
 
 

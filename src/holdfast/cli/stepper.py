@@ -17,7 +17,7 @@ from rich.text import Text
 
 from holdfast.cli.keys import raw_keys
 from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Cell, Promise, ReplicaView, Snapshot
+from holdfast.lab.telling.views import Cell, Promise, ReplicaView, Snapshot, alike
 
 _INDENT = 9
 """Left of the cells: room for a mark at offset 0."""
@@ -25,6 +25,7 @@ _SOLID = ("#2f6fb5", "#c2570c", "#7b4fc4", "#0d7f78", "#b83a7a", "#6d7215", "#8a
 _LINED = ("#4f8fd6", "#e07b2e", "#9a76dd", "#1fa59c", "#d65d9b", "#9aa02c", "#b57f5c", "#8594a8")
 """Colours of epochs: behind white letters; and as letters, legible on light and dark alike."""
 _PLAIN_WIDTH = 80
+_MOST_PROMISES = 14
 _HELP = "← → event · PgUp PgDn step · Home End · g N step N · q quit"
 _STATUS = {
     "sent": ("…", "waiting", "dim"),
@@ -312,9 +313,13 @@ def _marks(view: ReplicaView, grid: _Grid) -> Text:
 
 def _promises(snapshot: Snapshot) -> Text:
     text = Text().append("promises", style="dim")
-    for promise in snapshot.promises:
-        sign, word, style = _STATUS[promise.status]
-        text.append(f" {sign} {promise.record} {_word(promise, word)} ", style=style).append(" ")
+    for group in alike(snapshot.promises, _MOST_PROMISES):
+        first, last = group[0], group[-1]
+        sign, word, style = _STATUS[first.status]
+        words = f"{first.record} {_word(first, word)}".rstrip()
+        if len(group) > 1:
+            words = f"{first.record} to {last.record} {word}"
+        text.append(f" {sign} {words} ", style=style).append(" ")
     return text
 
 

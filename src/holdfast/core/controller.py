@@ -28,6 +28,7 @@ from holdfast.core.election import (
     best_log,
     choose_leader,
     lead_by,
+    leads_on,
     minimum_isr,
     next_version,
     recovery_candidates,
@@ -104,9 +105,8 @@ class Controller:
     def start(self) -> Commands:
         """Take over: tell everyone what the store says, then do what is missing."""
         commands: list[Command] = []
-        for partition, state in self.partitions.items():
-            commands.extend(self._tell(partition, state))
-            commands.extend(self._look_at(partition))
+        for partition in self.partitions:
+            commands.extend(self._look_and_tell(partition))
         return tuple(commands)
 
     # Brokers.
@@ -114,11 +114,11 @@ class Controller:
     def broker_registered(self, registration: Registration) -> Commands:
         """A broker has a (new) session: tell it what it hosts, and see whom that lets lead."""
         self.brokers[registration.broker] = registration
+        self._forget_log_ends(registration.broker)
         commands: list[Command] = []
-        for partition, state in self.partitions.items():
-            if registration.broker in state.replicas:
-                commands.append(SendStateTo(registration.broker, partition, state))
-            commands.extend(self._look_at(partition))
+        for partition in self.partitions:
+            # First look, then tell: its former leadership ended with its former life.
+            commands.extend(self._look_and_tell(partition, registration.broker))
         return tuple(commands)
 
     def broker_lost(
@@ -129,7 +129,12 @@ class Controller:
         if known is None or broker_epoch not in (NO_BROKER_EPOCH, known.broker_epoch):
             return ()
         del self.brokers[broker]
+        self._forget_log_ends(broker)
         return self._look_at_all()
+
+    def _forget_log_ends(self, broker: BrokerId) -> None:
+        """Its log may have lost its end since it was asked: ask that round of candidates anew."""
+        self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
 
     def shutdown_asked(self, broker: BrokerId) -> Commands:
         """Controlled shutdown: move its leaderships and take it out of the ISRs first."""
@@ -212,11 +217,10 @@ class Controller:
             fenced = known is None or (known.shutting_down and member.broker not in state.isr)
             if fenced and guards.eligible_joiner:
                 return ErrorCode.INELIGIBLE_REPLICA
-            other_life = known is not None and member.broker_epoch not in (
-                NO_BROKER_EPOCH,
-                known.broker_epoch,
-            )
-            if other_life and guards.joiner_broker_epoch:
+            # A member need not have fetched in this reign; a joiner must say which life it is in.
+            unnamed = member.broker_epoch == NO_BROKER_EPOCH and member.broker in state.isr
+            same_life = known is None or unnamed or member.broker_epoch == known.broker_epoch
+            if guards.joiner_broker_epoch and not same_life:
                 return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 
@@ -288,7 +292,7 @@ class Controller:
         state = self.partitions[partition]
         settings = self.settings[partition]
         settled = settle_members(state, self.brokers, settings, self.rules)
-        leads = settled.leader in self.brokers and (
+        leads = leads_on(settled, self.brokers) and (
             settled.leader in settled.isr or self.rules.commit_rule is CommitRule.MAJORITY
         )
         rule = ""
@@ -320,6 +324,15 @@ class Controller:
             return ()
         self._asked[partition] = dict.fromkeys(candidates)
         return tuple(AskLogEnd(one, partition, state.leader_epoch) for one in candidates)
+
+    def ask_again(self) -> Commands:
+        """Repeat what was asked and not answered: a message may be lost, or have come too early."""
+        return tuple(
+            AskLogEnd(broker, partition, self.partitions[partition].leader_epoch)
+            for partition, asked in self._asked.items()
+            for broker, end in asked.items()
+            if end is None and broker in self.brokers
+        )
 
     def log_end_answered(
         self, partition: TopicPartition, broker: BrokerId, leader_epoch: LeaderEpoch, end: LogEnd
@@ -365,7 +378,6 @@ class Controller:
         self.partitions[partition] = state = pending.state
         commands: list[Command] = [StateConfirmed(partition, before, state, pending.rule)]
         commands.extend(AnswerAlter(one, pending.error, state) for one in pending.answers)
-        commands.extend(self._tell(partition, state))
         commands.extend(
             StopReplica(one, partition)
             for one in before.replicas
@@ -385,12 +397,20 @@ class Controller:
         return tuple(commands)
 
     def _go_on(self, partition: TopicPartition) -> Commands:
-        commands = list(self._look_at(partition))
+        commands = list(self._look_and_tell(partition))
         for alter in self._queued.pop(partition, []):
             commands.extend(self.alter_partition(partition, *alter))
         return tuple(commands)
 
-    def _tell(self, partition: TopicPartition, state: PartitionState) -> Commands:
-        return tuple(
-            SendStateTo(one, partition, state) for one in state.replicas if one in self.brokers
-        )
+    def _look_and_tell(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
+        """Look anew, and tell the replicas (or one of them) what is agreed if that lets it stand.
+
+        Who was to lead may have come back without its tail while the store was writing; told so
+        now it would lead, and the others would cut their logs to match.
+        """
+        looked = self._look_at(partition)
+        if partition in self._pending:
+            return looked
+        state = self.partitions[partition]
+        told = [one for one in state.replicas if one in self.brokers and only in (None, one)]
+        return (*(SendStateTo(one, partition, state) for one in told), *looked)

@@ -143,10 +143,31 @@ def choose_leader(
     return None
 
 
+def leads_on(state: PartitionState, brokers: Brokers) -> bool:
+    """Whether the leader is alive, and in the very life in which it was elected.
+
+    After a restart it must not lead in the same epoch again: it may have lost records of that
+    epoch, and would write others at their offsets.
+    """
+    known = brokers.get(state.leader)
+    elected_in = member_epoch(state, state.leader)
+    return known is not None and elected_in in (NO_BROKER_EPOCH, known.broker_epoch)
+
+
 def lead_by(
     state: PartitionState, choice: Choice, brokers: Brokers, settings: Settings, rules: Rules
 ) -> PartitionState:
-    """The state in which the chosen one leads, in a new epoch."""
+    """The state in which the chosen one leads, in a new epoch and in its present life."""
+    state = _lead_by(state, choice, brokers, settings, rules)
+    others = tuple(one for one in state.member_epochs if one.broker != choice.leader)
+    known = brokers.get(choice.leader)
+    life = known.broker_epoch if known else NO_BROKER_EPOCH
+    return state._replace(member_epochs=(ReplicaBroker(choice.leader, life), *others))
+
+
+def _lead_by(
+    state: PartitionState, choice: Choice, brokers: Brokers, settings: Settings, rules: Rules
+) -> PartitionState:
     epoch = LeaderEpoch(state.leader_epoch + 1)
     state = state._replace(leader=choice.leader, leader_epoch=epoch)
     if rules.commit_rule is CommitRule.MAJORITY or choice.leader in state.isr:

@@ -70,11 +70,19 @@ class Follower:
         return NextFetch(self.leader, log.log_end_offset, last_epoch, epoch, epoch)
 
     def accepts(self, asked: NextFetch) -> bool:
-        """Whether an answer to `asked` still concerns us."""
+        """Whether an answer to `asked` still concerns our log as it is now.
+
+        The offset alone does not tell: we may have cut our log and grown back to the same length.
+        The epoch of the record before it does, because one leader writes an offset only once.
+        """
         guards = self.rules.guards
         if guards.stale_answer_by_epoch and asked.sent_in_epoch != self.leader_epoch:
             return False
-        return not guards.stale_answer_by_offset or asked.fetch_offset == self.log.log_end_offset
+        if not guards.stale_answer_by_offset:
+            return True
+        same_end = asked.fetch_offset == self.log.log_end_offset
+        last_epoch = asked.last_fetched_epoch
+        return same_end and last_epoch in (NO_EPOCH, self.log.epochs.latest_epoch)
 
     def diverged(self, diverging: EpochEnd) -> Effects:
         """The leader says where our logs part: cut there, then ask again."""

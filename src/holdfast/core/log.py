@@ -95,13 +95,16 @@ class LogState:
     def truncate_to(self, end_offset: Offset) -> TruncateTo | None:
         """Cut everything from `end_offset` on, if there is anything."""
         was = self.log_end_offset
-        end_offset = Offset(max(self.log_start_offset, end_offset))
+        if end_offset < self.log_start_offset:
+            return self.restart_at(end_offset)
+        # Also if nothing is cut: a reign of our own that wrote nothing has an entry at our end,
+        # and as long as we name it our leader can only say again that it does not know it.
+        self.epochs.truncate_to(Offset(min(end_offset, was)))
         if end_offset >= was:
             return None
         self.log_end_offset = self.next_offset = end_offset
         self.high_watermark = Offset(min(self.high_watermark, end_offset))
         self.flushed_offset = Offset(min(self.flushed_offset, end_offset))
-        self.epochs.truncate_to(end_offset)
         return TruncateTo(end_offset, was)
 
     def restart_at(self, start_offset: Offset) -> TruncateTo:

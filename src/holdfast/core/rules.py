@@ -93,7 +93,7 @@ class Guards:
         "A joiner of the ISR has reached the start of the leader's epoch (KAFKA-7128)."
     )
     stale_answer_by_offset: bool = _guard(
-        "A follower drops a fetch answer for another offset than it is at now."
+        "A follower drops a fetch answer for another log end than it has now."
     )
     stale_answer_by_epoch: bool = _guard(
         "A follower drops a fetch answer that belongs to another leader epoch."

@@ -23,6 +23,7 @@ from holdfast.lab.messages import (
     RegisterRequest,
     RegisterResponse,
     ShutdownRequest,
+    StateAnswer,
     StateMessage,
 )
 from holdfast.model import NO_BROKER_EPOCH, ErrorCode, Offset
@@ -118,7 +119,7 @@ class SimBroker(LeadingSide, FollowingSide):
             case BoundsResponse() as response:
                 self._on_bounds_response(response)
             case StateMessage() as message:
-                self._on_state(message)
+                self._on_state(envelope.source, message)
             case AlterResponse() as response:
                 self._on_alter_response(response)
             case LogEndRequest() as request:
@@ -137,7 +138,7 @@ class SimBroker(LeadingSide, FollowingSide):
         if self.life.registration_answered(response.incarnation, response.broker_epoch):
             self._trace("registered")
 
-    def _on_state(self, message: StateMessage) -> None:
+    def _on_state(self, source: str, message: StateMessage) -> None:
         life = self.life
         error = life.accept_controller(message.controller_epoch)
         if message.broker_epoch != life.broker_epoch:
@@ -148,6 +149,8 @@ class SimBroker(LeadingSide, FollowingSide):
             )
             return
         state = message.state
+        answer = StateAnswer(self.id, message.controller_epoch, state.partition_epoch)
+        self._send(source, answer)
         replica = self.replica
         before = replica.role
         if self.id not in state.replicas:

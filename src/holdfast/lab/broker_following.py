@@ -12,6 +12,9 @@ from holdfast.lab.messages import (
 )
 from holdfast.model import ErrorCode
 
+SOCKET_TIMEOUT_MS = 30_000
+"""replica.socket.timeout.ms: after that long without an answer a connection counts as broken."""
+
 
 class FollowingSide(BrokerParts):
     """What a broker does to be a copy of its leader."""
@@ -24,7 +27,9 @@ class FollowingSide(BrokerParts):
         if asked is None:
             return
         self.fetches += 1
-        request = FetchRequest(self.id, asked, self.life.broker_epoch, self.fetches)
+        request = FetchRequest(
+            self.id, asked, self.life.broker_epoch, self.fetches, self.fetch_max_records
+        )
         self.outstanding = request
         self._trace(
             "fetch-sent",
@@ -34,6 +39,8 @@ class FollowingSide(BrokerParts):
             leader_epoch=asked.current_leader_epoch,
         )
         self._send(self.world.name_of(asked.leader), request)
+        number = request.number
+        self.world.later(SOCKET_TIMEOUT_MS, lambda: self.connection_lost(number))
 
     def connection_lost(self, number: int) -> None:
         """The fetch under way will not be answered: ask again a little later."""

@@ -14,7 +14,7 @@ from holdfast.lab.messages import (
     ReadRequest,
     ReadResponse,
 )
-from holdfast.model import NO_OFFSET, ErrorCode
+from holdfast.model import NO_OFFSET, ErrorCode, Offset
 
 PRODUCE_TIMEOUT_MS = 30_000
 
@@ -50,6 +50,10 @@ class LeadingSide(BrokerParts):
 
     def _on_fetch(self, request: FetchRequest) -> None:
         asked = request.asked
+        life = (request.broker_epoch, request.number)
+        if self.newest_fetch.get(request.follower) == life:
+            return  # The same bytes twice: a connection gives a request to its reader once.
+        self.newest_fetch[request.follower] = life
         fetch = Fetch(
             request.follower,
             asked.fetch_offset,
@@ -99,12 +103,15 @@ class LeadingSide(BrokerParts):
                 end_offset=answer.diverging.end_offset,
             )
         else:
-            batches = self.disk.read(answer.fetch_offset, answer.end_offset)
+            end = answer.end_offset
+            if request.max_records:
+                end = Offset(min(end, answer.fetch_offset + request.max_records))
+            batches = self.disk.read(answer.fetch_offset, end)
             self._trace(
                 "fetch-answered",
                 follower=request.follower,
                 base_offset=answer.fetch_offset,
-                end_offset=answer.end_offset,
+                end_offset=end,
                 high_watermark=answer.high_watermark,
             )
         target = self.world.name_of(request.follower)

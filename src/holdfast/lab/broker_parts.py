@@ -24,7 +24,7 @@ from holdfast.core import (
 )
 from holdfast.lab.disk import DiskError, SimDisk
 from holdfast.lab.messages import AlterRequest, Batch, FetchRequest, Payload, ProduceResponse
-from holdfast.model import BrokerId, EpochEntry, ErrorCode, Offset
+from holdfast.model import BrokerId, EpochEntry, ErrorCode, Offset, PartitionState
 
 if TYPE_CHECKING:
     from holdfast.lab.world import World
@@ -48,7 +48,12 @@ class BrokerParts:
         self.replica = Replica(broker, LogState(world.settings), world.rules)
         self.outstanding: FetchRequest | None = None
         self.fetches = 0
+        self.fetch_max_records = 0
+        """How many records a fetch brings at most; 0: all there are."""
+        self.metadata: PartitionState | None = None
+        """UpdateMetadata: what this broker tells clients. It arrives at once, if at all."""
         self.parked: dict[BrokerId, FetchRequest] = {}
+        self.newest_fetch: dict[BrokerId, tuple[int, int]] = {}
         self.holds_expansions = False
         self.candidates: list[BrokerId] = []
         self._epochs: tuple[EpochEntry, ...] = ()

@@ -30,7 +30,12 @@ def ids() -> list[str]:
 
 def paths() -> list[Path]:
     """Every scenario file; folders are sections."""
-    return sorted(folder().rglob(f"*{SUFFIX}"))
+    return sorted(folder().rglob(f"*{SUFFIX}"), key=_place)
+
+
+def _place(path: Path) -> tuple[str, str]:
+    letter = path.parent.name.partition("_")[0]
+    return letter, path.stem
 
 
 def section_of(scenario: Scenario) -> str:

@@ -58,22 +58,29 @@ class SimProducer:
     retries: int = 0
     ignores_answers: bool = False
     """Fire and forget: an error is answered, and nobody looks."""
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    retries_at_once: bool = True
+    """False: a retry waits until `retry` is called, as a back-off does."""
     leader: str = ""
     producer_id: int = -1
     sequence: int = 0
     numbers: int = 0
     under_way: dict[int, Attempt] = field(default_factory=dict)
+    refused: list[Attempt] = field(default_factory=list)
+    """What the producer gave up; an application that looks may send it again."""
 
     def send(self, labels: list[str], *, to: str = "", together: bool = False) -> None:
         """Send records: one batch each, or all in one."""
         groups = [labels] if together else [[label] for label in labels]
         for group in groups:
             promises = [self.world.ledger.add(label, self.name, self.acks) for label in group]
-            attempt = Attempt(self._header(len(group)), promises)
-            number = self.numbers
-            self.numbers += 1
-            self.under_way[number] = attempt
-            self._transmit(number, attempt, to)
+            self._start(Attempt(self._header(len(group)), promises), to)
+
+    def _start(self, attempt: Attempt, to: str = "") -> None:
+        number = self.numbers
+        self.numbers += 1
+        self.under_way[number] = attempt
+        self._transmit(number, attempt, to)
 
     def _header(self, count: int) -> BatchHeader:
         if not self.idempotent:
@@ -93,7 +100,9 @@ class SimProducer:
         attempt.target = to or self.leader
         attempt.lost = False
         if not attempt.target:
-            self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
+            if self.retries_at_once:
+                self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
+            attempt.lost = True
             return
         records = tuple(Record(one.label, one.key) for one in attempt.promises)
         broker = self.world.brokers[attempt.target]
@@ -109,7 +118,7 @@ class SimProducer:
             for one in attempt.promises:
                 one.status = Status.ACKNOWLEDGED
         else:
-            self.world.later(REQUEST_TIMEOUT_MS, lambda: self.connection_lost(number))
+            self.world.later(self.request_timeout_ms, lambda: self.connection_lost(number))
 
     def receive(self, envelope: Envelope) -> None:
         """An answer: the promise, or an error."""
@@ -123,9 +132,12 @@ class SimProducer:
             self._keep(response, attempt)
         elif self._may_retry(response.error, attempt):
             self._note(attempt, response.error, response.broker, response.base_offset)
-            attempt.attempts += 1
-            self.leader = self.world.leader_name()
-            self._transmit(response.number, attempt)
+            if self.retries_at_once:
+                attempt.attempts += 1
+                self.leader = self.world.leader_name()
+                self._transmit(response.number, attempt)
+            else:
+                attempt.lost = True
         else:
             self._give_up(response.number, attempt, response.error, response.base_offset)
 
@@ -166,6 +178,7 @@ class SimProducer:
         if attempt.lost:
             return
         del self.under_way[number]
+        self.refused.append(attempt)
         for one in attempt.promises:
             one.status = Status.REFUSED
             one.error = error.name
@@ -184,6 +197,12 @@ class SimProducer:
                 error=error.name,
                 offset=offset,
             )
+
+    def broker_lost(self, broker: str) -> None:
+        """A broker died: what it has not answered, it never will."""
+        for number, attempt in tuple(self.under_way.items()):
+            if attempt.target == broker:
+                self.connection_lost(number)
 
     def connection_lost(self, number: int) -> None:
         """No answer will come. Whether the batch was appended, the producer cannot know."""
@@ -210,6 +229,17 @@ class SimProducer:
                 attempt.attempts += 1
                 self._transmit(number, attempt)
 
+    def resend(self) -> None:
+        """Send anew what was refused for good. Who does not look at answers does not know of it."""
+        if self.ignores_answers:
+            return
+        self.leader = self.world.leader_name()
+        refused, self.refused = self.refused, []
+        for attempt in refused:
+            for one in attempt.promises:
+                one.status = Status.SENT
+            self._start(Attempt(attempt.header, attempt.promises))
+
 
 @dataclass(slots=True)
 class SimConsumer:
@@ -223,10 +253,13 @@ class SimConsumer:
     position_epoch: LeaderEpoch = NO_EPOCH
     buffer: list[Work] = field(default_factory=list)
     alive: bool = True
+    found_nothing: bool = False
+    """Whether the last poll was answered with no records and no error."""
 
     def poll(self, from_broker: str = "") -> None:
         """Ask the leader (or another replica) for what follows our position."""
         target = from_broker or self.world.leader_name()
+        self.found_nothing = False
         if not target:
             error = ErrorCode.LEADER_NOT_AVAILABLE
             self._refused(None, error.name)
@@ -256,12 +289,32 @@ class SimConsumer:
         if answer.error:
             self._refused(response.broker, answer.error.name)
             return
+        self._note_hidden(response)
+        self.found_nothing = not response.batches
         for batch in response.batches:
             for record in batch.records:
                 self._take(response.broker, record)
             self.position_epoch = batch.header.leader_epoch
         if self.auto_commit:
             self.commit()
+
+    def _note_hidden(self, response: ReadResponse) -> None:
+        """A follower does not show what its leader would: was it promised, or read before?"""
+        world = self.world
+        leader = world.true_leader()
+        if leader is None or response.broker == leader.id:
+            return
+        shown_to = max(response.fetch_offset, response.answer.end_offset)
+        read = {one.key: None for one in world.ledger.consumed if one.consumer == self.name}
+        for key in leader.disk.keys_between(shown_to, leader.replica.log.high_watermark):
+            promised = world.ledger.promises[key].status is Status.ACKNOWLEDGED
+            if promised or key in read:
+                world.ledger.hidden[key] = None
+
+    def seek(self, offset: Offset) -> None:
+        """Go on reading somewhere else."""
+        self.position = offset
+        self.position_epoch = NO_EPOCH
 
     def _take(self, broker: int, record: Record) -> None:
         work = Work(self.name, self.position, record.label, record.key)

@@ -15,6 +15,7 @@ from holdfast.core import (
     StopReplica,
     WriteState,
 )
+from holdfast.lab.broker_parts import RETRY_MS
 from holdfast.lab.messages import (
     AlterRequest,
     AlterResponse,
@@ -23,9 +24,10 @@ from holdfast.lab.messages import (
     LogEndResponse,
     Payload,
     ShutdownRequest,
+    StateAnswer,
     StateMessage,
 )
-from holdfast.model import BrokerId, ControllerEpoch, ErrorCode
+from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, PartitionState
 
 if TYPE_CHECKING:
     from holdfast.lab.world import World
@@ -46,8 +48,11 @@ class SimController:
             dict.fromkeys(world.store.partitions, world.settings),
             world.rules,
         )
+        self.untold: dict[BrokerId, StateMessage] = {}
+        """What replicas have not confirmed yet: the newest state only."""
         self.held_writes: list[WriteState] | None = None
         """While a list: writes wait here instead of reaching the store."""
+        world.later(RETRY_MS * 2, self._ask_again)
 
     def receive(self, envelope: Envelope) -> None:
         """Handle one message."""
@@ -64,6 +69,11 @@ class SimController:
                 self.run(
                     self.core.log_end_answered(self.world.partition, broker, leader_epoch, end)
                 )
+            case StateAnswer(broker, controller_epoch, partition_epoch):
+                told = self.untold.get(broker)
+                current = controller_epoch == self.core.controller_epoch
+                if told and current and partition_epoch >= told.state.partition_epoch:
+                    del self.untold[broker]
             case ShutdownRequest(broker):
                 self.run(self.core.shutdown_asked(broker))
             case other:
@@ -83,9 +93,14 @@ class SimController:
                     self.write(command)
             case StateConfirmed():
                 self._trace(command)
+                for broker in self.core.brokers:
+                    self._update_metadata(broker, command.after)
             case SendStateTo(broker, _, state):
                 epoch = self.core.brokers[broker].broker_epoch
-                self._send_to(broker, StateMessage(self.core.controller_epoch, epoch, state))
+                message = StateMessage(self.core.controller_epoch, epoch, state)
+                self.untold[broker] = message
+                self._update_metadata(broker, state)
+                self._tell(broker, message)
             case StopReplica():
                 pass  # The lab's brokers keep their files; they are no longer told anything.
             case AnswerAlter(waiter, error, state):
@@ -94,6 +109,28 @@ class SimController:
                 self._send(source, AlterResponse(proposal, error, state))
             case AskLogEnd(broker, _, leader_epoch):
                 self._send_to(broker, LogEndRequest(self.core.controller_epoch, leader_epoch))
+
+    def _tell(self, broker: BrokerId, message: StateMessage) -> None:
+        """Send a LeaderAndIsr, and again until it is answered or overtaken."""
+        if not self.alive or self.untold.get(broker) is not message:
+            return
+        on_its_way = self.world.network.between(self.name, self.world.name_of(broker))
+        if not self.paused and not any(one.payload is message for one in on_its_way):
+            self._send_to(broker, message)
+        self.world.later(RETRY_MS * 2, lambda: self._tell(broker, message))
+
+    def _update_metadata(self, broker: BrokerId, state: PartitionState) -> None:
+        """Let a broker know what to tell clients, if it can hear us."""
+        node = self.world.brokers[self.world.name_of(broker)]
+        hears = node.alive and not node.paused
+        if hears and not self.world.network.is_cut(self.name, node.name):
+            node.metadata = state
+
+    def _ask_again(self) -> None:
+        if self.alive:
+            if not self.paused:
+                self.run(self.core.ask_again())
+            self.world.later(RETRY_MS * 2, self._ask_again)
 
     def write(self, command: WriteState) -> None:
         """Ask the store; a refusal means that somebody else is the controller or wrote first."""
@@ -107,11 +144,12 @@ class SimController:
         else:
             self.run(self.core.store_refused(partition, store.partitions[partition]))
 
-    def release_writes(self) -> None:
-        """Let the held writes reach the store."""
+    def release_writes(self) -> bool:
+        """Let the held writes reach the store; False if another controller was elected since."""
         held, self.held_writes = self.held_writes or [], None
         for command in held:
             self.write(command)
+        return self.alive
 
     def _send(self, target: str, payload: Payload) -> None:
         self.world.send(self.name, target, payload)

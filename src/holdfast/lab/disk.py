@@ -23,6 +23,8 @@ class SimDisk:
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
+        self.keys: list[int] = []
+        """The keys of the records, in the order of the log: what two logs are compared by."""
         self.start_offset = Offset(0)
         self.flushed_offset = Offset(0)
         self.high_watermark_checkpoint = Offset(0)
@@ -44,6 +46,7 @@ class SimDisk:
         if self.fails:
             raise DiskError(self.fails)
         self.batches.append(batch)
+        self.keys.extend(record.key for record in batch.records)
 
     def flush(self, end_offset: Offset) -> None:
         """Force everything below `end_offset` to the disk."""
@@ -67,6 +70,8 @@ class SimDisk:
                 header = batch.header._replace(record_count=count)
                 kept.append(Batch(header, batch.records[:count]))
         self.batches = kept
+        if gone:
+            del self.keys[-len(gone) :]
         self.flushed_offset = Offset(min(self.flushed_offset, end_offset))
         return gone
 
@@ -105,6 +110,11 @@ class SimDisk:
                     cut = cut._replace(base_sequence=header.base_sequence + first)
                 found.append(Batch(cut, batch.records[first:last]))
         return tuple(found)
+
+    def keys_between(self, start: int, end: int) -> list[int]:
+        """The keys of the records in [start, end)."""
+        first = self.start_offset
+        return self.keys[max(0, start - first) : max(0, end - first)]
 
     def records(self) -> Iterator[tuple[Offset, int, Record]]:
         """Every record with its offset and leader epoch."""

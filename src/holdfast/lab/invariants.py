@@ -44,16 +44,15 @@ class Invariants:
     def committed(self, broker: SimBroker, was: Offset, high_watermark: Offset) -> None:
         """A presumed leader committed [was, high_watermark)."""
         promises = self.world.ledger.promises
-        for offset, _, record in broker.disk.records():
-            if was <= offset < high_watermark:
-                promises[record.key].exposed = True
-                first = self.commits.setdefault(offset, record.key)
-                if first != record.key and not self._tolerated("one-commit-per-offset"):
-                    other = promises[first].label
-                    self._note(
-                        "one-commit-per-offset",
-                        f"{broker.name} commits {record.label} at {offset}, where {other} was",
-                    )
+        for offset, key in enumerate(broker.disk.keys_between(was, high_watermark), was):
+            promises[key].exposed = True
+            first = self.commits.setdefault(offset, key)
+            if first != key and not self._tolerated("one-commit-per-offset"):
+                label, other = promises[key].label, promises[first].label
+                self._note(
+                    "one-commit-per-offset",
+                    f"{broker.name} commits {label} at {offset}, where {other} was",
+                )
 
     def lost_records(self, name: str, how: str) -> None:
         """A fault has destroyed written records of this broker."""
@@ -125,15 +124,12 @@ class Invariants:
             if not (leader.alive and leader.replica.presumes_leadership):
                 continue
             high_watermark = leader.replica.log.high_watermark
-            held = _keys_below(leader, high_watermark)
+            held = leader.disk.keys_between(0, high_watermark)
             for member in members:
-                if member is not leader and _keys_below(member, high_watermark) != held:
+                same = member.disk.keys_between(0, high_watermark) == held
+                if member is not leader and not same:
                     self._note(
                         "isr-holds-what-is-committed",
                         f"{member.name} is in the ISR and lacks records that {leader.name} "
                         f"has committed below {high_watermark}",
                     )
-
-
-def _keys_below(broker: SimBroker, end: Offset) -> list[int]:
-    return [record.key for offset, _, record in broker.disk.records() if offset < end]

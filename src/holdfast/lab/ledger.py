@@ -55,6 +55,8 @@ class Ledger:
     consumed: list[Work] = field(default_factory=list)
     processed: list[Work] = field(default_factory=list)
     committed: dict[str, int] = field(default_factory=dict)
+    hidden: dict[int, None] = field(default_factory=dict)
+    """Keys that a follower did not show to a reader, though promised or read before."""
 
     def add(self, label: str, producer: str, acks: int) -> Promise:
         """A producer is about to send a record."""

@@ -14,6 +14,7 @@ from holdfast.model import (
     ErrorCode,
     LeaderEpoch,
     Offset,
+    PartitionEpoch,
     PartitionState,
 )
 
@@ -40,6 +41,8 @@ class FetchRequest(NamedTuple):
     broker_epoch: BrokerEpoch
     number: int
     """Which request of this follower's connection it is; a newer one supersedes it."""
+    max_records: int = 0
+    """How many records the answer may bring (replica.fetch.max.bytes); 0: all there are."""
 
 
 class FetchResponse(NamedTuple):
@@ -74,6 +77,14 @@ class StateMessage(NamedTuple):
     controller_epoch: ControllerEpoch
     broker_epoch: BrokerEpoch
     state: PartitionState
+
+
+class StateAnswer(NamedTuple):
+    """A replica has taken note of a LeaderAndIsr; until then the controller repeats it."""
+
+    broker: BrokerId
+    controller_epoch: ControllerEpoch
+    partition_epoch: PartitionEpoch
 
 
 class AlterRequest(NamedTuple):
@@ -173,6 +184,7 @@ Payload = (
     | BoundsRequest
     | BoundsResponse
     | StateMessage
+    | StateAnswer
     | AlterRequest
     | AlterResponse
     | LogEndRequest
@@ -185,6 +197,21 @@ Payload = (
     | ReadResponse
     | ShutdownRequest
 )
+
+
+_WIRE_NAMES: dict[type, str] = {
+    FetchRequest: "Fetch",
+    BoundsRequest: "ListOffsets",
+    BoundsResponse: "ListOffsetsResponse",
+    StateMessage: "LeaderAndIsr",
+    StateAnswer: "LeaderAndIsrResponse",
+    AlterRequest: "AlterPartition",
+    AlterResponse: "AlterPartitionResponse",
+    ProduceRequest: "Produce",
+    ReadRequest: "Fetch",
+    ReadResponse: "FetchResponse",
+    ShutdownRequest: "ControlledShutdown",
+}
 
 
 @dataclass(slots=True)
@@ -201,3 +228,8 @@ class Envelope:
     def name(self) -> str:
         """What kind of message it is, for people."""
         return type(self.payload).__name__
+
+    @property
+    def wire_name(self) -> str:
+        """What Kafka calls it."""
+        return _WIRE_NAMES.get(type(self.payload), self.name)

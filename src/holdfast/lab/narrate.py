@@ -23,8 +23,10 @@ def line(event: TraceEvent, names: Names) -> str | None:
 
 def sentence(event: TraceEvent, names: Names) -> str:
     """What just happened, in one plain English sentence (sometimes two)."""
-    text = SENTENCES[event.kind](Words(event, names))
-    return text[:1].upper() + text[1:]
+    words = Words(event, names)
+    text = SENTENCES[event.kind](words)
+    # A name is spelled as its owner spells it, also at the beginning of a sentence.
+    return text if text.startswith(words.who) else text[:1].upper() + text[1:]
 
 
 def names_of(events: Iterable[TraceEvent]) -> dict[int, str]:

@@ -40,10 +40,14 @@ class Network:
         """What is on its way over one link, oldest first."""
         return [one for one in self.pending if one.source == source and one.target == target]
 
-    def drop_node(self, node: str) -> list[Envelope]:
-        """A node's connections break: everything from or to it is gone."""
-        gone = [one for one in self.pending if node in (one.source, one.target)]
-        self.pending = [one for one in self.pending if node not in (one.source, one.target)]
+    def drop_node(self, node: str, *, keep_sent: bool = False) -> list[Envelope]:
+        """A node's connections break: everything to it is gone, and what it sent unless kept."""
+
+        def dies(one: Envelope) -> bool:
+            return one.target == node or (one.source == node and not keep_sent)
+
+        gone = [one for one in self.pending if dies(one)]
+        self.pending = [one for one in self.pending if not dies(one)]
         return gone
 
     def cut(self, sources: Iterable[str], targets: Iterable[str]) -> None:

@@ -83,6 +83,13 @@ def _switch(kind: type[Enum], meaning: str) -> Option:
     return Option(values=_values(kind), meaning=meaning, parse=_one_of(kind))
 
 
+def _words(meaning: str, *words: str) -> Option:
+    def parse(text: str) -> str:
+        return words[words.index(text)]
+
+    return Option(values=" | ".join(words), meaning=meaning, parse=parse)
+
+
 OPTIONS: Mapping[str, Option] = {
     "truncation": _switch(Truncation, "what a follower cuts before it copies"),
     "isr_update": _switch(IsrUpdate, "when a leader counts on a proposed ISR"),
@@ -93,6 +100,13 @@ OPTIONS: Mapping[str, Option] = {
     "commit_rule": _switch(CommitRule, "who must hold a record before it is committed"),
     "unclean": Option(values="on | off", meaning="unclean.leader.election.enable", parse=_on_off),
     "acks": Option(values="0 | 1 | all", meaning="what producers ask for", parse=_acks),
+    "idempotence": Option(values="on | off", meaning="enable.idempotence", parse=_on_off),
+    "retries": Option(values="a number", meaning="how often producers try again", parse=_number),
+    "looks": Option(
+        values="on | off", meaning="whether producers look at their answers", parse=_on_off
+    ),
+    "commit": _words("when consumers store their position", "auto", "manual"),
+    "sink": _words("whether doing the work twice shows", "plain", "idempotent"),
     "min_insync_replicas": Option(
         values="a number", meaning="smallest ISR that accepts acks=all", parse=_number
     ),
@@ -117,6 +131,8 @@ OPTIONS: Mapping[str, Option] = {
 }
 
 _RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")
+_OF_CLIENTS = ("acks", "idempotence", "retries", "looks", "commit", "sink")
+"""What a variant can change of the producers and consumers that a story makes."""
 _RENAMED = {
     "flush": "flush_rule",
     "reads": "read_rule",
@@ -140,7 +156,8 @@ def parse_option(key: str, text: str) -> Any:
 def build(options: Mapping[str, str], replicas: int) -> tuple[Settings, Rules]:
     """Settings and rules for a cluster of that many replicas."""
     values = {key: parse_option(key, text) for key, text in options.items()}
-    values.pop("acks", None)
+    for key in _OF_CLIENTS:
+        values.pop(key, None)
     guards = Guards().without(*values.pop("without", ()))
     rules = Rules(guards=guards, **{key: values.pop(key) for key in _RULES if key in values})
     # Two of three, or everyone in a smaller cluster with fewer: what `holdfast up` starts with.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import RULE, Beat, Scenario
+from holdfast.lab.scenario import RULE, Scenario
 
 
 def rewritten(scenario: Scenario) -> str:
@@ -14,11 +14,11 @@ def rewritten(scenario: Scenario) -> str:
         beat = scenario.beats[place]
         outputs = {name: run.outputs[place] for name, run in runs.items()}
         first = (beat.rule_line or beat.last_line + 1) - 1
-        lines[first : beat.last_line] = _blocks(beat, outputs)
+        lines[first : beat.last_line] = _blocks(outputs)
     return "\n".join(lines) + "\n"
 
 
-def _blocks(beat: Beat, outputs: dict[str, tuple[str, ...]]) -> list[str]:
+def _blocks(outputs: dict[str, tuple[str, ...]]) -> list[str]:
     """One bare block if all variants agree, else one each."""
     different = list(dict.fromkeys(outputs.values()))
     if different == [()]:

@@ -12,7 +12,19 @@ from holdfast.lab.scenario import Beat, Command, Scenario, ScenarioError, Varian
 from holdfast.lab.verdict import Verdict
 from holdfast.model import TraceEvent
 
-SAYING = ("variant", "trace", "state", "logs", "isr", "latest", "processed", "verdict")
+SAYING = (
+    "variant",
+    "trace",
+    "state",
+    "logs",
+    "isr",
+    "followers",
+    "metadata",
+    "pending",
+    "latest",
+    "processed",
+    "verdict",
+)
 """Commands that change nothing: a beat of only these is no step of the story."""
 
 

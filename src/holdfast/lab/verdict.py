@@ -22,14 +22,15 @@ INVALID = "invalid"
 BEYOND = "beyond the guarantee"
 
 OUTCOMES = {
-    "lost": "acknowledged and lost",
     "diverged": "two replicas hold different records at one offset, below their high watermarks",
+    "lost": "acknowledged and lost",
     "exposed-lost": "a consumer could read it, no success was given, and it is gone",
     "lost-at-consumer": "the position was committed, the work never done",
     "lost-at-producer": "the broker refused it and the producer did not look",
     "reordered": "one producer's records are in another order than sent",
     "duplicated": "one send is in the log twice",
     "processed-twice": "a consumer did the work twice",
+    "stale-read": "a follower did not show what was promised, or what its reader had seen before",
     "offline": "nothing is lost, but nobody leads",
     "refused-kept": "the producer got an error, the record is in the log",
     "kept": "every acknowledged record is in the leader's log",
@@ -52,6 +53,7 @@ class Verdict:
     consumer_lost: tuple[str, ...] = ()
     processed_twice: tuple[str, ...] = ()
     producer_lost: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     offline: bool = False
 
@@ -90,6 +92,7 @@ def judge(world: World) -> Verdict:
         "consumer_lost": _consumer_lost(world),
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
+        "hidden": tuple(world.ledger.promises[key].label for key in world.ledger.hidden),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -163,15 +166,17 @@ def _processed_twice(world: World) -> tuple[str, ...]:
 
 
 def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
+    # Divergence first: no setting allows it, while a loss beside it may be beyond the guarantee.
     order = (
-        ("lost", "lost"),
         ("diverged", "diverged"),
+        ("lost", "lost"),
         ("exposed_lost", "exposed-lost"),
         ("consumer_lost", "lost-at-consumer"),
         ("producer_lost", "lost-at-producer"),
         ("reordered", "reordered"),
         ("duplicated", "duplicated"),
         ("processed_twice", "processed-twice"),
+        ("hidden", "stale-read"),
     )
     for fact, outcome in order:
         if facts[fact]:
@@ -198,6 +203,8 @@ def _guarantee(
     client_side = ("consumer_lost", "producer_lost", "reordered", "duplicated", "processed_twice")
     if any(facts[one] for one in client_side):
         return BEYOND, "the log kept its promise; the client's settings allow this"
+    if facts["hidden"]:
+        return BEYOND, "a follower may be behind; only the leader shows all that is committed"
     return VALID, OUTCOMES[outcome]
 
 

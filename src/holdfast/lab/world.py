@@ -68,11 +68,13 @@ class World:
         self.store = SimStore()
         self.ledger = Ledger()
         self.now_ms = 0
-        self.ticking = TICK_MS
+        self.flows_at_once = True
+        """True: what clients and the store exchange needs no telling. Seeded runs say False."""
         self.checkpoints_at_once = True
         """True: a crash keeps the newest high watermark. False: only a timer writes it."""
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._timer_count = 0
+        self._next_tick_ms = TICK_MS
         self.brokers: dict[str, SimBroker] = {}
         self.clients: dict[str, SimProducer | SimConsumer] = {}
         self.held: dict[str, None] = {}
@@ -222,9 +224,12 @@ class World:
             case _:
                 pass
 
-    def break_connections(self, node: str) -> None:
-        """Everything from or to a node that died is lost."""
-        for envelope in self.network.drop_node(node):
+    def break_connections(self, node: str, *, keep_sent: bool = False) -> None:
+        """Everything from or to a node that died is lost; who waits for it learns that.
+
+        `keep_sent`: what it had sent has reached the others' machines, and will be read there.
+        """
+        for envelope in self.network.drop_node(node, keep_sent=keep_sent):
             other = envelope.target if envelope.source == node else envelope.source
             if self._node(other) is not None:
                 self.lose(envelope)
@@ -232,10 +237,13 @@ class World:
             outstanding = broker.outstanding
             if outstanding and self.name_of(outstanding.asked.leader) == node:
                 broker.connection_lost(outstanding.number)
+        for client in self.clients.values():
+            if isinstance(client, SimProducer):
+                client.broker_lost(node)
 
     def pump(self) -> None:
         """Deliver what clients and the store exchange; that is not what stories are about."""
-        while True:
+        while self.flows_at_once:
             ready = [one for one in self.network.pending if self._flows_freely(one)]
             if not ready or not any(self.deliver(one) for one in ready):
                 return
@@ -275,9 +283,8 @@ class World:
         """Let time pass; messages stand still unless they are told to flow."""
         end = self.now_ms + duration_ms
         while True:
-            next_tick = (self.now_ms // self.ticking + 1) * self.ticking
             next_timer = self._timers[0][0] if self._timers else end + 1
-            moment = min(next_tick, next_timer)
+            moment = min(self._next_tick_ms, next_timer)
             if moment > end:
                 break
             self._set_time(moment)
@@ -285,6 +292,7 @@ class World:
             if next_timer <= moment:
                 heapq.heappop(self._timers)[2]()
             else:
+                self._next_tick_ms += TICK_MS
                 for broker in self.brokers.values():
                     broker.tick()
             self.invariants.check()

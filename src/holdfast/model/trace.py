@@ -50,7 +50,7 @@ KINDS: Mapping[str, Kind] = {
     "went-offline": Kind(("reason",), "this replica serves nobody any more"),
     "elected": Kind(
         ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
-        "the store has a new leader; rule: isr, eligible, best-log, unclean, preferred, designated, "
+        "a new leader in the store; rule: isr, eligible, best-log, unclean, preferred, designated, "
         "shutdown, created, reassigned, majority, none (partition offline)",
     ),
     "isr-proposed": Kind(("isr", "partition_epoch"), "the leader asks for another ISR"),

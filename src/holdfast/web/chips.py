@@ -8,10 +8,9 @@ broken never shares one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
-from holdfast.lab.telling.views import ConsumerView, Promise, Snapshot, Status
+from holdfast.lab.telling.views import ConsumerView, Promise, Snapshot, Status, alike
 from holdfast.web.drawing import text_width
 
 MOST_CHIPS = 14
@@ -45,22 +44,16 @@ class Chip(NamedTuple):
 
 
 def promise_chips(snapshot: Snapshot) -> list[Chip]:
-    promises = snapshot.promises
-    if len(promises) <= MOST_CHIPS:
-        return [_promise(promise, snapshot) for promise in promises]
     return [
-        chip
-        for status, alike in groupby(promises, key=lambda promise: promise.status)
-        for chip in _together(status, list(alike), snapshot)
+        _promise(group[0], snapshot) if len(group) == 1 else _together(group)
+        for group in alike(snapshot.promises, MOST_CHIPS)
     ]
 
 
-def _together(status: Status, alike: Sequence[Promise], snapshot: Snapshot) -> list[Chip]:
-    if len(alike) < 3 or status in ("lost", "endangered"):
-        return [_promise(promise, snapshot) for promise in alike]
-    look = LOOKS[status]
-    title = f"{look.sign} {alike[0].record} to {alike[-1].record}"
-    return [Chip(title, f"{len(alike)} {look.word}", look.classes, f"{len(alike)} records")]
+def _together(group: Sequence[Promise]) -> Chip:
+    look = LOOKS[group[0].status]
+    title = f"{look.sign} {group[0].record} to {group[-1].record}"
+    return Chip(title, f"{len(group)} {look.word}", look.classes, f"{len(group)} records")
 
 
 def _promise(promise: Promise, snapshot: Snapshot) -> Chip:

@@ -20,8 +20,9 @@ from holdfast.web.drawing import (
     shortened,
     text,
     text_width,
+    wrapped,
 )
-from holdfast.web.layout import CELL_HEIGHT, HEAD, LANE, Layout
+from holdfast.web.layout import CELL_HEIGHT, HEAD, LANE, SIDE, Layout
 from holdfast.web.theme import EPOCH_COLOURS
 
 _CELLS = 28
@@ -29,59 +30,60 @@ _CELLS = 28
 _BAR = _CELLS + CELL_HEIGHT + 6
 
 
-def lane(view: ReplicaView, frame: Frame, layout: Layout) -> str:
+def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
+    """The lane in parts. A part may open what a later one closes: only together they are SVG."""
     top = layout.lane_top(view.id)
     touched = frame.broker == view.id
     added = frame.added if touched else ()
     removed = frame.removed if touched else ()
     first = layout.first_column(frame.snapshot)
     classes = "card focus" if touched else "card"
-    return group(
-        "" if view.alive else "dead",
+    return [
+        "<g>" if view.alive else '<g class="dead">',
         card(0, top, layout.card_width, LANE, classes),
         _head(view, frame.snapshot, top),
-        _log(view, added, first, top, layout),
+        *_log(view, added, first, top, layout),
         *(_ghost(cell, cell.offset - first, top, layout) for cell in removed),
         _marks(view, first, top, layout),
         _disk(view, first, top, layout),
         _side(view, frame.snapshot, top, layout),
-    )
+        "</g>",
+    ]
 
 
 # The head: who it is.
 
 
 def _head(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
-    name = shortened(view.name, 34, 22, wide=True)
-    size = "t22" if len(name) <= 2 else "t15"
+    if len(view.name) <= 2:
+        name = text(16, top + 34, view.name, "t22 b dim")
+        x, y = 54.0, top + 12
+    else:
+        # A long name takes a line of its own, and the badges move down.
+        name = text(16, top + 20, shortened(view.name, HEAD - 64, 13), "t13 b dim")
+        x, y = 16.0, top + 27
+    role, member = _role(view), _membership(view)
     return group(
-        "",
-        text(16, top + 34, name, f"{size} b dim"),
-        _role(view, top)[0],
-        _membership(view, top),
-        _remark(view, snapshot, top),
+        "", name, pill(x, y, *role)[0], pill(x, y + 22, *member)[0], _remark(view, snapshot, top)
     )
 
 
-def _role(view: ReplicaView, top: float) -> tuple[str, float]:
+def _role(view: ReplicaView) -> tuple[str, str]:
     if not view.alive:
-        return pill(54, top + 12, f"✖ {view.down}", "bad")
+        return f"✖ {view.down}", "bad"
     if view.paused:
-        return pill(54, top + 12, f"❚❚ paused {view.role}", "warn")
+        return "❚❚ paused", "warn"
     if view.role == "leader":
-        return pill(54, top + 12, f"LEADER e{view.leader_epoch}", "solid")
+        return f"LEADER e{view.leader_epoch}", "solid"
     if view.role == "follower":
-        return pill(54, top + 12, "follower", "p0")
-    return pill(54, top + 12, "offline" if view.offline else "no role yet", "warn dash")
+        return "follower", "p0"
+    return ("offline" if view.offline else "no role yet"), "warn dash"
 
 
-def _membership(view: ReplicaView, top: float) -> str:
-    words, classes = "○ not in sync", "p0 dash"
+def _membership(view: ReplicaView) -> tuple[str, str]:
     if view.in_isr:
-        words, classes = "● in sync", "good"
-    elif view.eligible:
-        words, classes = "◐ eligible", "info"
-    return pill(54, top + 35, words, classes)[0]
+        return "● in sync", "good"
+    return ("◐ eligible", "info") if view.eligible else ("○ not in sync", "p0 dash")
 
 
 def _remark(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
@@ -94,17 +96,19 @@ def _remark(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
     elif view.alive and not view.session:
         words = "session expired"
     elif view.alive and view.role == "follower":
-        return text(16, top + 76, f"follows {snapshot.name(view.leader)}, e{view.leader_epoch}",
-                    "t11 soft")  # fmt: skip
+        words = f"follows {snapshot.name(view.leader)}, e{view.leader_epoch}"
+        return text(16, top + LANE - 8, shortened(words, HEAD - 24, 11), "t11 soft")
     else:
         return ""
-    return text(16, top + 76, shortened(words, HEAD - 24, 11), "t11 warned")
+    return text(16, top + LANE - 8, shortened(words, HEAD - 24, 11, wide=True), "t11 warned")
 
 
 # The log.
 
 
-def _log(view: ReplicaView, added: tuple[Cell, ...], first: int, top: float, layout: Layout) -> str:
+def _log(
+    view: ReplicaView, added: tuple[Cell, ...], first: int, top: float, layout: Layout
+) -> list[str]:
     shown = [cell for cell in view.cells if cell.offset >= first]
     fresh = {cell.offset: None for cell in added}
     drawn = [
@@ -125,7 +129,7 @@ def _log(view: ReplicaView, added: tuple[Cell, ...], first: int, top: float, lay
         x = layout.column(slot)
         body = box(x + 1.5, top + _CELLS, layout.cell - 3, CELL_HEIGHT)
         drawn.append(body.replace("/>", ' class="slot"/>'))
-    return group("", *drawn)
+    return drawn
 
 
 def _cell(
@@ -208,17 +212,26 @@ def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
 def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
     if view.role != "leader":
         return ""
-    lines = [
-        (f"knows {snapshot.name(broker)} up to {'?' if end is None else end}", "t11 soft")
-        for broker, end in view.remote
-    ]
-    lines += [(f"{snapshot.name(broker)}'s fetch waits", "t11 soft") for broker, _ in view.parked]
+    lines = [(words, "t11 soft") for words in _knowledge(view, snapshot)]
+    if view.parked:
+        waiting = " ".join(snapshot.name(broker) for broker, _ in view.parked)
+        lines.append((f"fetch waits: {waiting}", "t11 soft"))
     if view.counts_on is not None and sorted(view.counts_on) != sorted(snapshot.store.isr):
         lines.append((f"⚠ counts on {{{snapshot.names(view.counts_on)}}}", "t11 b warned"))
     if view.proposed is not None:
         lines.append((f"asks for {{{snapshot.names(view.proposed)}}}", "t11 warned"))
-    x = layout.card_width - 132
+    x = layout.card_width - SIDE + 16
     start = top + LANE / 2 + 4 - 7.5 * (len(lines) - 1)
     return "".join(
         text(x, start + 15 * place, words, classes) for place, (words, classes) in enumerate(lines)
     )
+
+
+def _knowledge(view: ReplicaView, snapshot: Snapshot) -> list[str]:
+    """How far the leader believes the others to be: a line each, or fewer if they are many."""
+    known = [
+        (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
+    ]
+    if len(known) <= 2:
+        return [f"knows {name} up to {end}" for name, end in known]
+    return wrapped("knows " + ", ".join(f"{name}={end}" for name, end in known), SIDE - 20, 11)

@@ -1,7 +1,7 @@
 """Draws a frame. The one place where the picture is made, for the page and for files alike.
 
-A picture is drawn in parts (store, lanes, promises, …), each a string that depends on few things,
-so that a page can hold every different part once, however many frames show it.
+A picture is drawn in parts (the store, a head, a cell, …), each a string that depends on few
+things, so that a page can hold every different part once, however many frames show it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parts(frame: Frame, layout: Layout) -> list[str]:
     return [
         _store(snapshot, layout),
         _ruler(layout.first_column(snapshot), layout),
-        *(lane(view, frame, layout) for view in snapshot.replicas),
+        *(part for view in snapshot.replicas for part in lane(view, frame, layout)),
         _chips(
             "PROMISES", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
         ),

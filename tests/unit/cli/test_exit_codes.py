@@ -33,7 +33,7 @@ def fail(kind: str) -> None:
         "socket": BrokenPipeError(32, "Broken pipe"),
         "short-read": asyncio.IncompleteReadError(b"", 4),
         "missing-file": click.FileError("ledger.jsonl", "no such file"),
-        "bad-input": BadInput("no topic 'orders'.", hint="'holdfast topics'"),
+        "bad-input": BadInput("no topic 'orders'.", hint="try 'holdfast topics'"),
     }[kind]
 
 

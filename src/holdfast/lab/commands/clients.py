@@ -6,22 +6,28 @@ import re
 
 from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
 from holdfast.lab.scenario import Command
+from holdfast.model import Offset
 
 _RANGE = re.compile(r"^(\D*)(\d+)\.\.(\D*)(\d+)$")
 
 
-@command("producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]", "acks")
+@command(
+    "producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]",
+    "acks",
+    "idempotence",
+    "retries",
+    "looks",
+)
 def producer(stage: Stage, given: Command) -> None:
     """Make a producer with these habits."""
     (name,) = need(given.words, 1, "producer NAME [key=value …]")
     one = stage.producer(name)
     options = dict(given.options)
-    acks = stage.option("acks", options.pop("acks", None))
-    one.acks = one.acks if acks is None else acks
-    one.retries = number(options.pop("retries", "0"), "retries")
-    one.idempotent = options.pop("idempotence", "off") == "on"
+    one.acks = stage.option("acks", options.pop("acks", "all"))
+    one.retries = stage.option("retries", options.pop("retries", "0"))
+    one.idempotent = stage.option("idempotence", options.pop("idempotence", "off"))
     one.producer_id = len(stage.world.clients) if one.idempotent else -1
-    one.ignores_answers = options.pop("looks", "on") == "off"
+    one.ignores_answers = not stage.option("looks", options.pop("looks", "on"))
     _no_more(options)
 
 
@@ -72,14 +78,24 @@ def retry(stage: Stage, given: Command) -> None:
     stage.producer(name).retry()
 
 
-@command("consumer NAME [commit=auto|manual] [sink=idempotent]")
+@command("resend PRODUCER")
+def resend(stage: Stage, given: Command) -> None:
+    """An application that looks at its answers sends again what was refused for good."""
+    (name,) = need(given.words, 1, "resend PRODUCER")
+    one = stage.producer(name)
+    if one.idempotent:
+        raise CommandError(f"{name} is idempotent", "it retries by itself: write 'retries=1'")
+    one.resend()
+
+
+@command("consumer NAME [commit=auto|manual] [sink=plain|idempotent]", "commit", "sink")
 def consumer(stage: Stage, given: Command) -> None:
     """Make a consumer with these habits."""
-    (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=idempotent]")
+    (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
     options = dict(given.options)
     one = stage.consumer(name)
-    one.auto_commit = options.pop("commit", "manual") == "auto"
-    one.idempotent_sink = options.pop("sink", "") == "idempotent"
+    one.auto_commit = stage.option("commit", options.pop("commit", "manual")) == "auto"
+    one.idempotent_sink = stage.option("sink", options.pop("sink", "plain")) == "idempotent"
     _no_more(options)
 
 
@@ -92,7 +108,18 @@ def consume(stage: Stage, given: Command) -> None:
     if source:
         stage.broker(source)
     _no_more(options)
-    stage.consumer(name).poll(source)
+    one = stage.consumer(name)
+    one.poll(source)
+    stage.world.pump()
+    if one.found_nothing:
+        stage.said.append(f"{name} finds nothing offset={one.position}")
+
+
+@command("seek CONSUMER OFFSET")
+def seek(stage: Stage, given: Command) -> None:
+    """A consumer goes to another place in the log."""
+    name, offset = need(given.words, 2, "seek CONSUMER OFFSET")
+    stage.consumer(name).seek(Offset(number(offset, "the offset")))
 
 
 @command("work CONSUMER [COUNT]")

@@ -92,7 +92,9 @@ def release(stage: Stage, given: Command) -> None:
     """Let go what was held."""
     match given.words:
         case ("store",):
-            stage.world.controller.release_writes()
+            for controller in stage.world.controllers:
+                if controller.held_writes and not controller.release_writes():
+                    stage.said.append(f"store: refuses the write of {controller.name}")
         case ("expansions", name):
             stage.broker(name).release_expansions()
         case (name,):

@@ -9,13 +9,19 @@ from holdfast.lab.disk import SimDisk
 from holdfast.lab.scenario import Command
 
 
-@command("crash NODE … [keep=written|flushed] [torn=N]")
+@command("crash NODE … [keep=written|flushed] [torn=N] [wire=lost|kept]")
 def crash(stage: Stage, given: Command) -> None:
-    """A process dies (its page cache survives), or with keep=flushed its machine loses power."""
+    """A process dies (its page cache survives), or with keep=flushed its machine loses power.
+
+    With wire=kept what it has sent is not lost with it: the others have it in their queues.
+    """
     keep = given.options.get("keep", "written")
+    wire = given.options.get("wire", "lost")
     torn = number(given.options.get("torn", "0"), "torn")
     if keep not in ("written", "flushed"):
         raise CommandError(f"keep={keep}?", "keep=written (the process died) or keep=flushed")
+    if wire not in ("lost", "kept"):
+        raise CommandError(f"wire={wire}?", "wire=lost or wire=kept (what it sent still arrives)")
     for name in given.words:
         if name == "controller":
             stage.world.controller.alive = False
@@ -24,6 +30,7 @@ def crash(stage: Stage, given: Command) -> None:
             stage.consumer(name).crash()
         else:
             _crash_broker(stage, stage.broker(name), keep, torn)
+            stage.world.break_connections(name, keep_sent=wire == "kept")
 
 
 def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None:
@@ -39,7 +46,6 @@ def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None
         world.recorder.emit("power-lost", broker.id, _epoch(broker), kept=kept, was=was, torn=torn)
         if gone:
             world.invariants.lost_records(broker.name, "lost power")
-    world.break_connections(broker.name)
 
 
 def _must_live(broker: SimBroker) -> None:
@@ -137,6 +143,13 @@ def resume(stage: Stage, given: Command) -> None:
         broker = stage.broker(name)
         broker.paused = False
         stage.world.recorder.emit("resumed", broker.id, _epoch(broker))
+
+
+@command("throttle BROKER RECORDS|off")
+def throttle(stage: Stage, given: Command) -> None:
+    """A follower's link is slow: each of its fetches brings at most so many records."""
+    name, limit = need(given.words, 2, "throttle BROKER RECORDS|off")
+    stage.broker(name).fetch_max_records = 0 if limit == "off" else number(limit, "the limit")
 
 
 @command("disk BROKER fails|full|works|loses-epochs")

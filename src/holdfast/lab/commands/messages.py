@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
-from holdfast.lab.messages import Envelope
+from holdfast.lab.messages import Envelope, StateMessage
 from holdfast.lab.scenario import Command
 from holdfast.lab.world import DoesNotSettleError
+from holdfast.model import NO_BROKER
 
 
 def _matching(stage: Stage, word: str) -> list[Envelope]:
@@ -58,6 +59,31 @@ def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
             world.deliver(envelope)
         elif world.network.take(envelope):
             world.lose(envelope)
+
+
+@command("pending [A->B | A …]")
+def pending(stage: Stage, given: Command) -> None:
+    """Print what is on its way, or only what is on a link or addressed to a node."""
+    found = stage.world.network.pending
+    if given.words:
+        found = [one for word in given.words for one in _matching(stage, word)]
+    for envelope in found:
+        stage.said.append(
+            f"on its way: {envelope.source}->{envelope.target} {_told(stage, envelope)}"
+        )
+
+
+def _told(stage: Stage, envelope: Envelope) -> str:
+    payload = envelope.payload
+    if not isinstance(payload, StateMessage):
+        return envelope.wire_name
+    state = payload.state
+    leader = "none" if state.leader == NO_BROKER else stage.world.name_of(state.leader)
+    isr = ",".join(map(stage.world.name_of, state.isr))
+    return (
+        f"{envelope.wire_name} controller_epoch={payload.controller_epoch} leader={leader} "
+        f"leader_epoch={state.leader_epoch} isr=({isr})"
+    )
 
 
 @command("settle [NODE …]")

@@ -97,7 +97,7 @@ def command(
     """Put a handler into the table. The usage's first word is the command's name."""
 
     def register(run: Callable[[Stage, Command], None]) -> Callable[[Stage, Command], None]:
-        HANDLERS[usage.split()[0]] = Handler(usage=usage, run=run, options=options)
+        HANDLERS[usage.split(maxsplit=1)[0]] = Handler(usage=usage, run=run, options=options)
         return run
 
     return register

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.core import Leader
 from holdfast.lab.broker import SimBroker
 from holdfast.lab.commands.registry import CommandError, Stage, command, need
 from holdfast.lab.scenario import Command, suggestion
 from holdfast.lab.verdict import Verdict, judge
 from holdfast.model import KINDS
+
+LONGEST_RUN = 4
+"""How many numbered records are drawn one by one."""
+_CELL = re.compile(r"^(?P<name>.*?)(?P<place>\d+)(?P<rest>@-?\d+)$")
 
 
 @command("variant NAME [setting=value …]")
@@ -67,14 +73,38 @@ def logs(stage: Stage, given: Command) -> None:
     for name in names:
         broker = stage.broker(name)
         high_watermark = broker.replica.log.high_watermark
-        cells: list[str] = []
+        below: list[str] = []
+        above: list[str] = []
         for offset, epoch, record in broker.disk.records():
-            if offset == high_watermark:
-                cells.append("|")
-            cells.append(f"{record.label}@{epoch}")
-        if high_watermark == broker.disk.end_offset:
-            cells.append("|")
-        stage.said.append(f"{name.ljust(width)}  {' '.join(cells)}")
+            side = below if offset < high_watermark else above
+            side.append(f"{record.label}@{epoch}")
+        cells = " ".join((*_drawn(below), "|", *_drawn(above)))
+        stage.said.append(f"{name.ljust(width)}  {cells}")
+
+
+def _drawn(cells: list[str]) -> list[str]:
+    """The cells, long runs such as r0@0 … r9@0 shortened to r0..r9@0."""
+    runs: list[list[str]] = []
+    for cell in cells:
+        if runs and _follows(runs[-1][-1], cell):
+            runs[-1].append(cell)
+        else:
+            runs.append([cell])
+    drawn: list[str] = []
+    for run in runs:
+        if len(run) > LONGEST_RUN:
+            drawn.append(f"{run[0].partition('@')[0]}..{run[-1]}")
+        else:
+            drawn.extend(run)
+    return drawn
+
+
+def _follows(before: str, after: str) -> bool:
+    """Whether two cells are neighbours in one numbered run of one epoch."""
+    first, second = _CELL.match(before), _CELL.match(after)
+    if not (first and second) or first["rest"] != second["rest"]:
+        return False
+    return first["name"] == second["name"] and int(first["place"]) + 1 == int(second["place"])
 
 
 @command("isr")
@@ -91,6 +121,34 @@ def isr(stage: Stage, given: Command) -> None:
         eligible = ",".join(world.name_of(one) for one in agreed.eligible_leaders)
         line += f" eligible=({eligible})"
     stage.said.append(line)
+
+
+@command("followers BROKER")
+def followers(stage: Stage, given: Command) -> None:
+    """Print what a leader knows of its followers: how far they are, and when they were level."""
+    (name,) = need(given.words, 1, "followers BROKER")
+    world = stage.world
+    role = stage.broker(name).replica.role
+    if not isinstance(role, Leader):
+        raise CommandError(f"{name} does not lead")
+    for one, progress in role.insync.followers.items():
+        level = progress.last_caught_up_ms
+        stage.said.append(
+            f"{name} sees {world.name_of(one)} leo={max(0, progress.log_end_offset)} "
+            f"last_caught_up_ms={level if level >= 0 else 'never'} (now {world.now_ms})"
+        )
+
+
+@command("metadata")
+def metadata(stage: Stage, given: Command) -> None:
+    """Print whom each living broker would name to a client that asks who leads."""
+    need(given.words, 0, "metadata")
+    world = stage.world
+    for name, broker in world.brokers.items():
+        known = broker.metadata
+        if broker.alive and known:
+            leader = world.name_of(known.leader) if known.leader >= 0 else "none"
+            stage.said.append(f"{name} tells clients: leader={leader} epoch={known.leader_epoch}")
 
 
 @command("latest BROKER")
@@ -140,6 +198,7 @@ def _verdict_lines(judged: Verdict) -> list[str]:
         "lost at the consumer": judged.consumer_lost,
         "lost at the producer": judged.producer_lost,
         "worked on twice": judged.processed_twice,
+        "hidden from a reader": judged.hidden,
     }
     for name, values in facts.items():
         if values:

@@ -53,7 +53,9 @@ class World:
         if handler is not None:
             handler(self, event)
         self._ledger.take(event)
-        self._ledger.judge(tuple(self._replicas.values()), self._store.leader, self._verdict)
+        moved = self._change.added + self._change.removed
+        replicas = tuple(self._replicas.values())
+        self._ledger.judge(replicas, self._store.leader, self._verdict, moved)
         return self._change
 
     def snapshot(self) -> Snapshot:
@@ -264,6 +266,7 @@ class World:
         remote: dict[int, int | None] = dict(self._meet(event.broker).remote)
         remote[follower] = offset
         self._set(event, remote=tuple(sorted(remote.items())))
+        self._on_fetch_over(event)  # A newer request takes the place of a parked one.
 
     def _on_fetch_parked(self, event: TraceEvent) -> None:
         assert event.broker is not None

@@ -24,15 +24,21 @@ from holdfast.lab.telling.views import (
 from holdfast.lab.telling.wording import acks_word
 from holdfast.model.trace import TraceEvent
 
+_Key = tuple[str, str]
+"""Producer and record."""
+
 
 class Ledger:
     """Every record that was sent, and every consumer that was heard of, in order of appearance."""
 
     def __init__(self) -> None:
-        self._promises: dict[tuple[str, str], Promise] = {}
+        self._promises: dict[_Key, Promise] = {}
         self._consumers: dict[str, ConsumerView] = {}
         self._logs: dict[int, _Log] = {}
-        self._judged: object = None
+        self._by_label: dict[str, tuple[_Key, ...]] = {}
+        self._by_offset: dict[int, tuple[_Key, ...]] = {}
+        self._touched: dict[_Key, None] = {}
+        self._situation: object = None
 
     def promises(self) -> tuple[Promise, ...]:
         return tuple(self._promises.values())
@@ -50,20 +56,36 @@ class Ledger:
         replicas: tuple[ReplicaView, ...],
         leader: int | None,
         verdict: VerdictView | None,
+        moved: tuple[Cell, ...],
     ) -> None:
-        """Find out where every record is and whether each promise holds."""
-        state = (replicas, leader, verdict, self.promises())
-        if state == self._judged:
-            return
+        """Find out where every record is and whether each promise holds.
+
+        Looks only at promises that the event can have touched: those of the records that moved in
+        or out of a log, and all of them when somebody died, came back or was elected.
+        """
+        renewed = self._renew(replicas)
+        alive = {view.id: None for view in replicas if view.alive}
+        situation = (tuple(alive), leader, verdict)
+        if situation != self._situation or (renewed and not moved):
+            self._touched = dict.fromkeys(self._promises)
+        for cell in moved:
+            for key in self._by_label.get(cell.label, ()) + self._by_offset.get(cell.offset, ()):
+                self._touched[key] = None
+        readable = {leader: None} if leader is not None and leader in alive else alive
+        for key in self._touched:
+            self._promises[key] = self._judge_one(self._promises[key], readable, verdict)
+        self._touched = {}
+        self._situation = situation
+
+    def _renew(self, replicas: tuple[ReplicaView, ...]) -> bool:
+        """Look into the logs that changed; says whether any did."""
+        renewed = False
         for view in replicas:
             log = self._logs.get(view.id)
             if log is None or not log.is_of(view):
                 self._logs[view.id] = _Log(view)
-        alive = {view.id: None for view in replicas if view.alive}
-        readable = {leader: None} if leader is not None and leader in alive else alive
-        for key, promise in self._promises.items():
-            self._promises[key] = self._judge_one(promise, readable, verdict)
-        self._judged = (replicas, leader, verdict, self.promises())
+                renewed = True
+        return renewed
 
     def _judge_one(
         self, promise: Promise, readable: Mapping[int, None], verdict: VerdictView | None
@@ -85,12 +107,14 @@ class Ledger:
     # Producers.
 
     def _change(self, event: TraceEvent, answer: Answer, **changes: Any) -> None:
-        producer, record = _who(event, "producer"), _record(event)
-        known = self._promises.get((producer, record))
+        key = producer, record = _who(event, "producer"), _record(event)
+        known = self._promises.get(key)
         if known is None:
             acks = acks_word(event.numbers.get("acks", ""))
             known = Promise(producer=producer, record=record, acks=acks)
-        self._promises[(producer, record)] = replace(known, answer=answer, **changes)
+            self._by_label[record] = (*self._by_label.get(record, ()), key)
+        self._promises[key] = replace(known, answer=answer, **changes)
+        self._touched[key] = None
 
     def _on_sent(self, event: TraceEvent) -> None:
         known = self._promises.get((_who(event, "producer"), _record(event)))
@@ -105,6 +129,9 @@ class Ledger:
         offset = offset if isinstance(offset, int) and offset >= 0 else None
         log = self._logs.get(event.broker) if event.broker is not None else None
         epoch = log.epoch_at(offset) if log is not None and offset is not None else None
+        if offset is not None:
+            key = (_who(event, "producer"), _record(event))
+            self._by_offset[offset] = (*self._by_offset.get(offset, ()), key)
         self._change(
             event,
             "acknowledged",

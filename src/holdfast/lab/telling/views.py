@@ -7,7 +7,9 @@ hundreds of moments costs little more than its events.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from holdfast.lab.telling.wording import headline
@@ -111,6 +113,19 @@ class Promise:
     """The replicas, dead or alive, whose log has the record."""
     copies: int = 0
     """How often the fullest of these logs has it; more than one is a duplicate."""
+
+
+def alike(promises: Sequence[Promise], most: int) -> list[tuple[Promise, ...]]:
+    """The promises in groups: if there are more than `most`, neighbours of one status together.
+
+    Few neighbours stay apart, and a promise in danger or broken always stands alone.
+    """
+    groups: list[tuple[Promise, ...]] = []
+    for status, run in groupby(promises, key=lambda promise: promise.status):
+        members = tuple(run)
+        alone = len(promises) <= most or len(members) < 3 or status in ("endangered", "lost")
+        groups += [(member,) for member in members] if alone else [members]
+    return groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,312 @@
+"""`holdfast lab`: scenarios, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_output import (
+    list_dict,
+    list_text,
+    progress,
+    run_dict,
+    run_text,
+    seed_dict,
+    seed_text,
+)
+from holdfast.cli.pictures import picture_options, show
+from holdfast.lab import (
+    Frame,
+    OptionError,
+    Run,
+    Scenario,
+    ScenarioError,
+    UnknownScenarioError,
+    Variant,
+    build,
+    explain,
+    fold,
+    ids,
+    load,
+    normal,
+    parse_option,
+    remedies,
+    run_scenario,
+    run_seed,
+    suggestion,
+)
+from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
+
+CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
+
+
+@click.group(epilog=CODES)
+def lab() -> None:
+    """Every known way to lose acknowledged data, as a story that the real core plays."""
+
+
+def rule_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Options that change the rules of a run."""
+    command = click.option(
+        "--without",
+        "without",
+        multiple=True,
+        metavar="GUARD",
+        help="Take a guard out, for the lab only.",
+    )(command)
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a switch or setting, e.g. truncation=high-watermark.",
+    )(command)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+variant_option = click.option("--variant", metavar="NAME", help="Only this variant of the story.")
+
+
+@lab.command("list", epilog=CODES)
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the scenarios with what each one claims."""
+    scenarios = [load(one) for one in ids()]
+    click.echo(_json(list_dict(scenarios)) if as_json else list_text(scenarios))
+
+
+@lab.command(epilog=CODES)
+@click.argument("names", nargs=-1, metavar="ID|FILE …")
+@click.option("--all", "everything", is_flag=True, help="Run every scenario.")
+@variant_option
+@rule_options
+@click.option("--trace", "trace_file", type=click.Path(dir_okay=False), help="Write the trace.")
+@json_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    names: Sequence[str],
+    everything: bool,
+    variant: str | None,
+    settings: Sequence[str],
+    without: Sequence[str],
+    trace_file: str | None,
+    as_json: bool,
+) -> None:
+    """Run scenarios under their variants and compare with what they expect.
+
+    With --set or --without the story is played under other rules, and nothing is expected of it.
+    """
+    if everything == bool(names):
+        raise BadInput("name scenarios, or give --all", hint="try 'holdfast lab list'")
+    overrides = _overrides(settings, without)
+    chosen = ids() if everything else names
+    results: list[dict[str, Any]] = []
+    runs: list[Run] = []
+    with progress(len(chosen)) as advance:
+        for name in chosen:
+            scenario = _load(name)
+            played = [_run(scenario, one, overrides) for one in _variants(scenario, variant)]
+            runs.extend(played)
+            results.append(run_dict(played, changed=bool(overrides)))
+            if not as_json:
+                click.echo(run_text(played, changed=bool(overrides), verbose=not everything))
+            advance()
+    if trace_file:
+        _write_trace(trace_file, runs[0].events)
+    if as_json:
+        single = results[0] if len(results) == 1 else None
+        click.echo(_json(single or {"schema": "holdfast-lab-runs/1", "runs": results}))
+    ctx.exit(0 if all(one.as_expected for one in runs) else 1)
+
+
+@lab.command(epilog=CODES)
+@click.argument("name", metavar="ID|FILE")
+@variant_option
+@rule_options
+@picture_options
+@json_option
+def step(
+    name: str,
+    variant: str | None,
+    settings: Sequence[str],
+    without: Sequence[str],
+    as_json: bool,
+    **pictures: Any,
+) -> None:
+    """Step through a scenario in the terminal: arrow keys, q to leave.
+
+    Without a terminal, or with --all, every step is printed. --html and --svg write pictures; the
+    page shows every variant side by side unless one is chosen.
+    """
+    scenario = _load(name)
+    overrides = _overrides(settings, without)
+    chosen = _variants(scenario, variant)
+    stories = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
+    _show(stories, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
+
+
+@lab.command("explain", epilog=CODES)
+@click.argument("name", metavar="ID|FILE|TRACE")
+@click.option("--offset", type=int, help="The record at this offset.")
+@click.option("--record", metavar="LABEL", help="The record with this label.")
+@variant_option
+@rule_options
+@json_option
+def explain_command(
+    name: str,
+    offset: int | None,
+    record: str | None,
+    variant: str | None,
+    settings: Sequence[str],
+    without: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Say why a record is gone, or where it is: promised when, living where, removed by what."""
+    if (offset is None) == (record is None):
+        raise BadInput("give --offset N or --record LABEL")
+    about: int | str = offset if offset is not None else record or ""
+    if _is_trace(name):
+        explanation = explain(_read_trace(name), about)
+    else:
+        scenario = _load(name)
+        chosen = _variants(scenario, variant)[0]
+        events = _run(scenario, chosen, _overrides(settings, without)).events
+        explanation = explain(events, about)
+        lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
+        if lost:
+            kept_by = remedies(scenario, chosen, lost[0])
+            explanation = explain(events, about, kept_by)
+    click.echo(_json(explanation.to_dict()) if as_json else explanation.to_text())
+
+
+@lab.command(epilog=CODES)
+@click.argument("what", metavar="SEED|TRACE")
+@rule_options
+@picture_options
+@click.option("--trace", "trace_file", type=click.Path(dir_okay=False), help="Write the trace.")
+@json_option
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    /,
+    what: str,
+    settings: Sequence[str],
+    without: Sequence[str],
+    trace_file: str | None,
+    as_json: bool,
+    **pictures: Any,
+) -> None:
+    """Replay a seeded run by its number, or step through a trace file.
+
+    A seed decides everything: faults, delays, traffic. The same number gives the same trace.
+    """
+    if not what.isdecimal():
+        frames = fold(_read_trace(what))
+        _show([(Path(what).name, frames)], Path(what).name, as_json=as_json, pictures=pictures)
+        return
+    overrides = _overrides(settings, without)
+    base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
+    result = run_seed(int(what), *build({**base, **overrides}, 3))
+    if trace_file:
+        _write_trace(trace_file, result.events)
+    if any(pictures.values()):
+        frames = fold(result.events)
+        _show([(f"seed {what}", frames)], f"seed {what}", as_json=as_json, pictures=pictures)
+        return
+    click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides))
+    ctx.exit(1 if result.failures else 0)
+
+
+def _show(
+    stories: list[tuple[str, list[Frame]]],
+    title: str,
+    *,
+    as_json: bool,
+    pictures: Mapping[str, Any],
+) -> None:
+    written = show(stories, title, as_json=as_json, **pictures)
+    if written is not None:
+        click.echo(_json(written))
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=2)
+
+
+def _load(name: str) -> Scenario:
+    try:
+        return load(name)
+    except UnknownScenarioError as error:
+        hint = error.hint or "try 'holdfast lab list'"
+        raise BadInput(str(error), hint=hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {name}: {error}") from None
+    except ScenarioError as error:
+        raise BadInput(str(error), hint=error.hint or None) from None
+
+
+def _variants(scenario: Scenario, name: str | None) -> list[Variant]:
+    if name is None:
+        return list(scenario.variants)
+    try:
+        return [scenario.variant(name)]
+    except KeyError:
+        known = [one.name for one in scenario.variants]
+        hint = suggestion(name, known) or f"one of {', '.join(known)}"
+        raise BadInput(f"{scenario.id} has no variant {name!r}", hint=hint) from None
+
+
+def _run(scenario: Scenario, variant: Variant, overrides: Mapping[str, str]) -> Run:
+    try:
+        return run_scenario(scenario, variant, overrides)
+    except ScenarioError as error:
+        raise BadInput(str(error), hint=error.hint or None) from None
+
+
+def _overrides(settings: Sequence[str], without: Sequence[str]) -> dict[str, str]:
+    overrides: dict[str, str] = {}
+    for one in settings:
+        key, equals, value = one.partition("=")
+        if not equals or not value:
+            raise BadInput(f"--set {one!r} is not KEY=VALUE", hint="try --set acks=all")
+        overrides[normal(key)] = value
+    if without:
+        overrides["without"] = f"({','.join(without)})"
+    try:
+        for key, value in overrides.items():
+            parse_option(key, value)
+    except OptionError as error:
+        raise BadInput(str(error), hint=error.hint or None) from None
+    return overrides
+
+
+def _is_trace(name: str) -> bool:
+    return name.endswith((".jsonl", ".trace", ".json"))
+
+
+def _read_trace(name: str) -> list[TraceEvent]:
+    try:
+        with Path(name).open(encoding="utf-8") as lines:
+            events = list(parse_trace(lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read the trace {name}: {error}") from None
+    except MalformedTraceError as error:
+        raise BadInput(f"{name}: {error}", hint="one JSON object a line") from None
+    if not events:
+        raise BadInput(f"{name}: the trace is empty")
+    return events
+
+
+def _write_trace(name: str, events: Sequence[TraceEvent]) -> None:
+    try:
+        text = "".join(f"{event.to_json()}\n" for event in events)
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {name}: {error}") from None
+    click.echo(f"trace: {name} ({len(events)} events)", err=True)

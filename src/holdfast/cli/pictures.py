@@ -1,0 +1,95 @@
+"""The pictures of a story: the terminal stepper, one HTML page, an SVG for every frame."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.lab import Frame, table
+
+
+def picture_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Options that say where the pictures go."""
+    command = click.option(
+        "--svg", "svg_folder", type=click.Path(file_okay=False), help="Write a picture per frame."
+    )(command)
+    command = click.option(
+        "--html",
+        "html_file",
+        type=click.Path(dir_okay=False),
+        help="Write one page with all of it.",
+    )(command)
+    return click.option(
+        "--all", "print_everything", is_flag=True, help="Print every frame instead of stepping."
+    )(command)
+
+
+def show(
+    stories: list[tuple[str, list[Frame]]],
+    title: str,
+    *,
+    as_json: bool,
+    svg_folder: str | None = None,
+    html_file: str | None = None,
+    print_everything: bool = False,
+) -> dict[str, Any] | None:
+    """Show stories as asked. With `as_json` nothing is shown and the tables are given back."""
+    if html_file:
+        _write_page(stories, title, html_file)
+    if svg_folder:
+        _write_svgs(stories, svg_folder)
+    if as_json:
+        return {
+            "schema": "holdfast-lab-step/1",
+            "title": title,
+            "stories": [{"variant": name, "table": table(frames)} for name, frames in stories],
+        }
+    if not (html_file or svg_folder):
+        _step(stories, print_everything=print_everything)
+    return None
+
+
+def _step(stories: list[tuple[str, list[Frame]]], *, print_everything: bool) -> None:
+    from holdfast.cli.stepper import print_all, run_stepper  # rich is needed from here on
+
+    for name, frames in stories:
+        if print_everything or not sys.stdout.isatty():
+            if len(stories) > 1:
+                click.echo(f"=== {name} ===")
+            print_all(frames, sys.stdout)
+        else:
+            run_stepper(frames)
+
+
+def _write_page(stories: list[tuple[str, list[Frame]]], title: str, name: str) -> None:
+    from holdfast.web import html_page, html_tabs
+
+    page = html_page(stories[0][1], title) if len(stories) == 1 else html_tabs(stories, title)
+    _write(Path(name), page)
+    click.echo(f"page: {name}", err=True)
+
+
+def _write_svgs(stories: list[tuple[str, list[Frame]]], name: str) -> None:
+    from holdfast.web import layout_of, svg
+
+    folder = Path(name)
+    count = 0
+    for story, frames in stories:
+        layout = layout_of(frames)
+        for place, frame in enumerate(frames):
+            prefix = f"{story}-" if len(stories) > 1 else ""
+            _write(folder / f"{prefix}{place:03d}.svg", svg(frame, layout))
+            count += 1
+    click.echo(f"pictures: {count} in {folder}", err=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error}") from None

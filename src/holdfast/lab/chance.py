@@ -1,0 +1,63 @@
+"""Dice for a whole run: one integer decides the faults, the delays and the traffic.
+
+Every seed switches whole classes of faults on or off (a swarm): a run in which everything fails at
+once rarely gets deep, and a run with one kind of fault gets deep into that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+FAULTS = (
+    "crash",
+    "power-loss",
+    "stop",
+    "pause",
+    "cut",
+    "one-way-cut",
+    "loss",
+    "duplication",
+    "reordering",
+    "session-expiry",
+    "election",
+    "controller-failover",
+    "disk-error",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a seed decided before the run begins."""
+
+    seed: int
+    faults: tuple[str, ...]
+    duration_ms: int
+    fault_every_ms: int
+    send_every_ms: int
+    delay_ms: int
+    loss_percent: int
+    checkpoint_every_ms: int
+
+    @property
+    def summary(self) -> str:
+        """One line about the run."""
+        faults = ", ".join(self.faults) or "none"
+        return f"seed {self.seed}: {self.duration_ms} ms, faults: {faults}"
+
+
+def plan_of(seed: int) -> tuple[Plan, Random]:
+    """The plan of a seed, and the dice for the rest of the run."""
+    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
+    faults = tuple(fault for fault in FAULTS if dice.random() < 0.5)
+    plan = Plan(
+        seed=seed,
+        faults=faults,
+        duration_ms=dice.randrange(3_000, 12_000),
+        fault_every_ms=dice.randrange(100, 900),
+        send_every_ms=dice.randrange(15, 120),
+        delay_ms=dice.choice((2, 10, 40)),
+        loss_percent=dice.choice((1, 5, 15)),
+        checkpoint_every_ms=dice.choice((200, 2_000)),
+    )
+    return plan, dice

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from holdfast.cli.keys import decode
+from holdfast.cli.stepper import press, print_all
+from holdfast.lab.frames import fold
+from tests.unit.lab.stories import (
+    Story,
+    divergence_unclean,
+    loss_restart_truncation,
+    one_of_every_kind,
+)
+
+
+def printed(story: Story) -> str:
+    file = io.StringIO()
+    print_all(fold(story.events), file)
+    return file.getvalue()
+
+
+def test_a_pipe_gets_every_frame_without_colour_codes() -> None:
+    frames = fold(divergence_unclean())
+    file = io.StringIO()
+    print_all(frames, file)
+    text = file.getvalue()
+    assert "\x1b" not in text
+    assert f"{len(frames)}/{len(frames)}" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_lane_shows_cells_epochs_and_marks() -> None:
+    file = io.StringIO()
+    print_all(fold(divergence_unclean())[-1:], file)
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    start = next(number for number, line in enumerate(lines) if line.startswith("▶ A"))
+    assert lines[start : start + 5] == [
+        "▶ A     follower e2   ○ not in sync",
+        "         │ m0 │✗m1✗",
+        "         │ e1 │gone",
+        "         ━━━━━ disk 1",
+        "          HW 1┘ LEO 1",
+    ]
+    assert any("✖ m1 LOST" in line for line in lines)
+
+
+def test_what_is_not_committed_stands_between_dotted_bars() -> None:
+    story = Story()
+    story.begin()
+    story.append(1, 0, 1, "m0", "m1", as_leader=True)
+    story.commit(1, 1, 0)
+    assert "│ m0 ┊ m1 ┊" in printed(story)
+    assert "HW 1┘    └LEO 2" in printed(story)
+
+
+def test_a_long_log_shows_its_end() -> None:
+    story = Story()
+    story.begin()
+    story.append(1, 0, 1, *(f"m{number}" for number in range(100)), as_leader=True)
+    text = printed(story)
+    assert "m99" in text
+    assert "┊ m1 ┊" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_every_kind_can_be_printed() -> None:
+    print_all(fold(one_of_every_kind()), io.StringIO())
+    print_all([], io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("data", "keys"),
+    [
+        (b"\x1b[C\x1b[D", ["right", "left"]),
+        (b"\x1bOC", ["right"]),
+        (b"\x1b[5~\x1b[6~", ["page-up", "page-down"]),
+        (b"\x1b[H\x1b[4~", ["home", "end"]),
+        (b" nq", [" ", "n", "q"]),
+        (b"g12\r", ["g", "1", "2", "enter"]),
+        (b"\x1b[1;5Cq", ["q"]),
+        (b"\x1b", []),
+        (b"\xff", ["ÿ"]),
+    ],
+)
+def test_keys_are_decoded(data: bytes, keys: list[str]) -> None:
+    assert decode(data) == keys
+
+
+def test_keys_move_through_the_story() -> None:
+    frames = fold(loss_restart_truncation())
+    last = len(frames) - 1
+
+    def after(place: int, *keys: str) -> int:
+        typed: str | None = None
+        for key in keys:
+            place, typed = press(frames, place, typed, key)
+        return place
+
+    assert after(0, "right", " ", "n", "j") == 4
+    assert after(4, "left", "p", "k") == 1
+    assert after(0, "left") == 0
+    assert after(0, "end") == after(last, "right") == last
+    assert after(last, "home") == 0
+    assert frames[after(0, "page-down")].step == 1
+    assert frames[after(0, "page-down", "page-down")].line == "A->B nothing new high_watermark=3"
+    assert frames[after(last, "page-up")].step == 5
+    assert frames[after(0, "g", "4", "enter")].line == "B truncates to 2, drops [2,3) m2"
+    assert after(3, "g", "9", "backspace", "enter") == 3
+    assert after(3, "g", "9", "9", "enter") == 3
+    assert after(3, "x") == 3

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import re
+
+from holdfast.lab.frames import fold
+from holdfast.web import html_page, html_tabs
+from tests.unit.lab.stories import Story, divergence_unclean, loss_restart_truncation
+
+
+def data_of(page: str) -> list[dict[str, object]]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    stories = json.loads(found.group(1))
+    assert isinstance(stories, list)
+    return stories
+
+
+def test_the_page_needs_nothing_from_outside() -> None:
+    page = html_page(fold(loss_restart_truncation()), "Loss")
+    links = re.findall(r"""(?:src|href)\s*=|@import|url\(|https?://[^"\s]*""", page)
+    assert links == ["http://www.w3.org/2000/svg"]
+    assert "<!--" not in page
+    assert "/*LIGHT*/" not in page
+
+
+def test_a_label_cannot_break_out_of_the_page() -> None:
+    story = Story()
+    story.begin()
+    evil = "</script><script>alert(1)</script><!--TITLE-->"
+    story.say(evil)
+    story.produce(1, evil, 0, 1)
+    page = html_page(fold(story.events), "<b>Title</b>")
+    assert page.count("</script>") == 2
+    assert "<b>Title" not in page
+    (one,) = data_of(page)
+    assert isinstance(one["texts"], list)
+    assert evil in one["texts"]
+
+
+def test_every_frame_is_in_the_page_and_every_part_only_once() -> None:
+    frames = fold(loss_restart_truncation())
+    (story,) = data_of(html_page(frames, "Loss"))
+    pieces, rows = story["pieces"], story["frames"]
+    assert isinstance(pieces, list)
+    assert isinstance(rows, list)
+    assert len(rows) == len(frames)
+    assert len(set(pieces)) == len(pieces)
+    assert len(pieces) < 4 * len(frames)
+
+
+def test_stories_come_as_tabs_that_say_how_they_end() -> None:
+    page = html_tabs(
+        [("before", fold(loss_restart_truncation())), ("after", fold(divergence_unclean()))], "Both"
+    )
+    assert [(story["name"], story["sign"]) for story in data_of(page)] == [
+        ("before", "✖"),
+        ("after", ""),
+    ]
+
+
+def test_two_hundred_frames_fit_in_two_megabytes() -> None:
+    story = Story()
+    story.begin("ABCDE")
+    for offset in range(40):
+        story.produce(1, f"m{offset}", offset, 1)
+        for follower in (2, 3, 4):
+            story.append(follower, offset, 1, f"m{offset}")
+    page = html_page(fold(story.events), "Large")
+    assert len(fold(story.events)) > 200
+    assert len(page.encode()) < 2_000_000
