@@ -42,6 +42,7 @@ from holdfast.core import (
 )
 from holdfast.model import (
     NO_BROKER,
+    NO_BROKER_EPOCH,
     NO_PRODUCER,
     NO_SEQUENCE,
     BatchHeader,
@@ -141,8 +142,9 @@ class Node:
         self.alive = False
         self.incarnation = 0
         self.shutdown: CleanShutdown | None = None
-        self.damaged = False
-        """Has lost records it had written, and is still counted on by the store."""
+        self.broker_epoch = NO_BROKER_EPOCH
+        self.lost_in = NO_BROKER_EPOCH
+        """In which life it lost records; what it held before then is no longer sure."""
         self.start(Offset(0))
 
     def start(self, high_watermark: Offset) -> None:
@@ -370,6 +372,7 @@ class Cluster:
         """Open a session; the store gives out a new broker epoch."""
         self.broker_epochs += 1
         epoch = BrokerEpoch(self.broker_epochs)
+        node.broker_epoch = epoch
         assert node.life.registration_answered(node.incarnation, epoch)
         session = Registration(node.id, epoch, node.life.intact_since)
         self.sessions[node.id] = session
@@ -435,9 +438,6 @@ class Cluster:
         write = self.writes.pop(0)
         assert write.expected == self.state.partition_epoch
         self.state = write.state
-        counted = (*self.state.isr, *self.state.eligible_leaders)
-        for node in self.nodes.values():
-            node.damaged = node.damaged and node.id in counted
         self.command(self.controller.store_confirmed(PARTITION))
 
     # Faults.
@@ -454,7 +454,7 @@ class Cluster:
     def lose_records(self, node: Node, kept: int) -> None:
         """The machine dies, and the disk keeps only the beginning of the log."""
         node.alive = False
-        node.damaged = True
+        node.lost_in = node.broker_epoch
         node.shutdown = None
         del node.log[kept:]
 

@@ -35,9 +35,10 @@ def check_node(node: Node) -> None:
 def check_committed(cluster: Cluster, leader: Node) -> None:
     """Whoever may be elected cleanly holds all that any presumed leader has committed."""
     committed = leader.log[: leader.replica.log.high_watermark]
-    for broker in (*cluster.state.isr, *cluster.state.eligible_leaders):
+    for broker, member_epoch in cluster.state.member_epochs:
         node = cluster.nodes[broker]
-        if not node.damaged:
+        # Who lost records since it became a member is found out when it registers again.
+        if member_epoch > node.lost_in:
             held = node.log[: len(committed)]
             assert held == committed, f"{broker} lacks what {leader.id} has committed"
 

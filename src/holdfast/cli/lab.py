@@ -20,6 +20,7 @@ from holdfast.cli.lab_output import (
     seed_text,
 )
 from holdfast.cli.pictures import picture_options, show
+from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
     Frame,
     OptionError,
@@ -78,6 +79,20 @@ def list_command(as_json: bool) -> None:
     """List the scenarios with what each one claims."""
     scenarios = [load(one) for one in ids()]
     click.echo(_json(list_dict(scenarios)) if as_json else list_text(scenarios))
+
+
+@lab.command(epilog=CODES)
+@json_option
+def guards(as_json: bool) -> None:
+    """List the guards that --without can take out, with what each one demands."""
+    known = {name: guard_explanation(name) for name in guard_names()}
+    if as_json:
+        rows = [{"name": name, "explanation": text} for name, text in known.items()]
+        click.echo(_json({"schema": "holdfast-lab-guards/1", "guards": rows}))
+        return
+    width = max(len(name) for name in known)
+    for name, text in known.items():
+        click.echo(f"{name.ljust(width)}  {text}")
 
 
 @lab.command(epilog=CODES)

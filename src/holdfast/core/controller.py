@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from holdfast.core import reassignment
 from holdfast.core.controller_effects import (
     AnswerAlter,
     AskLogEnd,
@@ -29,7 +30,7 @@ from holdfast.core.election import (
     choose_leader,
     lead_by,
     leads_on,
-    minimum_isr,
+    moved_away,
     next_version,
     recovery_candidates,
     settle_members,
@@ -71,6 +72,7 @@ class Controller:
 
     __slots__ = (
         "_asked",
+        "_leaving",
         "_pending",
         "_queued",
         "brokers",
@@ -100,6 +102,7 @@ class Controller:
         self.settings = dict(settings)
         self._pending: dict[TopicPartition, _Pending] = {}
         self._queued: dict[TopicPartition, list[_Alter]] = {}
+        self._leaving: dict[TopicPartition, list[BrokerId]] = {}
         self._asked: dict[TopicPartition, dict[BrokerId, LogEnd | None]] = {}
 
     def start(self) -> Commands:
@@ -117,7 +120,6 @@ class Controller:
         self._forget_log_ends(registration.broker)
         commands: list[Command] = []
         for partition in self.partitions:
-            # First look, then tell: its former leadership ended with its former life.
             commands.extend(self._look_and_tell(partition, registration.broker))
         return tuple(commands)
 
@@ -136,35 +138,27 @@ class Controller:
         """Its log may have lost its end since it was asked: ask that round of candidates anew."""
         self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
 
-    def shutdown_asked(self, broker: BrokerId) -> Commands:
-        """Controlled shutdown: move its leaderships and take it out of the ISRs first."""
+    def shutdown_asked(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> Commands:
+        """Controlled shutdown: move its leaderships and take it out of the ISRs first.
+
+        A request of an earlier life must not mark the present one.
+        """
         known = self.brokers.get(broker)
-        if known is None:
+        if known is None or known.broker_epoch != broker_epoch:
             return ()
         self.brokers[broker] = known._replace(shutting_down=True)
-        commands: list[Command] = []
-        for partition in tuple(self.partitions):
-            commands.extend(self._move_away(partition, broker))
-        return tuple(commands)
+        moves = [self._move_away(partition, broker) for partition in self.partitions]
+        return tuple(command for commands in moves for command in commands)
 
     def _move_away(self, partition: TopicPartition, broker: BrokerId) -> Commands:
-        state = self.partitions[partition]
-        if partition in self._pending or broker not in state.isr:
+        if partition in self._pending:
+            self._leaving.setdefault(partition, []).append(broker)
             return ()
-        settings = self.settings[partition]
-        others = tuple(one for one in state.isr if one != broker)
-        choice = Choice(state.leader, "")
-        if state.leader == broker:
-            found = choose_leader(
-                state._replace(eligible_leaders=()), self.brokers, Settings(), avoid=(broker,)
-            )
-            if found is None:
-                return ()
-            choice = found._replace(rule="shutdown")
-        moved = with_isr(state, others, self.brokers, settings, self.rules)
-        if choice.rule:
-            moved = lead_by(moved, choice, self.brokers, settings, self.rules)
-        return self._write(partition, moved, choice.rule)
+        state, settings = self.partitions[partition], self.settings[partition]
+        moved = None
+        if broker in state.isr:
+            moved = moved_away(state, broker, self.brokers, settings, self.rules)
+        return self._write(partition, *moved) if moved else ()
 
     # Partitions.
 
@@ -217,8 +211,9 @@ class Controller:
             fenced = known is None or (known.shutting_down and member.broker not in state.isr)
             if fenced and guards.eligible_joiner:
                 return ErrorCode.INELIGIBLE_REPLICA
-            # A member need not have fetched in this reign; a joiner must say which life it is in.
-            unnamed = member.broker_epoch == NO_BROKER_EPOCH and member.broker in state.isr
+            # A member need not have fetched in this reign; a joiner must, and so names its life.
+            must_name = member.broker not in state.isr and guards.joiner_position_known
+            unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
             same_life = known is None or unnamed or member.broker_epoch == known.broker_epoch
             if guards.joiner_broker_epoch and not same_life:
                 return ErrorCode.INELIGIBLE_REPLICA
@@ -233,7 +228,8 @@ class Controller:
         leads.
         """
         state = self.partitions[partition]
-        if partition in self._pending:
+        # Under the majority rule being in the ISR says nothing: only comparing logs finds a leader.
+        if partition in self._pending or self.rules.commit_rule is CommitRule.MAJORITY:
             return ()
         settings = self.settings[partition]
         choice: Choice | None
@@ -255,27 +251,14 @@ class Controller:
 
     def reassign(self, partition: TopicPartition, target: tuple[BrokerId, ...]) -> Commands:
         """Move the partition to other brokers: first add, and when they are in sync, remove."""
-        state = self.partitions[partition]
-        adding = tuple(one for one in target if one not in state.replicas)
-        removing = tuple(one for one in state.replicas if one not in target)
-        grown = state._replace(replicas=(*target, *removing), adding=adding, removing=removing)
+        if partition in self._pending:
+            return ()
+        grown = reassignment.begin(self.partitions[partition], target)
         return self._write(partition, self._maybe_complete(partition, grown), "reassigned")
 
     def _maybe_complete(self, partition: TopicPartition, state: PartitionState) -> PartitionState:
-        """End a reassignment once every added replica is in sync and enough remain."""
-        if not (state.adding or state.removing):
-            return state
-        isr = tuple(one for one in state.isr if one not in state.removing)
-        replicas = tuple(one for one in state.replicas if one not in state.removing)
-        done = state._replace(replicas=replicas, adding=(), removing=())
         settings = self.settings[partition]
-        if any(one not in isr for one in state.adding) or len(isr) < minimum_isr(done, settings):
-            return state
-        done = with_isr(done, isr, self.brokers, settings, self.rules)
-        choice = Choice(state.leader, "isr")
-        if state.leader not in isr:
-            choice = choose_leader(done, self.brokers, settings) or Choice(NO_BROKER, "none")
-        return lead_by(done, choice, self.brokers, settings, self.rules)
+        return reassignment.maybe_complete(state, self.brokers, settings, self.rules)
 
     # Looking at a partition anew.
 
@@ -349,12 +332,9 @@ class Controller:
         if len(ends) < len(asked) or any(one not in self.brokers for one in asked):
             return ()
         del self._asked[partition]
-        majority = self.rules.commit_rule is CommitRule.MAJORITY
-        choice = Choice(best_log(state, ends), "majority" if majority else "best-log")
-        settings = self.settings[partition]
-        return self._write(
-            partition, lead_by(state, choice, self.brokers, settings, self.rules), choice.rule
-        )
+        choice = best_log(state, ends, self.rules)
+        led = lead_by(state, choice, self.brokers, self.settings[partition], self.rules)
+        return self._write(partition, led, choice.rule)
 
     # The store.
 
@@ -398,15 +378,16 @@ class Controller:
 
     def _go_on(self, partition: TopicPartition) -> Commands:
         commands = list(self._look_and_tell(partition))
+        for broker in self._leaving.pop(partition, []):
+            commands.extend(self._move_away(partition, broker))
         for alter in self._queued.pop(partition, []):
             commands.extend(self.alter_partition(partition, *alter))
         return tuple(commands)
 
     def _look_and_tell(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
-        """Look anew, and tell the replicas (or one of them) what is agreed if that lets it stand.
+        """First look, then tell the replicas, or one of them, what is agreed if it still stands.
 
-        Who was to lead may have come back without its tail while the store was writing; told so
-        now it would lead, and the others would cut their logs to match.
+        A leader may have come back without its tail: told to lead now, it would.
         """
         looked = self._look_at(partition)
         if partition in self._pending:

@@ -174,9 +174,34 @@ def _lead_by(
         return state
     if choice.rule == "eligible":
         return with_isr(state, (*state.isr, choice.leader), brokers, settings, rules)
-    # What others hold beyond this log is given up: they are no longer candidates.
-    alone = state._replace(isr=(), eligible_leaders=(), last_known_eligible=())
+    alone = state._replace(isr=(), eligible_leaders=())
+    if choice.rule != "best-log":
+        # What others hold beyond this log is given up: they are no longer candidates. After a
+        # comparison of logs they still are: should the best one lose its tail now, another has it.
+        alone = alone._replace(last_known_eligible=())
     return with_isr(alone, (choice.leader,), brokers, settings, rules)
+
+
+def moved_away(
+    state: PartitionState, broker: BrokerId, brokers: Brokers, settings: Settings, rules: Rules
+) -> tuple[PartitionState, str] | None:
+    """The state without a broker that shuts down, and by which rule; None if it must stay.
+
+    It stays as the only one that may lead, and under the majority rule, where it leaves when its
+    session ends.
+    """
+    if rules.commit_rule is CommitRule.MAJORITY:
+        return None
+    others = tuple(one for one in state.isr if one != broker)
+    moved = with_isr(state, others, brokers, settings, rules)
+    if state.leader != broker:
+        return moved, ""
+    members_only = state._replace(eligible_leaders=())
+    found = choose_leader(members_only, brokers, Settings(), avoid=(broker,))
+    if found is None:
+        return None
+    choice = found._replace(rule="shutdown")
+    return lead_by(moved, choice, brokers, settings, rules), choice.rule
 
 
 def without_leader(state: PartitionState) -> PartitionState:
@@ -206,7 +231,10 @@ def recovery_candidates(
     return up if len(up) == len(candidates) else None
 
 
-def best_log(state: PartitionState, ends: Mapping[BrokerId, LogEnd]) -> BrokerId:
+def best_log(state: PartitionState, ends: Mapping[BrokerId, LogEnd], rules: Rules) -> Choice:
     """The replica with the greatest log; among equals the first of the assignment."""
     order = {one: -place for place, one in enumerate(state.replicas)}
-    return max(ends, key=lambda one: (ends[one], order[one]))
+    rule = "best-log" if rules.guards.best_log_recovery else "first-up"
+    if rules.commit_rule is CommitRule.MAJORITY:
+        rule = "majority"
+    return Choice(max(ends, key=lambda one: (ends[one], order[one])), rule)

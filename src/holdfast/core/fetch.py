@@ -74,6 +74,8 @@ def divergence(
     if last_fetched_epoch == NO_EPOCH:
         return None
     epochs = log.epochs
+    if last_fetched_epoch == epochs.latest_epoch and fetch_offset <= log.log_end_offset:
+        return None
     if not epochs.entries and fetch_offset == log.log_start_offset:
         return None
     end = epochs.end_offset_for(last_fetched_epoch, log.log_end_offset, exact=exact)

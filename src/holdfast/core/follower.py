@@ -15,6 +15,7 @@ from holdfast.core.rules import FlushRule, Rules, Truncation
 from holdfast.model import (
     NO_BROKER,
     NO_EPOCH,
+    UNKNOWN_EPOCH_END,
     BrokerId,
     EpochEnd,
     LeaderEpoch,
@@ -86,6 +87,9 @@ class Follower:
 
     def diverged(self, diverging: EpochEnd) -> Effects:
         """The leader says where our logs part: cut there, then ask again."""
+        if diverging == UNKNOWN_EPOCH_END:
+            # It cannot say, and asking again would not help: what is left counts as a prefix.
+            self.log_checked = True
         cut = self.log.truncate_to(truncation_point(self.log, diverging))
         return (cut,) if cut else ()
 

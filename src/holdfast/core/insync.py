@@ -33,6 +33,7 @@ class InSyncSet:
     __slots__ = (
         "broker",
         "counted",
+        "enough",
         "expand_rested",
         "followers",
         "leader_epoch",
@@ -47,6 +48,8 @@ class InSyncSet:
     followers: dict[BrokerId, FollowerProgress]
     counted: list[FollowerProgress]
     """The followers the high watermark waits for."""
+    enough: bool
+    """Whether an acks=all record may be promised. The minimum is never more than the replicas."""
     partition_epoch: PartitionEpoch
     proposal: ProposeIsr | None
     """The change in flight. The driver sends it again until it is answered."""
@@ -74,7 +77,6 @@ class InSyncSet:
             for replica in state.replicas
             if replica != broker
         }
-        self.counted = []
         self._recount()
 
     def remember(self, before: InSyncSet) -> None:
@@ -97,17 +99,6 @@ class InSyncSet:
         """The ISR as far as this leader knows it to be committed (or believes, if optimistic)."""
         return self.state.isr
 
-    @property
-    def enough(self) -> bool:
-        """Whether an acks=all record may be promised.
-
-        The minimum is never more than there are replicas.
-        """
-        if self.rules.commit_rule is CommitRule.MAJORITY:
-            return True
-        minimum = min(self.settings.min_insync_replicas, len(self.followers) + 1)
-        return len(self.state.isr) >= minimum
-
     def committed_end(self, own_end: Offset) -> Offset:
         """The offset up to which everyone who counts holds the log."""
         if self.rules.commit_rule is CommitRule.MAJORITY:
@@ -119,8 +110,11 @@ class InSyncSet:
 
     def _recount(self) -> None:
         counted = self.state.maximal if self.rules.guards.maximal_isr else self.state.isr
+        minimum = min(self.settings.min_insync_replicas, len(self.followers) + 1)
+        self.enough = len(self.state.isr) >= minimum
         if self.rules.commit_rule is CommitRule.MAJORITY:
             counted = tuple(self.followers)
+            self.enough = True
         self.counted = [self.followers[one] for one in counted if one in self.followers]
 
     def may_expand(

@@ -30,7 +30,7 @@ from holdfast.core.fetch import Fetch, FetchAnswer, divergence, refusal
 from holdfast.core.insync import InSyncSet
 from holdfast.core.isr import FollowerProgress
 from holdfast.core.log import LogState
-from holdfast.core.rules import FlushRule, IsrUpdate, Rules
+from holdfast.core.rules import CommitRule, FlushRule, IsrUpdate, Rules
 from holdfast.core.waiting import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.model import (
     NO_OFFSET,
@@ -129,7 +129,7 @@ class Leader:
         log.next_offset = end_offset = Offset(base_offset + batch.record_count)
         log.epochs.assign(self.leader_epoch, base_offset)
         if batch.producer_id != NO_PRODUCER:
-            log.producers.append(batch._replace(base_offset=base_offset))
+            log.producers.append(batch, base_offset)
         if acks == ACKS_ALL:
             self.waiting.add(WaitingAck(end_offset, base_offset, deadline_ms, waiter))
         elif acks == ACKS_LEADER:
@@ -144,6 +144,8 @@ class Leader:
         effects: Effects = ()
         if acks == ACKS_ALL and waits.end_offset > self.log.high_watermark:
             self.waiting.add(waits)
+        elif acks == ACKS_LEADER and waits.end_offset > self.log.claimed_end:
+            self.unwritten.append((waits.waiter, waits.base_offset))
         elif acks != ACKS_NONE:
             effects = (Acknowledge(waits.waiter, waits.base_offset),)
         return AppendAnswer(ErrorCode.NONE, waits.base_offset, self.leader_epoch, True, effects)
@@ -204,9 +206,13 @@ class Leader:
         """Take note of a position whose log is a prefix of ours, and send what follows."""
         log = self.log
         effects: list[Effect] = []
-        self.note_position(progress, fetch, now_ms, effects)
-        if progress in self.insync.counted:
-            self._advance(effects)
+        # A request that a former life left behind says where its log ended before it may have
+        # lost its tail (KIP-903): answered, but nothing is learnt from it.
+        guarded = self.rules.guards.joiner_broker_epoch
+        if fetch.broker_epoch >= progress.broker_epoch or not guarded:
+            self.note_position(progress, fetch, now_ms, effects)
+            if progress in self.insync.counted:
+                self._advance(effects)
         return FetchAnswer(
             ErrorCode.NONE,
             fetch.fetch_offset,
@@ -232,15 +238,29 @@ class Leader:
         # Below the minimum the maximal ISR need not contain every eligible leader (KIP-966).
         if enough or not self.rules.guards.eligible_leaders:
             end = self.insync.committed_end(log.claimed_end)
-            if end > log.high_watermark:
+            if end > log.high_watermark and self._may_commit(end):
                 effects.append(HighWatermarkMoved(log.high_watermark, end))
                 log.high_watermark = end
-                effects.extend(map(WakeFetch, self.parked_at_high_watermark.take_all()))
-        for waits in self.waiting.take_up_to(log.high_watermark):
+                if self.parked_at_high_watermark:
+                    effects.extend(map(WakeFetch, self.parked_at_high_watermark.take_all()))
+                self._answer(enough, effects)
+
+    def _answer(self, enough: bool, effects: list[Effect]) -> None:
+        """Answer the producers whose batches are committed; nobody waits for less than that."""
+        for waits in self.waiting.take_up_to(self.log.high_watermark):
             if enough:
                 effects.append(Acknowledge(waits.waiter, waits.base_offset))
             else:
                 effects.append(_after_append(waits))
+
+    def _may_commit(self, end: Offset) -> bool:
+        """Whether holding the log up to `end` is enough by the commit rule.
+
+        A majority commits older records only together with one of this reign (Raft, figure 8):
+        a log that ends in an older epoch can still lose the next election to one that parted.
+        """
+        reached = end > self.epoch_start_offset
+        return reached or self.rules.commit_rule is not CommitRule.MAJORITY
 
     # The in-sync set.
 

@@ -67,24 +67,32 @@ class ProducerStates:
         if batch.producer_epoch > known.epoch or not known.batches:
             fine = batch.base_sequence == 0 or not known.batches
             return _FRESH if fine else _OUT_OF_ORDER
+        if batch.base_sequence == following_sequence(known.batches[-1].last_sequence):
+            return _FRESH
         last_sequence = following_sequence(batch.base_sequence, batch.record_count - 1)
         for seen in known.batches:
             if seen.base_sequence == batch.base_sequence and seen.last_sequence == last_sequence:
                 return SequenceCheck(ErrorCode.NONE, seen)
-        expected = following_sequence(known.batches[-1].last_sequence)
-        return _FRESH if batch.base_sequence == expected else _OUT_OF_ORDER
+        return _OUT_OF_ORDER
 
-    def append(self, batch: BatchHeader) -> None:
-        """Take note of a batch that is (being) written at its base offset."""
+    def append(self, batch: BatchHeader, base_offset: Offset = NO_OFFSET) -> None:
+        """Take note of a batch that is (being) written, at its base offset if none is given."""
         if batch.producer_id == NO_PRODUCER:
             return
-        assert batch.base_offset != NO_OFFSET
+        if base_offset == NO_OFFSET:
+            base_offset = batch.base_offset
+        assert base_offset != NO_OFFSET
         known = self._producers.get(batch.producer_id)
         if known is None or known.epoch != batch.producer_epoch:
             known = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
         last_sequence = following_sequence(batch.base_sequence, batch.record_count - 1)
         known.batches.append(
-            SeenBatch(batch.base_sequence, last_sequence, batch.base_offset, batch.end_offset)
+            SeenBatch(
+                batch.base_sequence,
+                last_sequence,
+                base_offset,
+                Offset(base_offset + batch.record_count),
+            )
         )
         if len(known.batches) > REMEMBERED_BATCHES:
             del known.batches[0]

@@ -26,7 +26,7 @@ from holdfast.lab.messages import (
     StateAnswer,
     StateMessage,
 )
-from holdfast.model import NO_BROKER_EPOCH, ErrorCode, Offset
+from holdfast.model import NO_BROKER, NO_BROKER_EPOCH, ErrorCode, Offset
 
 
 class SimBroker(LeadingSide, FollowingSide):
@@ -96,7 +96,7 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def ask_to_stop(self) -> None:
         """Controlled shutdown: leaderships move first, `stop` follows."""
-        self._send(self.world.controller_name, ShutdownRequest(self.id))
+        self._send(self.world.controller_name, ShutdownRequest(self.id, self.life.broker_epoch))
 
     def stop(self) -> None:
         """A clean end: everything flushed, and a note that it was clean."""
@@ -154,7 +154,8 @@ class SimBroker(LeadingSide, FollowingSide):
         replica = self.replica
         before = replica.role
         if self.id not in state.replicas:
-            return
+            # StopReplica: it neither leads nor fetches any more. The lab lets it keep its files.
+            state = state._replace(leader=NO_BROKER)
         if state.leader == self.id:
             effects = replica.become_leader(state, self.world.now_ms)
             if replica.role is not before and isinstance(replica.role, Leader):

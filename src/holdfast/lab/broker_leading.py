@@ -14,7 +14,7 @@ from holdfast.lab.messages import (
     ReadRequest,
     ReadResponse,
 )
-from holdfast.model import NO_OFFSET, ErrorCode, Offset
+from holdfast.model import NO_OFFSET, BrokerId, ErrorCode, Offset
 
 PRODUCE_TIMEOUT_MS = 30_000
 
@@ -70,8 +70,7 @@ class LeadingSide(BrokerParts):
             leader_epoch=asked.current_leader_epoch,
         )
         # A newer request takes the place of a parked one: it knows more (partitions, position).
-        self.parked.pop(request.follower, None)
-        self.replica.unpark_fetch(("fetch", request.follower))
+        self.forget_fetch(request.follower)
         self.run(answer.effects)
         empty = answer.diverging is None and answer.fetch_offset == answer.end_offset
         if not answer.error and empty and self._park(request):
@@ -90,6 +89,11 @@ class LeadingSide(BrokerParts):
             "fetch-parked", follower=request.follower, fetch_offset=request.asked.fetch_offset
         )
         return True
+
+    def forget_fetch(self, follower: BrokerId) -> None:
+        """A follower's connection is gone, and with it the request that it had parked here."""
+        self.parked.pop(follower, None)
+        self.replica.unpark_fetch(("fetch", follower))
 
     def _answer_fetch(self, request: FetchRequest, answer: FetchAnswer) -> None:
         batches: tuple[Batch, ...] = ()

@@ -161,9 +161,12 @@ class BrokerParts:
         """Send the proposal in flight, and again until it is answered."""
         role = self.replica.role
         in_flight = isinstance(role, Leader) and role.insync.proposal == proposal
-        if self.alive and not self.paused and in_flight:
-            request = AlterRequest(self.id, self.life.broker_epoch, proposal)
-            self._send(self.world.controller_name, request)
+        controller = self.world.controller_name
+        request = AlterRequest(self.id, self.life.broker_epoch, proposal)
+        on_its_way = self.world.network.between(self.name, controller)
+        repeats = any(one.payload == request for one in on_its_way)
+        if self.alive and not self.paused and in_flight and not repeats:
+            self._send(controller, request)
         if self.alive and in_flight:
             self.world.later(RETRY_MS * 5, lambda: self.send_proposal(proposal))
 
@@ -177,7 +180,8 @@ class BrokerParts:
             self._fail(error)
             return
         self._trace("flushed", end_offset=self.disk.flushed_offset)
-        self.run(self.replica.flushed(self.disk.flushed_offset, self.world.now_ms))
+        if self.alive:  # Otherwise the operating system flushes what a dead process has written.
+            self.run(self.replica.flushed(self.disk.flushed_offset, self.world.now_ms))
 
     def _truncate(self, end_offset: Offset, was: Offset) -> None:
         disk = self.disk

@@ -101,6 +101,8 @@ class SimProducer:
         attempt.lost = False
         if not attempt.target:
             if self.retries_at_once:
+                living = (name for name, one in self.world.brokers.items() if one.alive)
+                attempt.target = next(living, "")  # Whoever was asked for metadata.
                 self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
             attempt.lost = True
             return
@@ -251,6 +253,8 @@ class SimConsumer:
     idempotent_sink: bool = False
     position: Offset = _START
     position_epoch: LeaderEpoch = NO_EPOCH
+    first: Offset = _START
+    """Where it began; from there on it must get every record."""
     buffer: list[Work] = field(default_factory=list)
     alive: bool = True
     found_nothing: bool = False
@@ -280,22 +284,23 @@ class SimConsumer:
         answer = response.answer
         if answer.diverging is not None:
             self._refused(response.broker, "LOG_TRUNCATION")
+            self.seek(max(answer.log_start_offset, answer.diverging.end_offset))
             return
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._refused(response.broker, answer.error.name)
-            self.position = answer.log_start_offset
-            self.position_epoch = NO_EPOCH
+            self.seek(answer.log_start_offset)
             return
         if answer.error:
             self._refused(response.broker, answer.error.name)
             return
         self._note_hidden(response)
+        self._note_skipped(response)
         self.found_nothing = not response.batches
         for batch in response.batches:
             for record in batch.records:
                 self._take(response.broker, record)
             self.position_epoch = batch.header.leader_epoch
-        if self.auto_commit:
+        if self.auto_commit and response.batches:
             self.commit()
 
     def _note_hidden(self, response: ReadResponse) -> None:
@@ -311,9 +316,18 @@ class SimConsumer:
             if promised or key in read:
                 world.ledger.hidden[key] = None
 
+    def _note_skipped(self, response: ReadResponse) -> None:
+        """Below our position the log holds records that we were never given, and we go on."""
+        broker = self.world.brokers[self.world.name_of(response.broker)]
+        below = broker.disk.keys_between(self.first, response.fetch_offset)
+        if below and response.batches:
+            consumed = self.world.ledger.consumed
+            read = {one.key: None for one in consumed if one.consumer == self.name}
+            self.world.ledger.skipped.update({key: None for key in below if key not in read})
+
     def seek(self, offset: Offset) -> None:
-        """Go on reading somewhere else."""
-        self.position = offset
+        """Go on reading somewhere else: where an error said, or where we are told to."""
+        self.position = self.first = offset
         self.position_epoch = NO_EPOCH
 
     def _take(self, broker: int, record: Record) -> None:
@@ -374,5 +388,4 @@ class SimConsumer:
     def restart(self) -> None:
         """Begin at the committed position."""
         self.alive = True
-        self.position = Offset(self.world.ledger.committed.get(self.name, 0))
-        self.position_epoch = NO_EPOCH
+        self.seek(Offset(self.world.ledger.committed.get(self.name, 0)))

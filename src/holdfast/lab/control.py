@@ -74,8 +74,8 @@ class SimController:
                 current = controller_epoch == self.core.controller_epoch
                 if told and current and partition_epoch >= told.state.partition_epoch:
                     del self.untold[broker]
-            case ShutdownRequest(broker):
-                self.run(self.core.shutdown_asked(broker))
+            case ShutdownRequest(broker, broker_epoch):
+                self.run(self.core.shutdown_asked(broker, broker_epoch))
             case other:
                 raise AssertionError(f"the controller cannot handle {other}")
 
@@ -96,19 +96,23 @@ class SimController:
                 for broker in self.core.brokers:
                     self._update_metadata(broker, command.after)
             case SendStateTo(broker, _, state):
-                epoch = self.core.brokers[broker].broker_epoch
-                message = StateMessage(self.core.controller_epoch, epoch, state)
-                self.untold[broker] = message
-                self._update_metadata(broker, state)
-                self._tell(broker, message)
-            case StopReplica():
-                pass  # The lab's brokers keep their files; they are no longer told anything.
+                self._send_state(broker, state)
+            case StopReplica(broker, partition):
+                # It is told the same, and finds that it is no longer a replica.
+                self._send_state(broker, self.core.partitions[partition])
             case AnswerAlter(waiter, error, state):
                 assert isinstance(waiter, tuple)
                 source, proposal = waiter
                 self._send(source, AlterResponse(proposal, error, state))
             case AskLogEnd(broker, _, leader_epoch):
                 self._send_to(broker, LogEndRequest(self.core.controller_epoch, leader_epoch))
+
+    def _send_state(self, broker: BrokerId, state: PartitionState) -> None:
+        epoch = self.core.brokers[broker].broker_epoch
+        message = StateMessage(self.core.controller_epoch, epoch, state)
+        self.untold[broker] = message
+        self._update_metadata(broker, state)
+        self._tell(broker, message)
 
     def _tell(self, broker: BrokerId, message: StateMessage) -> None:
         """Send a LeaderAndIsr, and again until it is answered or overtaken."""

@@ -57,6 +57,8 @@ class Ledger:
     committed: dict[str, int] = field(default_factory=dict)
     hidden: dict[int, None] = field(default_factory=dict)
     """Keys that a follower did not show to a reader, though promised or read before."""
+    skipped: dict[int, None] = field(default_factory=dict)
+    """Keys of records that a reader went past without getting them."""
 
     def add(self, label: str, producer: str, acks: int) -> Promise:
         """A producer is about to send a record."""

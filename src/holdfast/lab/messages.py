@@ -176,6 +176,7 @@ class ShutdownRequest(NamedTuple):
     """ControlledShutdown: a broker asks the controller to take over its leaderships."""
 
     broker: BrokerId
+    broker_epoch: BrokerEpoch
 
 
 Payload = (

@@ -24,7 +24,7 @@ from holdfast.core import (
     Truncation,
     guard_names,
 )
-from holdfast.lab.scenario import suggestion
+from holdfast.lab.scenario import near_or_known
 
 
 class OptionError(ValueError):
@@ -56,9 +56,21 @@ def _values(kind: type[Enum]) -> str:
     return " | ".join(str(one.value) for one in kind)
 
 
+MOST = 1_000_000_000
+"""The largest number that a setting or a command takes."""
+
+
 def _number(text: str) -> int:
     value = int(text)
-    if value < 0:
+    if not 0 <= value <= MOST:
+        raise ValueError(text)
+    return value
+
+
+def _milliseconds(text: str) -> int:
+    """Some time: a fetch that is parked for no time at all would be answered for ever."""
+    value = _number(text)
+    if value == 0:
         raise ValueError(text)
     return value
 
@@ -75,7 +87,7 @@ def _guards(text: str) -> tuple[str, ...]:
     names = tuple(one for one in text.strip("()").split(",") if one)
     for name in names:
         if name not in guard_names():
-            raise OptionError(f"unknown guard {name!r}", suggestion(name, guard_names()))
+            raise OptionError(f"unknown guard {name!r}", near_or_known(name, guard_names()))
     return names
 
 
@@ -117,7 +129,7 @@ OPTIONS: Mapping[str, Option] = {
         values="a number", meaning="how far it may lag (messages rule)", parse=_number
     ),
     "replica_fetch_wait_max_ms": Option(
-        values="milliseconds", meaning="how long a fetch may be parked", parse=_number
+        values="milliseconds", meaning="how long a fetch may be parked", parse=_milliseconds
     ),
     "log_flush_interval_messages": Option(
         values="a number", meaning="N of flush=every-n-messages", parse=_number
@@ -144,7 +156,7 @@ def parse_option(key: str, text: str) -> Any:
     """One option's value; OptionError names what is wrong and what to try."""
     option = OPTIONS.get(key)
     if option is None:
-        raise OptionError(f"unknown setting {key!r}", suggestion(key, OPTIONS))
+        raise OptionError(f"unknown setting {key!r}", near_or_known(key, OPTIONS))
     try:
         return option.parse(text)
     except (ValueError, KeyError) as error:

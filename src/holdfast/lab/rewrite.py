@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from holdfast.lab.run import run_scenario
 from holdfast.lab.scenario import RULE, Scenario
 
@@ -19,13 +21,13 @@ def rewritten(scenario: Scenario) -> str:
 
 
 def _blocks(outputs: dict[str, tuple[str, ...]]) -> list[str]:
-    """One bare block if all variants agree, else one each."""
-    different = list(dict.fromkeys(outputs.values()))
-    if different == [()]:
-        return []
-    if len(different) == 1:
-        return [RULE, *different[0]]
+    """A block for each variant that goes its own way, and a bare one for those that agree."""
+    shared = Counter(outputs.values()).most_common(1)[0]
+    agreed = shared[0] if shared[1] > 1 or len(outputs) == 1 else None
     blocks: list[str] = []
     for name, output in outputs.items():
-        blocks.extend((f"{RULE} {name}", *output))
+        if output != agreed:
+            blocks.extend((f"{RULE} {name}", *output))
+    if agreed or (agreed is not None and blocks):
+        blocks.extend((RULE, *agreed))
     return blocks

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from holdfast.lab.commands import HANDLERS, CommandError, Stage
 from holdfast.lab.narrate import line as line_of
-from holdfast.lab.options import OptionError
-from holdfast.lab.scenario import Beat, Command, Scenario, ScenarioError, Variant, suggestion
+from holdfast.lab.options import OptionError, parse_option
+from holdfast.lab.scenario import Beat, Command, Scenario, ScenarioError, Variant, near_or_known
 from holdfast.lab.verdict import Verdict
+from holdfast.lab.world import DoesNotSettleError
 from holdfast.model import TraceEvent
 
 SAYING = (
@@ -58,6 +59,7 @@ def run_scenario(
     scenario: Scenario, variant: Variant, overrides: Mapping[str, str] | None = None
 ) -> Run:
     """Play the story. Overrides change rules and settings; then nothing is expected of it."""
+    _check_variant(scenario, variant)
     stage = Stage(variant=variant.options, overrides=overrides or {})
     outputs: list[tuple[str, ...]] = []
     mismatches: list[Mismatch] = []
@@ -82,6 +84,15 @@ def run_scenario(
     )
 
 
+def _check_variant(scenario: Scenario, variant: Variant) -> None:
+    """Say at the variant's own line what is wrong with it."""
+    try:
+        for key, text in variant.options.items():
+            parse_option(key, text)
+    except OptionError as error:
+        raise ScenarioError(str(error), scenario.path, variant.line, error.hint) from None
+
+
 def _play(scenario: Scenario, stage: Stage, beat: Beat) -> list[str]:
     output: list[str] = []
     if beat.narration and stage.world_or_none:
@@ -92,7 +103,7 @@ def _play(scenario: Scenario, stage: Stage, beat: Beat) -> list[str]:
     for command in beat.commands:
         before = len(stage.world.recorder.events) if stage.world_or_none else 0
         _carry_out(scenario, stage, command)
-        if stage.telling and command.name != "cluster":
+        if stage.telling and stage.world_or_none and command.name != "cluster":
             output.extend(_told(stage, before))
         output.extend(stage.said)
         stage.said.clear()
@@ -103,16 +114,21 @@ def _carry_out(scenario: Scenario, stage: Stage, command: Command) -> None:
     handler = HANDLERS.get(command.name)
     path = scenario.path
     if handler is None:
-        hint = suggestion(command.name, HANDLERS)
+        hint = near_or_known(command.name, HANDLERS)
         raise ScenarioError(f"unknown command {command.name!r}", path, command.line, hint)
     try:
         if stage.world_or_none:
             stage.world.recorder.cause = None
+        handler.check(command)
         handler.run(stage, command)
         if stage.world_or_none:
             stage.world.pump()
+    except DoesNotSettleError as error:
+        hint = "deliver step by step, or take fewer guards out"
+        raise ScenarioError(str(error), path, command.line, hint) from None
     except (CommandError, OptionError) as error:
-        raise ScenarioError(str(error), path, command.line, error.hint) from None
+        hint = error.hint or f"usage: {handler.usage}"
+        raise ScenarioError(str(error), path, command.line, hint) from None
 
 
 def _told(stage: Stage, before: int) -> list[str]:

@@ -103,6 +103,12 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
+def near_or_known(word: str, known: Iterable[str]) -> str:
+    """The nearest known word as a hint; if none is near, all of them."""
+    names = list(known)
+    return suggestion(word, names) or f"known: {', '.join(names)}"
+
+
 def parse(text: str, path: str) -> Scenario:
     """Read a scenario file's text."""
     lines = text.splitlines()
@@ -115,12 +121,21 @@ def parse(text: str, path: str) -> Scenario:
             "the file must open with a '#' header", path, first_line, "say what could go wrong"
         )
     words = [line.lstrip("#").strip() for line in header]
+    if not words[0]:
+        hint = "begin with '# What the story claims.'"
+        raise ScenarioError("the header's first line is empty", path, first_line, hint)
     variants: list[Variant] = []
     beats: list[Beat] = []
     for number, paragraph in paragraphs[1:]:
         beat = _beat(number, paragraph, path)
-        variants.extend(_variant(one, path) for one in beat.commands if one.name == "variant")
-        if any(command.name != "variant" for command in beat.commands) or beat.narration:
+        for one in beat.commands:
+            if one.name == "variant":
+                variants.append(_variant(one, path, variants))
+        plays = any(command.name != "variant" for command in beat.commands)
+        if beat.rule_line and not plays:
+            hint = "a block follows its commands without an empty line in between"
+            raise ScenarioError("a block without a command above it", path, beat.rule_line, hint)
+        if plays or beat.narration:
             beats.append(beat)
     if not variants:
         variants.append(Variant(name="default", options={}))
@@ -163,7 +178,9 @@ def _beat(number: int, paragraph: list[str], path: str) -> Beat:
             rule_line = rule_line or place
             name = line[len(RULE) :].strip()
             if name in expected:
-                raise ScenarioError(f"a second block for {name or 'all'!r}", path, place)
+                raise ScenarioError(
+                    f"a second block for {name or 'all'!r}", path, place, "one block a variant"
+                )
             block = []
             expected[name] = ()
         elif block is not None:
@@ -173,7 +190,9 @@ def _beat(number: int, paragraph: list[str], path: str) -> Beat:
             narration.append(line.lstrip("#").strip())
         elif line[0].isspace():
             if not commands:
-                raise ScenarioError("input without a command above it", path, place)
+                raise ScenarioError(
+                    "input without a command above it", path, place, "commands start at the margin"
+                )
             commands[-1] = _with_data(commands[-1], line.strip())
         else:
             commands.append(_command(line, place, path))
@@ -209,9 +228,9 @@ def _command(line: str, number: int, path: str) -> Command:
             continue
         key = normal(key)
         if not key or not value:
-            raise ScenarioError(f"{word!r} is not key=value", path, number)
+            raise ScenarioError(f"{word!r} is not key=value", path, number, "no spaces around '='")
         if key in options:
-            raise ScenarioError(f"{key!r} is given twice", path, number)
+            raise ScenarioError(f"{key!r} is given twice", path, number, "give it once")
         options[key] = value
     return Command(line=number, text=line, name=name, words=tuple(words), options=options, data=())
 
@@ -221,10 +240,15 @@ def normal(key: str) -> str:
     return key.replace("-", "_").replace(".", "_")
 
 
-def _variant(command: Command, path: str) -> Variant:
-    if len(command.words) != 1:
-        raise ScenarioError("usage: variant NAME [key=value …]", path, command.line)
-    return Variant(name=command.words[0], options=command.options, line=command.line)
+def _variant(command: Command, path: str, others: Iterable[Variant]) -> Variant:
+    if len(command.words) != 1 or command.data:
+        hint = "usage: variant NAME [key=value …]"
+        raise ScenarioError("a variant has one name", path, command.line, hint)
+    name = command.words[0]
+    if any(one.name == name for one in others):
+        hint = "give it another name"
+        raise ScenarioError(f"a second variant is called {name!r}", path, command.line, hint)
+    return Variant(name=name, options=command.options, line=command.line)
 
 
 def _check_blocks(scenario: Scenario) -> None:
@@ -232,9 +256,11 @@ def _check_blocks(scenario: Scenario) -> None:
     for beat in scenario.beats:
         for name in beat.expected:
             if name and name not in names:
+                rules = enumerate(scenario.lines[beat.rule_line - 1 :], beat.rule_line)
+                line = next(place for place, text in rules if text.split() == [RULE, *name.split()])
                 raise ScenarioError(
                     f"no variant is called {name!r}",
                     scenario.path,
-                    beat.rule_line,
-                    suggestion(name, names),
+                    line,
+                    near_or_known(name, names),
                 )

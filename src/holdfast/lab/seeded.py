@@ -257,7 +257,10 @@ class _Runner:
             self.world.later(dice.randrange(20, 300), lambda: self._stop_now(broker, dice))
 
     def _stop_now(self, broker: SimBroker, dice: Random) -> None:
-        if broker.alive and not broker.paused and not broker.disk.fails:
+        if broker.alive and (broker.paused or broker.disk.fails):
+            # Who asked to stop does stop, once it can.
+            self.world.later(100, lambda: self._stop_now(broker, dice))
+        elif broker.alive:
             broker.stop()
             self.world.recorder.emit("stopped", broker.id, None)
             self.world.break_connections(broker.name)

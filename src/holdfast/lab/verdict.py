@@ -25,6 +25,7 @@ OUTCOMES = {
     "diverged": "two replicas hold different records at one offset, below their high watermarks",
     "lost": "acknowledged and lost",
     "exposed-lost": "a consumer could read it, no success was given, and it is gone",
+    "skipped": "a reader went past a record without getting it, and was told nothing",
     "lost-at-consumer": "the position was committed, the work never done",
     "lost-at-producer": "the broker refused it and the producer did not look",
     "reordered": "one producer's records are in another order than sent",
@@ -54,6 +55,7 @@ class Verdict:
     processed_twice: tuple[str, ...] = ()
     producer_lost: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     offline: bool = False
 
@@ -93,6 +95,7 @@ def judge(world: World) -> Verdict:
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
         "hidden": tuple(world.ledger.promises[key].label for key in world.ledger.hidden),
+        "skipped": tuple(world.ledger.promises[key].label for key in world.ledger.skipped),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -171,6 +174,7 @@ def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
         ("diverged", "diverged"),
         ("lost", "lost"),
         ("exposed_lost", "exposed-lost"),
+        ("skipped", "skipped"),
         ("consumer_lost", "lost-at-consumer"),
         ("producer_lost", "lost-at-producer"),
         ("reordered", "reordered"),
@@ -192,6 +196,8 @@ def _guarantee(
     """Whether the settings promised what was not kept."""
     if facts["diverged"]:
         return INVALID, "no setting allows two committed records at one offset"
+    if facts["skipped"]:
+        return INVALID, "a reader must get every record, or an error"
     excuses = [_excuse(world, one) for one in lost]
     if lost and not all(excuses):
         return INVALID, "the settings promised to keep it"

@@ -233,7 +233,10 @@ class World:
             other = envelope.target if envelope.source == node else envelope.source
             if self._node(other) is not None:
                 self.lose(envelope)
+        dead = self.brokers.get(node)
         for broker in self.brokers.values():
+            if dead:
+                broker.forget_fetch(dead.id)
             outstanding = broker.outstanding
             if outstanding and self.name_of(outstanding.asked.leader) == node:
                 broker.connection_lost(outstanding.number)

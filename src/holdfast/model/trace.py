@@ -50,8 +50,8 @@ KINDS: Mapping[str, Kind] = {
     "went-offline": Kind(("reason",), "this replica serves nobody any more"),
     "elected": Kind(
         ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
-        "a new leader in the store; rule: isr, eligible, best-log, unclean, preferred, designated, "
-        "shutdown, created, reassigned, majority, none (partition offline)",
+        "a new leader in the store; rule: isr, eligible, best-log, first-up, unclean, preferred, "
+        "designated, shutdown, created, reassigned, majority, none (partition offline)",
     ),
     "isr-proposed": Kind(("isr", "partition_epoch"), "the leader asks for another ISR"),
     "isr-committed": Kind(

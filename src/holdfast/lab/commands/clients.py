@@ -8,16 +8,11 @@ from holdfast.lab.commands.registry import CommandError, Stage, command, need, n
 from holdfast.lab.scenario import Command
 from holdfast.model import Offset
 
+MOST_RECORDS = 10_000
 _RANGE = re.compile(r"^(\D*)(\d+)\.\.(\D*)(\d+)$")
 
 
-@command(
-    "producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]",
-    "acks",
-    "idempotence",
-    "retries",
-    "looks",
-)
+@command("producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]")
 def producer(stage: Stage, given: Command) -> None:
     """Make a producer with these habits."""
     (name,) = need(given.words, 1, "producer NAME [key=value …]")
@@ -31,7 +26,7 @@ def producer(stage: Stage, given: Command) -> None:
     _no_more(options)
 
 
-@command("produce BROKER|PRODUCER [to=BROKER] [acks=A] [together=yes]", "acks")
+@command("produce BROKER|PRODUCER [to=BROKER] [acks=A] [together=yes]")
 def produce(stage: Stage, given: Command) -> None:
     """Send the records below: one batch each, or all together."""
     (name,) = need(given.words, 1, "produce BROKER|PRODUCER [to=BROKER] [acks=A]")
@@ -46,12 +41,14 @@ def produce(stage: Stage, given: Command) -> None:
     acks = stage.option("acks", options.pop("acks", None))
     if acks is not None:
         client.acks = acks
-    together = options.pop("together", "no") == "yes"
+    together = options.pop("together", "no")
+    if together not in ("yes", "no"):
+        raise CommandError(f"together={together}?", "together=yes (one batch) or together=no")
     _no_more(options)
     labels = [label for line in given.data for label in _labels(line)]
     if not labels:
         raise CommandError("no records", "write their labels indented below, e.g. '  m0'")
-    client.send(labels, to=to, together=together)
+    client.send(labels, to=to, together=together == "yes")
 
 
 def _labels(line: str) -> list[str]:
@@ -59,8 +56,14 @@ def _labels(line: str) -> list[str]:
     for word in line.split():
         found = _RANGE.match(word)
         if found:
-            prefix, first, _, last = found.groups()
-            labels.extend(f"{prefix}{place}" for place in range(int(first), int(last) + 1))
+            prefix, first, same, last = found.groups()
+            low, high = (
+                number(first, "a place", MOST_RECORDS),
+                number(last, "a place", MOST_RECORDS),
+            )
+            if same not in ("", prefix) or low > high:
+                raise CommandError(f"{word!r} is no range", "write 'm0..m9'")
+            labels.extend(f"{prefix}{place}" for place in range(low, high + 1))
         else:
             labels.append(word)
     return labels
@@ -68,7 +71,7 @@ def _labels(line: str) -> list[str]:
 
 def _no_more(options: dict[str, str]) -> None:
     for key in options:
-        raise CommandError(f"unknown option {key!r}")
+        raise CommandError(f"{key!r} does not go with the other words")
 
 
 @command("retry PRODUCER")
@@ -88,7 +91,7 @@ def resend(stage: Stage, given: Command) -> None:
     one.resend()
 
 
-@command("consumer NAME [commit=auto|manual] [sink=plain|idempotent]", "commit", "sink")
+@command("consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
 def consumer(stage: Stage, given: Command) -> None:
     """Make a consumer with these habits."""
     (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
@@ -134,6 +137,8 @@ def work(stage: Stage, given: Command) -> None:
 
 @command("commit CONSUMER")
 def commit(stage: Stage, given: Command) -> None:
-    """A consumer stores its position."""
+    """A consumer stores its position; one with automatic commits has done so when it read."""
     (name,) = need(given.words, 1, "commit CONSUMER")
-    stage.consumer(name).commit()
+    one = stage.consumer(name)
+    if not one.auto_commit:
+        one.commit()

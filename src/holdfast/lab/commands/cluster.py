@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from holdfast.lab.commands.registry import CommandError, Stage, command, names_in, need
-from holdfast.lab.options import OPTIONS, build
+from holdfast.lab.control import SimController
+from holdfast.lab.options import build
 from holdfast.lab.scenario import Command
 from holdfast.lab.world import World
 from holdfast.model import BrokerId
 
 
-@command("cluster brokers=(A,B,…) [leader=A] [isr=(A,B)] [setting=value …]", *OPTIONS)
+@command("cluster brokers=(A,B,…) [leader=A] [isr=(A,B)] [setting=value …]")
 def cluster(stage: Stage, given: Command) -> None:
     """Start a cluster: everyone knows the leader, nobody has fetched yet."""
+    need(given.words, 0, "cluster brokers=(A,B,…) [setting=value …]")
+    if stage.world_or_none:
+        raise CommandError("there is a cluster already", "one story, one cluster")
     options = dict(given.options)
-    names = names_in(options.pop("brokers", ""))
+    names = [stage.new_name(one) for one in names_in(options.pop("brokers", ""))]
     if not names or len(dict.fromkeys(names)) != len(names):
         raise CommandError("brokers=(A,B,…) must name each broker once")
     isr = names_in(options.pop("isr", "")) or names
@@ -32,7 +36,7 @@ def elect(stage: Stage, given: Command) -> None:
     """An operator has a leader elected."""
     (who,) = need(given.words, 1, "elect BROKER | preferred | unclean")
     world = stage.world
-    core = world.controller.core
+    core = _controller(stage).core
     if who == "unclean":
         world.controller.run(core.elect(world.partition, unclean=True))
     elif who == "preferred":
@@ -47,8 +51,15 @@ def reassign(stage: Stage, given: Command) -> None:
     target: tuple[BrokerId, ...] = tuple(stage.broker(name).id for name in given.words)
     if not target:
         raise CommandError("no brokers named", "usage: reassign BROKER BROKER …")
-    world = stage.world
-    world.controller.run(world.controller.core.reassign(world.partition, target))
+    controller = _controller(stage)
+    controller.run(controller.core.reassign(stage.world.partition, target))
+
+
+def _controller(stage: Stage) -> SimController:
+    controller = stage.world.controller
+    if not controller.alive:
+        raise CommandError("no controller is running", "write 'elect-controller' first")
+    return controller
 
 
 @command("expire BROKER …")
@@ -63,7 +74,7 @@ def expire(stage: Stage, given: Command) -> None:
 def rejoin(stage: Stage, given: Command) -> None:
     """A living broker notices that its session is gone, and registers anew."""
     for name in given.words:
-        stage.broker(name).session_lost()
+        stage.living(name).session_lost()
 
 
 @command("elect-controller")
@@ -78,11 +89,12 @@ def hold(stage: Stage, given: Command) -> None:
     """Hold back the controller's writes, a leader's ISR expansions, or a client's messages."""
     match given.words:
         case ("store",):
-            stage.world.controller.held_writes = []
+            controller = stage.world.controller
+            controller.held_writes = controller.held_writes or []
         case ("expansions", name):
             stage.broker(name).holds_expansions = True
         case (name,):
-            stage.world.held[name] = None
+            stage.world.held[stage.node(name)] = None
         case _:
             raise CommandError("hold what?", "usage: hold store | expansions BROKER | NODE")
 
@@ -93,11 +105,12 @@ def release(stage: Stage, given: Command) -> None:
     match given.words:
         case ("store",):
             for controller in stage.world.controllers:
-                if controller.held_writes and not controller.release_writes():
+                held = controller.held_writes is not None
+                if held and not controller.release_writes():
                     stage.said.append(f"store: refuses the write of {controller.name}")
         case ("expansions", name):
             stage.broker(name).release_expansions()
         case (name,):
-            stage.world.held.pop(name, None)
+            stage.world.held.pop(stage.node(name), None)
         case _:
             raise CommandError("release what?", "usage: release store | expansions BROKER | NODE")

@@ -29,13 +29,12 @@ def crash(stage: Stage, given: Command) -> None:
         elif isinstance(stage.world.clients.get(name), SimConsumer):
             stage.consumer(name).crash()
         else:
-            _crash_broker(stage, stage.broker(name), keep, torn)
+            _crash_broker(stage, stage.living(name), keep, torn)
             stage.world.break_connections(name, keep_sent=wire == "kept")
 
 
 def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None:
     world = stage.world
-    _must_live(broker)
     broker.die()
     if keep == "written":
         world.recorder.emit("crashed", broker.id, _epoch(broker))
@@ -46,11 +45,6 @@ def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None
         world.recorder.emit("power-lost", broker.id, _epoch(broker), kept=kept, was=was, torn=torn)
         if gone:
             world.invariants.lost_records(broker.name, "lost power")
-
-
-def _must_live(broker: SimBroker) -> None:
-    if not broker.alive:
-        raise CommandError(f"{broker.name} is not running")
 
 
 def _epoch(broker: SimBroker) -> int | None:
@@ -105,8 +99,9 @@ def restart(stage: Stage, given: Command) -> None:
 def stop(stage: Stage, given: Command) -> None:
     """A clean end: everything is flushed and the session closed."""
     (name,) = need(given.words, 1, "stop BROKER")
-    broker = stage.broker(name)
-    _must_live(broker)
+    broker = stage.living(name)
+    if broker.disk.fails:
+        raise CommandError(f"{name}'s disk fails: it cannot stop cleanly", f"'crash {name}'")
     broker.stop()
     stage.world.recorder.emit("stopped", broker.id, _epoch(broker))
     stage.world.break_connections(name)
@@ -116,8 +111,7 @@ def stop(stage: Stage, given: Command) -> None:
 def shutdown(stage: Stage, given: Command) -> None:
     """A broker asks the controller to move its leaderships first (`stop` follows)."""
     (name,) = need(given.words, 1, "shutdown BROKER")
-    _must_live(stage.broker(name))
-    stage.broker(name).ask_to_stop()
+    stage.living(name).ask_to_stop()
 
 
 @command("pause NODE …")
@@ -127,8 +121,7 @@ def pause(stage: Stage, given: Command) -> None:
         if name == "controller":
             stage.world.controller.paused = True
             continue
-        broker = stage.broker(name)
-        _must_live(broker)
+        broker = stage.living(name)
         broker.paused = True
         stage.world.recorder.emit("paused", broker.id, _epoch(broker))
 
@@ -140,7 +133,9 @@ def resume(stage: Stage, given: Command) -> None:
         if name == "controller":
             stage.world.controller.paused = False
             continue
-        broker = stage.broker(name)
+        broker = stage.living(name)
+        if not broker.paused:
+            raise CommandError(f"{name} does not stand still", f"'pause {name}' first")
         broker.paused = False
         stage.world.recorder.emit("resumed", broker.id, _epoch(broker))
 
@@ -175,7 +170,7 @@ def disk(stage: Stage, given: Command) -> None:
 def offline(stage: Stage, given: Command) -> None:
     """A broker takes its failed log offline at last."""
     (name,) = need(given.words, 1, "offline BROKER")
-    broker = stage.broker(name)
+    broker = stage.living(name)
     stage.world.recorder.emit("went-offline", broker.id, _epoch(broker), reason="log failed")
     broker.run(broker.replica.go_offline("log failed"))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
 from holdfast.lab.messages import Envelope, StateMessage
 from holdfast.lab.scenario import Command
-from holdfast.lab.world import DoesNotSettleError
 from holdfast.model import NO_BROKER
+
+LONGEST_MS = 600_000
+"""How much time one command may let pass: a slip of the finger must not take all day."""
 
 
 def _matching(stage: Stage, word: str) -> list[Envelope]:
@@ -14,32 +16,18 @@ def _matching(stage: Stage, word: str) -> list[Envelope]:
     source, arrow, target = word.partition("->")
     pending = stage.world.network.pending
     if not arrow:
-        _known(stage, word)
-        return [one for one in pending if one.target == _node(stage, word)]
-    for end in (source, target):
-        _known(stage, end)
-    ends = (_node(stage, source), _node(stage, target))
+        return [one for one in pending if one.target == stage.node(word)]
+    ends = (stage.node(source), stage.node(target))
     return [one for one in pending if (one.source, one.target) == ends]
 
 
-def _node(stage: Stage, name: str) -> str:
-    return stage.world.controller_name if name == "controller" else name
-
-
-def _known(stage: Stage, name: str) -> None:
-    world = stage.world
-    nodes = (*world.brokers, *world.clients, "controller", "store")
-    if name not in nodes and not name.startswith("controller-"):
-        raise CommandError(f"no node is called {name!r}", f"known: {', '.join(nodes)}")
-
-
-@command("deliver A->B | A … [first=N]")
+@command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N]")
 def deliver(stage: Stage, given: Command) -> None:
     """Deliver what is on a link, or addressed to a node, now; not what that causes."""
     _each(stage, given, deliver=True)
 
 
-@command("drop A->B | A … [first=N]")
+@command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N]")
 def drop(stage: Stage, given: Command) -> None:
     """Lose what is on a link, or addressed to a node, now."""
     _each(stage, given, deliver=False)
@@ -49,10 +37,14 @@ def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
     if not given.words:
         raise CommandError("which messages?", f"usage: {given.name} A->B | A …")
     found = [one for word in given.words for one in _matching(stage, word)]
+    if "only" in given.options:
+        found = [one for one in found if one.wire_name == given.options["only"]]
     if not found:
         raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
     if "first" in given.options:
         found = found[: number(given.options["first"], "first")]
+    if "last" in given.options:
+        found = found[-number(given.options["last"], "last") :]
     world = stage.world
     for envelope in found:
         if deliver:
@@ -86,30 +78,36 @@ def _told(stage: Stage, envelope: Envelope) -> str:
     )
 
 
+@command("duplicate A->B | A …")
+def duplicate(stage: Stage, given: Command) -> None:
+    """Put a second copy of what is on a link, or addressed to a node, on the wire."""
+    found = [one for word in given.words for one in _matching(stage, word)]
+    if not found:
+        raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
+    for one in found:
+        stage.world.network.send(one.source, one.target, one.payload, one.cause)
+
+
 @command("settle [NODE …]")
 def settle(stage: Stage, given: Command) -> None:
     """Deliver everything, and what that causes, until nothing is left."""
-    for name in given.words:
-        _known(stage, name)
-    try:
-        stage.world.settle(given.words)
-    except DoesNotSettleError as error:
-        raise CommandError(str(error)) from None
+    stage.world.settle([stage.node(name) for name in given.words])
 
 
 @command("wait MS")
 def wait(stage: Stage, given: Command) -> None:
     """Time passes; messages stand still."""
     (text,) = need(given.words, 1, "wait MS")
-    stage.world.advance(number(text, "the time"))
+    stage.world.advance(number(text, "the time", LONGEST_MS))
 
 
 @command("run MS")
 def run(stage: Stage, given: Command) -> None:
     """Time passes, and messages flow."""
     (text,) = need(given.words, 1, "run MS")
+    duration_ms = number(text, "the time", LONGEST_MS)
     stage.world.settle()
-    stage.world.advance(number(text, "the time"), flowing=True)
+    stage.world.advance(duration_ms, flowing=True)
 
 
 @command("cut A [B …] | A->B")
@@ -120,22 +118,17 @@ def cut(stage: Stage, given: Command) -> None:
     world = stage.world
     first = given.words[0]
     if "->" in first:
-        source, _, target = first.partition("->")
-        _known(stage, source)
-        _known(stage, target)
-        world.network.cut([_node(stage, source)], [_node(stage, target)])
-        pairs = ((source, [target]),)
+        need(given.words, 1, "cut A->B")
+        first, _, target = first.partition("->")
+        others = [stage.node(target)]
+        world.network.cut([stage.node(first)], others)
     else:
-        _known(stage, first)
-        others = list(given.words[1:]) or [
+        others = [stage.node(one) for one in given.words[1:]] or [
             name for name in (*world.brokers, world.controller_name) if name != first
         ]
-        others = [_node(stage, one) for one in others]
-        world.network.cut([_node(stage, first)], others)
-        world.network.cut(others, [_node(stage, first)])
-        pairs = ((first, others),)
-    for source, targets in pairs:
-        world.recorder.emit("cut", source=source, targets=targets)
+        world.network.cut([stage.node(first)], others)
+        world.network.cut(others, [stage.node(first)])
+    world.recorder.emit("cut", source=first, targets=others)
 
 
 @command("heal")

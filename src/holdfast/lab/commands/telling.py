@@ -199,6 +199,7 @@ def _verdict_lines(judged: Verdict) -> list[str]:
         "lost at the producer": judged.producer_lost,
         "worked on twice": judged.processed_twice,
         "hidden from a reader": judged.hidden,
+        "skipped by a reader": judged.skipped,
     }
     for name, values in facts.items():
         if values:
