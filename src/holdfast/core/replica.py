@@ -29,6 +29,7 @@ from holdfast.core.rules import SAFE_RULES, ReadRule, Rules, Truncation
 from holdfast.model import (
     NO_EPOCH,
     NO_OFFSET,
+    UNKNOWN_EPOCH_END,
     BatchHeader,
     BrokerId,
     EpochEnd,
@@ -271,13 +272,14 @@ class Replica:
         error = self._epoch_fence(current_leader_epoch)
         if error:
             return refusal(error, log)
-        diverging = divergence(log, fetch_offset, last_fetched_epoch, exact=False)
-        if diverging is not None and leads:
-            return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not leads and fetch_offset > log.high_watermark:
             bounded = self.rules.guards.follower_read_bound
             not_yet = ErrorCode.OFFSET_NOT_AVAILABLE
             return refusal(not_yet if bounded else ErrorCode.OFFSET_OUT_OF_RANGE, log)
+        diverging = divergence(log, fetch_offset, last_fetched_epoch, exact=False)
+        # A follower that does not know the epoch yet lags; only a leader's ignorance is an answer.
+        if diverging is not None and (leads or diverging != UNKNOWN_EPOCH_END):
+            return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return refusal(ErrorCode.OFFSET_OUT_OF_RANGE, log)
         end = Offset(max(fetch_offset, log.high_watermark))

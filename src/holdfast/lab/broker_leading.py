@@ -68,6 +68,7 @@ class LeadingSide(BrokerParts):
             fetch_offset=asked.fetch_offset,
             last_fetched_epoch=asked.last_fetched_epoch,
             leader_epoch=asked.current_leader_epoch,
+            noted=not answer.error and answer.diverging is None,
         )
         # A newer request takes the place of a parked one: it knows more (partitions, position).
         self.forget_fetch(request.follower)

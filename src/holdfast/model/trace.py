@@ -77,8 +77,8 @@ KINDS: Mapping[str, Kind] = {
         ("leader", "fetch_offset", "last_fetched_epoch", "leader_epoch"), "a follower asks"
     ),
     "fetched": Kind(
-        ("follower", "fetch_offset", "last_fetched_epoch", "leader_epoch"),
-        "a leader takes note of a follower's position",
+        ("follower", "fetch_offset", "last_fetched_epoch", "leader_epoch", "noted"),
+        "a follower's request is handled; noted: its position counts (else it is refused)",
     ),
     "fetch-parked": Kind(("follower", "fetch_offset"), "nothing to send yet: the request waits"),
     "fetch-answered": Kind(

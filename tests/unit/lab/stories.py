@@ -70,7 +70,7 @@ class Story:
     def ask(self, follower: int, leader: int, offset: int, epoch: int) -> int:
         position = {"fetch_offset": offset, "last_fetched_epoch": epoch, "leader_epoch": epoch}
         sent = self.add("fetch-sent", follower, leader=leader, **position)
-        return self.add("fetched", leader, why=sent, follower=follower, **position)
+        return self.add("fetched", leader, why=sent, follower=follower, noted=True, **position)
 
     def answer(self, leader: int, follower: int, base: int, end: int, high_watermark: int) -> int:
         return self.add(

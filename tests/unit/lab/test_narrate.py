@@ -62,7 +62,15 @@ def test_every_kind_has_a_line_and_a_sentence(one: TraceEvent) -> None:
             "b3 becomes follower of b2 epoch=2",
         ),
         (
-            event("fetched", 2, follower=3, fetch_offset=1, last_fetched_epoch=1, leader_epoch=2),
+            event(
+                "fetched",
+                2,
+                follower=3,
+                fetch_offset=1,
+                last_fetched_epoch=1,
+                leader_epoch=2,
+                noted=True,
+            ),
             "b3->b2 Fetch epoch=2 fetch_offset=1 last_fetched_epoch=1",
         ),
         (

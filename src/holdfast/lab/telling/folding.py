@@ -264,7 +264,8 @@ class World:
         assert event.broker is not None
         follower, offset = event.numbers["follower"], event.numbers["fetch_offset"]
         remote: dict[int, int | None] = dict(self._meet(event.broker).remote)
-        remote[follower] = offset
+        if event.numbers["noted"]:
+            remote[follower] = offset
         self._set(event, remote=tuple(sorted(remote.items())))
         self._on_fetch_over(event)  # A newer request takes the place of a parked one.
 
@@ -286,7 +287,9 @@ class World:
         self._set(event, alive=False, paused=False, down="crashed", **_NO_ROLE)
 
     def _on_stopped(self, event: TraceEvent) -> None:
-        self._set(event, alive=False, paused=False, down="stopped", **_NO_ROLE)
+        assert event.broker is not None
+        end = self._meet(event.broker).log_end_offset  # A clean shutdown flushes everything.
+        self._set(event, alive=False, paused=False, down="stopped", flushed_end=end, **_NO_ROLE)
 
     def _on_power_lost(self, event: TraceEvent) -> None:
         kept = event.numbers["kept"]

@@ -45,6 +45,7 @@ _ELECTED_BY: Mapping[str, str] = {
     "isr": "it was in sync, so it should have every committed record",
     "eligible": "it left the in-sync set but is known to hold every committed record",
     "best-log": "of the surviving logs its one is the best",
+    "first-up": "it was the first to come back, whatever its log has lost",
     "unclean": "it was not in sync, so committed records may be missing from its log",
     "preferred": "it is the preferred leader",
     "designated": "somebody asked for it by name",
@@ -130,6 +131,8 @@ def _message(what: object) -> str:
 def _fetched(w: Words) -> str:
     follower, offset = w.name(w["follower"]), w["fetch_offset"]
     held = "nothing yet" if offset <= 0 else "everything below"
+    if not w["noted"]:
+        return f"{w.who} hears {follower} ask from offset {offset}."
     return f"{w.who} hears {follower} ask from offset {offset} and learns that it holds {held}."
 
 

@@ -14,6 +14,9 @@ from holdfast.model.trace import TraceEvent
 Names = Mapping[int, str]
 """Broker id to the name people know it by. A broker without one is called b<ID>."""
 
+MANY = 6
+"""More labels than this are told by the first and the last."""
+
 
 class Words:
     """One event, ready to be spoken of."""
@@ -58,7 +61,9 @@ class Words:
         return "a record" if not at_offset(self["offset"]) else f"the record at {self['offset']}"
 
     def labels(self, key: str = "records") -> str:
-        return " ".join(map(str, self[key] or ()))
+        """Terse: m1 m2, and r0 … r39 for many."""
+        words = [str(one) for one in self[key] or ()]
+        return " ".join(words) if len(words) <= MANY else f"{words[0]} … {words[-1]}"
 
     def acks(self) -> str:
         return acks_word(self["acks"])
