@@ -22,6 +22,8 @@ from holdfast.cli.lab_output import (
 from holdfast.cli.pictures import picture_options, show
 from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
+    HANDLERS,
+    OPTIONS,
     Frame,
     OptionError,
     Run,
@@ -79,6 +81,24 @@ def list_command(as_json: bool) -> None:
     """List the scenarios with what each one claims."""
     scenarios = [load(one) for one in ids()]
     click.echo(_json(list_dict(scenarios)) if as_json else list_text(scenarios))
+
+
+@lab.command(epilog=CODES)
+@json_option
+def commands(as_json: bool) -> None:
+    """List the commands and settings that a scenario file can use."""
+    known = {one.usage: one.meaning for one in HANDLERS.values()}
+    settings = {f"{name}={one.values}": one.meaning for name, one in OPTIONS.items()}
+    if as_json:
+        click.echo(
+            _json({"schema": "holdfast-lab-commands/1", "commands": known, "settings": settings})
+        )
+        return
+    for title, rows in (("Commands", known), ("Settings", settings)):
+        click.echo(f"{title}\n")
+        for usage, meaning in rows.items():
+            click.echo(f"  {usage}\n      {meaning}")
+        click.echo()
 
 
 @lab.command(epilog=CODES)

@@ -4,6 +4,7 @@ Nothing here decides how replication works; it shows what the core decides, and 
 """
 
 from holdfast.lab.catalogue import UnknownScenarioError, ids, load, paths, section_of
+from holdfast.lab.commands import HANDLERS
 from holdfast.lab.explain import Explanation, explain
 from holdfast.lab.frames import Frame, fold, steps, table
 from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
@@ -15,6 +16,7 @@ from holdfast.lab.seeded import SeededRun, run_seed
 from holdfast.lab.verdict import OUTCOMES, Verdict
 
 __all__ = [
+    "HANDLERS",
     "OPTIONS",
     "OUTCOMES",
     "Explanation",

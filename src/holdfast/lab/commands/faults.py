@@ -97,7 +97,7 @@ def restart(stage: Stage, given: Command) -> None:
 
 @command("stop BROKER")
 def stop(stage: Stage, given: Command) -> None:
-    """A clean end: everything is flushed and the session closed."""
+    """A clean end: everything is flushed. The session ends when the story says so (`expire`)."""
     (name,) = need(given.words, 1, "stop BROKER")
     broker = stage.living(name)
     if broker.disk.fails:

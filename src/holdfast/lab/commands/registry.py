@@ -116,6 +116,11 @@ class Handler:
     run: Callable[[Stage, Command], None]
 
     @property
+    def meaning(self) -> str:
+        """What it does, in one sentence."""
+        return (self.run.__doc__ or "").splitlines()[0]
+
+    @property
     def options(self) -> tuple[str, ...]:
         """What the usage line allows as key=value."""
         keys = tuple(_OPTION.findall(self.usage))
