@@ -3,8 +3,10 @@
 Nothing here decides how replication works; it shows what the core decides, and judges it.
 """
 
+from holdfast.lab.byte_disk import ByteDisk, Fault, Step
 from holdfast.lab.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.commands import HANDLERS
+from holdfast.lab.crash_states import Bound, CrashState, crash_states
 from holdfast.lab.explain import Explanation, explain
 from holdfast.lab.frames import Frame, fold, steps, table
 from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
@@ -19,7 +21,11 @@ __all__ = [
     "HANDLERS",
     "OPTIONS",
     "OUTCOMES",
+    "Bound",
+    "ByteDisk",
+    "CrashState",
     "Explanation",
+    "Fault",
     "Frame",
     "Mismatch",
     "OptionError",
@@ -27,10 +33,12 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "SeededRun",
+    "Step",
     "UnknownScenarioError",
     "Variant",
     "Verdict",
     "build",
+    "crash_states",
     "explain",
     "fold",
     "ids",

@@ -1,0 +1,226 @@
+"""What a crash may leave on a simulated disk, enumerated.
+
+A crash of the process leaves everything that was written, and a part of the write it was in. A
+power failure leaves what was flushed and, of the rest, more or less anything: of each file some
+first changes and a part of the next one, cut at any byte or with zeros where the bytes should be;
+of each directory any selection of the changes to its names. Files and directories are independent
+of each other.
+
+All combinations are given while there are no more than the bound. Beyond it: nothing kept, all
+kept, each file and directory varied alone against both, then combinations drawn by a seed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import NamedTuple
+
+from holdfast.lab.byte_disk import (
+    ByteDisk,
+    DirectoryNode,
+    FileChange,
+    FileNode,
+    Node,
+    Renaming,
+    Step,
+    Write,
+    apply,
+    rename_in,
+)
+
+MOST_SUBSETS = 4
+"""Up to so many changes of names, all selections of them are looked at."""
+
+
+class Bound(NamedTuple):
+    """How far to enumerate."""
+
+    states: int = 64
+    """Per crash point."""
+    cuts: int = 4
+    """Places at which a write is torn; 0: every byte."""
+    seed: int = 0
+
+
+class CrashState(NamedTuple):
+    """One disk after the crash."""
+
+    what: str
+    disk: ByteDisk
+
+
+def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[CrashState]:
+    """Everything a crash just before, or in the middle of, a step may leave."""
+    for number, content in enumerate(_torn(step, bound)):
+        yield CrashState(f"killed, {number}", _copy(disk, step, content))
+    seen: set[object] = set()
+    for number, chosen in enumerate(_choices(disk, step, bound)):
+        root = _build(disk.root, chosen)
+        shape = _shape(root)
+        if shape not in seen:
+            seen.add(shape)
+            yield CrashState(f"power lost, {number}", ByteDisk(root))
+
+
+def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
+    """What a file holds when the process is killed inside a write; None: nothing of it."""
+    found: list[bytes | None] = [None]
+    if step is not None and step.file is not None and isinstance(step.change, Write):
+        for cut in _cuts(len(step.change.data), bound)[1:]:
+            content = bytearray(step.file.visible)
+            apply(content, Write(step.change.position, step.change.data[:cut]))
+            found.append(bytes(content))
+    return found
+
+
+def _cuts(size: int, bound: Bound) -> list[int]:
+    if bound.cuts == 0 or size <= bound.cuts:
+        return list(range(size + 1))
+    spread = {size * part // bound.cuts for part in range(bound.cuts + 1)}
+    return sorted({*spread, 1, size - 1})
+
+
+def _copy(disk: ByteDisk, step: Step | None, content: bytes | None) -> ByteDisk:
+    """The disk as readers see it, all of it flushed, since the system lives on."""
+
+    def copied(node: Node) -> Node:
+        if isinstance(node, DirectoryNode):
+            return DirectoryNode({name: copied(child) for name, child in node.visible.items()})
+        if content is not None and step is not None and node is step.file:
+            return _unflushed(node, content)
+        return _unflushed(node, bytes(node.visible))
+
+    root = copied(disk.root)
+    assert isinstance(root, DirectoryNode)
+    return ByteDisk(root)
+
+
+def _unflushed(node: FileNode, content: bytes) -> FileNode:
+    """A later power failure may still take what was never flushed."""
+    copy = FileNode(node.flushed)
+    if content != node.flushed:
+        copy.visible = bytearray(content)
+        copy.pending = [*node.pending]
+        extra = content[len(node.visible) :]
+        if extra:
+            copy.pending.append(Write(len(node.visible), extra))
+    return copy
+
+
+Outcome = bytes | dict[str, Node]
+
+
+def _choices(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[dict[int, Outcome]]:
+    """Which outcome each file and directory has, combination by combination."""
+    options: dict[int, list[Outcome]] = {}
+    for node in _nodes(disk.root):
+        if isinstance(node, FileNode):
+            pending = list(node.pending)
+            if step is not None and step.file is node and step.change is not None:
+                pending.append(step.change)
+            if pending:
+                options[id(node)] = list(_file_outcomes(node.flushed, pending, bound))
+        elif node.pending:
+            options[id(node)] = list(_directory_outcomes(node.flushed, node.pending))
+    keys, lists = list(options), list(options.values())
+    total = 1
+    for one in lists:
+        total *= len(one)
+    if total <= bound.states:
+        for combination in itertools.product(*lists):
+            yield dict(zip(keys, combination, strict=True))
+        return
+    yield from _some(keys, lists, bound)
+
+
+def _some(
+    keys: list[int], lists: list[list[Outcome]], bound: Bound
+) -> Iterator[dict[int, Outcome]]:
+    least = {key: one[0] for key, one in zip(keys, lists, strict=True)}
+    most = {key: one[-1] for key, one in zip(keys, lists, strict=True)}
+    yield least
+    yield most
+    dice = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
+    for key, one in zip(keys, lists, strict=True):
+        for outcome in one[1:]:
+            yield {**least, key: outcome}
+        for outcome in one[:-1]:
+            yield {**most, key: outcome}
+    for _ in range(bound.states):
+        yield {key: dice.choice(one) for key, one in zip(keys, lists, strict=True)}
+
+
+def _nodes(root: DirectoryNode) -> list[Node]:
+    """Everything that has, or may again have, a name."""
+    found: dict[int, Node] = {}
+    waiting: list[Node] = [root]
+    while waiting:  # Each node is looked at once.
+        node = waiting.pop()
+        if id(node) in found:
+            continue
+        found[id(node)] = node
+        if isinstance(node, DirectoryNode):
+            waiting += [*node.visible.values(), *node.flushed.values()]
+            waiting += [it for names in node.pending for _, it in names if it is not None]
+    return list(found.values())
+
+
+def _file_outcomes(flushed: bytes, pending: list[FileChange], bound: Bound) -> Iterable[bytes]:
+    """Contents from "nothing kept" to "all kept", each once."""
+    content = bytearray(flushed)
+    found: dict[bytes, None] = {bytes(content): None}
+    for change in pending:
+        if isinstance(change, Write):
+            for cut in _cuts(len(change.data), bound):
+                torn = bytearray(content)
+                apply(torn, Write(change.position, change.data[:cut]))
+                found[bytes(torn)] = None
+            hole = bytearray(content)
+            apply(hole, Write(change.position, bytes(len(change.data))))
+            found[bytes(hole)] = None
+        apply(content, change)
+        found.pop(bytes(content), None)
+        found[bytes(content)] = None
+    return found
+
+
+def _directory_outcomes(
+    flushed: dict[str, Node], pending: list[Renaming]
+) -> Iterator[dict[str, Node]]:
+    """From "no change kept" to "all kept"."""
+    count = len(pending)
+    if count <= MOST_SUBSETS:
+        selections = [
+            [index for index in range(count) if number >> index & 1] for number in range(1 << count)
+        ]
+    else:
+        prefixes = [list(range(index)) for index in range(count)]
+        omissions = [[at for at in range(count) if at != index] for index in range(count)]
+        selections = [*prefixes, *omissions, list(range(count))]
+    for selection in selections:
+        entries = dict(flushed)
+        for index in selection:
+            rename_in(entries, pending[index])
+        yield entries
+
+
+def _build(node: Node, chosen: dict[int, Outcome]) -> DirectoryNode:
+    built = _built(node, chosen)
+    assert isinstance(built, DirectoryNode)
+    return built
+
+
+def _built(node: Node, chosen: dict[int, Outcome]) -> Node:
+    outcome = chosen.get(id(node))
+    if isinstance(node, FileNode):
+        return FileNode(outcome if isinstance(outcome, bytes) else node.flushed)
+    entries = outcome if isinstance(outcome, dict) else node.flushed
+    return DirectoryNode({name: _built(child, chosen) for name, child in entries.items()})
+
+
+def _shape(node: Node) -> object:
+    if isinstance(node, FileNode):
+        return node.flushed
+    return tuple(sorted((name, _shape(child)) for name, child in node.flushed.items()))

@@ -1,0 +1,43 @@
+"""One partition's log on a disk that is handed in: segments, indexes, checkpoints, recovery.
+
+Storage keeps bytes and finds them again. It decides nothing about replication: offsets, epochs and
+where to cut come from the core. All files are Apache Kafka's, byte for byte.
+"""
+
+from holdfast.storage.disk import Disk, File
+from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
+from holdfast.storage.log import Appended, Log
+from holdfast.storage.reading import (
+    TimedOffset,
+    aborted_transactions,
+    latest_timestamp,
+    locate,
+    offset_for_timestamp,
+    read,
+)
+from holdfast.storage.real_disk import RealDisk
+from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
+from holdfast.storage.settings import LogSettings, log_settings
+
+__all__ = [
+    "AppendRefusedError",
+    "Appended",
+    "Disk",
+    "File",
+    "LastKnown",
+    "Log",
+    "LogOfflineError",
+    "LogSettings",
+    "OffsetOutOfRangeError",
+    "OpenedLog",
+    "RealDisk",
+    "Report",
+    "TimedOffset",
+    "aborted_transactions",
+    "latest_timestamp",
+    "locate",
+    "log_settings",
+    "offset_for_timestamp",
+    "open_log",
+    "read",
+]

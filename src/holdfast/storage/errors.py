@@ -1,0 +1,32 @@
+"""What a log refuses, and why. Whose fault it is decides the type."""
+
+from __future__ import annotations
+
+from holdfast.model import Offset
+
+
+class LogOfflineError(Exception):
+    """The disk has failed under this log, and nothing more is written to it.
+
+    After a failed write or flush the file may hold less than we believe, and the system may have
+    dropped what it could not write. One more successful append would hide that.
+    """
+
+    def __init__(self, directory: str, cause: OSError) -> None:
+        super().__init__(f"{directory} is offline: {cause}")
+        self.directory = directory
+        self.cause = cause
+
+
+class OffsetOutOfRangeError(Exception):
+    """The log does not have this offset; these are its bounds."""
+
+    def __init__(self, offset: int, start: Offset, end: Offset) -> None:
+        super().__init__(f"offset {offset} is not in [{start}, {end}]")
+        self.offset = offset
+        self.log_start_offset = start
+        self.log_end_offset = end
+
+
+class AppendRefusedError(Exception):
+    """The batches do not follow on what the log holds, or do not fit into a segment."""

@@ -1,0 +1,73 @@
+"""What the files of a log are called. Everything is derived from a segment's first offset."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from holdfast.model import Offset, TopicPartition
+
+LOG = ".log"
+OFFSET_INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TRANSACTION_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+SEGMENT_KINDS = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+DELETED = ".deleted"
+"""Out of use; removed once no reader can still want it."""
+CLEANED = ".cleaned"
+"""Being written by the cleaner: worthless until it becomes a swap file."""
+SWAP = ".swap"
+"""Complete and flushed: takes the place of the segments it spans, also after a crash."""
+
+EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+
+_LOG_FILE = re.compile(
+    r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.deleted|\.cleaned|\.swap)?"
+)
+_DIRECTORY = re.compile(r"(.+)-(\d+)")
+_DELETED_DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-delete")
+
+
+class LogFileName(NamedTuple):
+    """A file name taken apart."""
+
+    base_offset: Offset
+    kind: str
+    state: str
+    """Empty for a file in use."""
+
+
+def file_name(base_offset: int, kind: str, state: str = "") -> str:
+    """The name of one of a segment's files."""
+    return f"{base_offset:020d}{kind}{state}"
+
+
+def parse_file_name(name: str) -> LogFileName | None:
+    """None for anything that is not a segment's file or a snapshot."""
+    found = _LOG_FILE.fullmatch(name)
+    if found is None:
+        return None
+    return LogFileName(Offset(int(found[1])), found[2], found[3] or "")
+
+
+def partition_of(directory: str) -> TopicPartition | None:
+    """The partition whose log a directory holds, or None for any other directory."""
+    if directory.endswith(("-delete", "-stray", "-future")):
+        return None
+    found = _DIRECTORY.fullmatch(directory)
+    return TopicPartition(found[1], int(found[2])) if found else None
+
+
+def is_deleted_directory(directory: str) -> bool:
+    """Whether a deleted partition waits here for its removal."""
+    return _DELETED_DIRECTORY.fullmatch(directory) is not None

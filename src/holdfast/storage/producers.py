@@ -1,0 +1,180 @@
+"""What a log remembers of its producers on disk: the last batch of each, and open transactions.
+
+This is the part of producer state that snapshots keep and that the last stable offset comes from.
+Judging sequence numbers is the core's (`core.ProducerStates`); it is fed from here after a start
+or a truncation (`Log.producer_headers`). Like the core's, this state is a pure function of the
+batches in the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from holdfast.model import NO_OFFSET, NO_PRODUCER, NO_SEQUENCE, BatchHeader, Offset, ProducerId
+from holdfast.protocol.records import (
+    Batch,
+    EndMarker,
+    RecordBatchHeader,
+    read_end_marker,
+    read_records,
+)
+
+NO_COORDINATOR = -1
+
+
+class ProducerEntry(NamedTuple):
+    """One producer, in the order of Kafka's snapshot files."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    """Last offset minus first offset of its last batch."""
+    timestamp: int
+    coordinator_epoch: int
+    transaction_start: int
+    """First offset of the transaction it has open, or -1."""
+
+    def to_header(self) -> BatchHeader:
+        """Its last batch, as the core wants it."""
+        return BatchHeader(
+            record_count=self.offset_delta + 1,
+            base_offset=Offset(self.last_offset - self.offset_delta),
+            producer_id=ProducerId(self.producer_id),
+            producer_epoch=self.producer_epoch,
+            base_sequence=(self.last_sequence - self.offset_delta) & 0x7FFFFFFF,
+        )
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction whose marker is in the log."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """The marker's."""
+    is_aborted: bool
+    last_stable_offset: int
+    """The last stable offset once the marker is committed, for the transaction index."""
+
+
+class ProducerBook:
+    """The producers of one log."""
+
+    __slots__ = ("_undecided", "_unreplicated", "entries")
+
+    entries: dict[int, ProducerEntry]
+    _undecided: dict[int, int]
+    """First offsets of open transactions by producer, in the order they began."""
+    _unreplicated: deque[CompletedTransaction]
+    """Ended, but the marker is not known to be committed: still unstable."""
+
+    def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
+        self.entries = {entry.producer_id: entry for entry in entries}
+        started = sorted(
+            (entry.transaction_start, entry.producer_id)
+            for entry in self.entries.values()
+            if entry.transaction_start >= 0
+        )
+        self._undecided = {producer: first for first, producer in started}
+        self._unreplicated = deque()
+
+    def append(
+        self, header: RecordBatchHeader, marker: EndMarker | None = None
+    ) -> CompletedTransaction | None:
+        """Take note of a batch in the log; a control batch comes with what it says."""
+        if header.producer_id == NO_PRODUCER:
+            return None
+        if header.is_control:
+            return self._ended(header, marker) if marker is not None else None
+        known = self.entries.get(header.producer_id)
+        start = known.transaction_start if known is not None else NO_OFFSET
+        if header.is_transactional and start < 0:
+            start = header.base_offset
+            self._undecided[header.producer_id] = start
+        self.entries[header.producer_id] = ProducerEntry(
+            header.producer_id,
+            header.producer_epoch,
+            header.last_sequence,
+            header.base_offset + header.last_offset_delta,
+            header.last_offset_delta,
+            header.max_timestamp,
+            known.coordinator_epoch if known is not None else NO_COORDINATOR,
+            start,
+        )
+        return None
+
+    def _ended(self, header: RecordBatchHeader, marker: EndMarker) -> CompletedTransaction | None:
+        known = self.entries.get(header.producer_id)
+        if known is None or known.producer_epoch != header.producer_epoch:
+            # A marker may carry a raised epoch, which fences the producer: sequences begin anew.
+            known = _fenced(header)
+        self.entries[header.producer_id] = known._replace(
+            timestamp=header.max_timestamp,
+            coordinator_epoch=marker.coordinator_epoch,
+            transaction_start=NO_OFFSET,
+        )
+        first = self._undecided.pop(header.producer_id, None)
+        if first is None:
+            return None  # A marker without records: nothing was unstable.
+        last = header.base_offset + header.last_offset_delta
+        stable = next(iter(self._undecided.values()), last + 1)
+        ended = CompletedTransaction(header.producer_id, first, last, not marker.is_commit, stable)
+        self._unreplicated.append(ended)
+        return ended
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """First offset a read_committed reader may not see.
+
+        An ended transaction counts as open until its marker is committed: a marker that is
+        truncated again would leave records visible whose fate is undecided.
+        """
+        while self._unreplicated and self._unreplicated[0].last_offset < high_watermark:
+            self._unreplicated.popleft()
+        first = min(
+            next(iter(self._undecided.values()), high_watermark),
+            min((one.first_offset for one in self._unreplicated), default=high_watermark),
+        )
+        return min(first, high_watermark)
+
+    def first_undecided(self) -> int | None:
+        """Where the oldest open transaction begins."""
+        return next(iter(self._undecided.values()), None)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that have been silent, except in the middle of a transaction."""
+        for entry in list(self.entries.values()):
+            if entry.transaction_start < 0 and now_ms - entry.timestamp >= expiration_ms:
+                del self.entries[entry.producer_id]
+
+    def headers(self) -> Iterator[BatchHeader]:
+        """The last batches, oldest first, for the core to rebuild its own state from."""
+        known = [entry for entry in self.entries.values() if entry.last_offset >= 0]
+        for entry in sorted(known, key=lambda entry: entry.last_offset):
+            yield entry.to_header()
+
+
+def _fenced(header: RecordBatchHeader) -> ProducerEntry:
+    return ProducerEntry(
+        header.producer_id,
+        header.producer_epoch,
+        NO_SEQUENCE,
+        NO_OFFSET,
+        0,
+        header.max_timestamp,
+        NO_COORDINATOR,
+        NO_OFFSET,
+    )
+
+
+def marker_in(batch: Batch) -> EndMarker | None:
+    """What a control batch says about a transaction, or None if it is about something else."""
+    header = batch.header
+    for record in read_records(batch):
+        marker = read_end_marker(record, header.producer_id, header.producer_epoch)
+        if marker is not None:
+            return marker
+    return None

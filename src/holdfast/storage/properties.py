@@ -1,0 +1,142 @@
+"""Files that say whose directory this is: meta.properties, partition.metadata, and the marker
+that a clean shutdown leaves.
+
+Unlike checkpoints these cannot be worked out from the log. A damaged marker counts as none (the
+logs are checked, which is always right); a damaged partition.metadata loses the topic's id, which
+the controller tells again; a damaged meta.properties is for the broker's operator.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import uuid
+from typing import NamedTuple
+
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Disk, parent, read_whole, write_whole
+from holdfast.storage.names import CLEAN_SHUTDOWN, META_PROPERTIES, PARTITION_METADATA
+
+_METADATA_VERSION = 0
+
+
+def id_text(identity: uuid.UUID) -> str:
+    """Kafka's spelling of an id: 22 characters of url-safe base64."""
+    return base64.urlsafe_b64encode(identity.bytes).rstrip(b"=").decode()
+
+
+def parse_id(text: str) -> uuid.UUID:
+    """ValueError for anything that is not 22 such characters."""
+    try:
+        content = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"no id: {text!r}") from error
+    if len(content) != 16 or len(text) != 22:
+        raise ValueError(f"no id: {text!r}")
+    return uuid.UUID(bytes=content)
+
+
+class MetaProperties(NamedTuple):
+    """Which node of which cluster keeps its logs here."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: str = ""
+    version: int = 1
+
+
+def read_meta_properties(disk: Disk) -> MetaProperties | None:
+    """None for a new directory; DamagedFileError if it is there and cannot be read."""
+    content = read_whole(disk, META_PROPERTIES)
+    if content is None:
+        return None
+    found = dict(_properties(content.decode("latin-1")))
+    try:
+        node = found.get("node.id", found.get("broker.id", ""))
+        return MetaProperties(
+            cluster_id=found["cluster.id"],
+            node_id=int(node),
+            directory_id=found.get("directory.id", ""),
+            version=int(found["version"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise DamagedFileError(META_PROPERTIES, f"missing or no number: {error}") from None
+
+
+def write_meta_properties(disk: Disk, meta: MetaProperties) -> None:
+    """Keys in Kafka's order; no date line, so that equal content is equal bytes."""
+    lines = ["#", f"node.id={meta.node_id}"]
+    if meta.directory_id:
+        lines.append(f"directory.id={meta.directory_id}")
+    lines += [f"version={meta.version}", f"cluster.id={meta.cluster_id}"]
+    write_whole(disk, META_PROPERTIES, "".join(f"{line}\n" for line in lines).encode("latin-1"))
+
+
+def _properties(text: str) -> list[tuple[str, str]]:
+    """The part of Java's format that Kafka writes here: no continued lines, no unicode escapes."""
+    pairs = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            key, _, value = stripped.partition("=")
+            pairs.append((key.strip(), value.strip().replace("\\", "")))
+    return pairs
+
+
+def read_topic_id(disk: Disk, directory: str) -> uuid.UUID | None:
+    """None if the log has none yet; DamagedFileError if it cannot be read."""
+    path = f"{directory}/{PARTITION_METADATA}"
+    content = read_whole(disk, path)
+    if content is None:
+        return None
+    found = {
+        key.strip(): value.strip()
+        for key, colon, value in (
+            line.partition(":") for line in content.decode("utf-8", "replace").splitlines()
+        )
+        if colon
+    }
+    try:
+        if int(found["version"]) != _METADATA_VERSION:
+            raise DamagedFileError(path, f"version {found['version']}")
+        return parse_id(found["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise DamagedFileError(path, f"missing or wrong: {error}") from None
+
+
+def write_topic_id(disk: Disk, directory: str, topic_id: uuid.UUID) -> None:
+    """Done once, when the log is made."""
+    text = f"version: {_METADATA_VERSION}\ntopic_id: {id_text(topic_id)}"
+    write_whole(disk, f"{directory}/{PARTITION_METADATA}", text.encode())
+
+
+class CleanShutdownMarker(NamedTuple):
+    """The last process closed every log here."""
+
+    broker_epoch: int
+
+
+def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
+    """None if there is no marker; DamagedFileError if it cannot be read."""
+    content = read_whole(disk, CLEAN_SHUTDOWN)
+    if content is None:
+        return None
+    try:
+        found = json.loads(content)
+        return CleanShutdownMarker(int(found["brokerEpoch"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFileError(CLEAN_SHUTDOWN, f"not Kafka's JSON: {error}") from None
+
+
+def write_clean_shutdown(disk: Disk, marker: CleanShutdownMarker) -> None:
+    """The last thing a clean shutdown does: everything else is on the disk by now."""
+    text = json.dumps({"version": 0, "brokerEpoch": marker.broker_epoch}, separators=(",", ":"))
+    write_whole(disk, CLEAN_SHUTDOWN, text.encode())
+
+
+def remove_clean_shutdown(disk: Disk) -> None:
+    """Before the first change: a marker that outlives it would vouch for a log it never saw."""
+    if disk.exists(CLEAN_SHUTDOWN):
+        disk.remove(CLEAN_SHUTDOWN)
+        disk.flush_directory(parent(CLEAN_SHUTDOWN))

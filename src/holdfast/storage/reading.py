@@ -1,0 +1,119 @@
+"""Reading a log: by offset, by time, and which transactions in it were aborted.
+
+Reads give whole batches, as slices of files: the broker sends them without looking inside. The
+first batch may begin below the offset asked for, because an offset inside a batch is served with
+the batch; a reader skips what it did not ask for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.model import Offset
+from holdfast.protocol.records import Batch, read_records
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.errors import OffsetOutOfRangeError
+from holdfast.storage.log import Log
+from holdfast.storage.rebuild import rebuild_transactions
+from holdfast.storage.scan import walk_headers
+from holdfast.storage.segment import Segment, Slice
+from holdfast.storage.transactions import AbortedTransaction, overlapping
+
+
+class TimedOffset(NamedTuple):
+    """A record found by its time."""
+
+    offset: Offset
+    timestamp: int
+    leader_epoch: int
+
+
+def locate(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> Slice | None:
+    """Where the batches from `offset` on lie, at most `max_bytes` of them but one at least.
+
+    None if there is nothing below `upto` (the high watermark or the last stable offset; the end of
+    the log if it is not given). A batch that `upto` is inside of is not given.
+    """
+    if log.offline is not None:
+        raise log.offline
+    end = log.log_end_offset if upto is None else min(upto, log.log_end_offset)
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
+    if offset >= end:
+        return None
+    for place in range(log.place_of(offset), len(log.segments)):
+        segment = log.segments[place]
+        found = segment.find(offset)
+        if found is None:
+            continue
+        if found.header.base_offset + found.header.last_offset_delta >= end:
+            return None
+        limit = _limit(log, place, segment, end)
+        return segment.slice_from(found.position, limit, max_bytes)
+    return None
+
+
+def _limit(log: Log, place: int, segment: Segment, end: int) -> int:
+    """Where in the file the batches below `end` stop."""
+    is_last = place + 1 == len(log.segments)
+    next_base = log.log_end_offset if is_last else log.segments[place + 1].base_offset
+    if next_base <= end:
+        return segment.size
+    beyond = segment.find(end)
+    return beyond.position if beyond is not None else segment.size
+
+
+def read(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> bytes:
+    """The bytes that `locate` finds; empty if there are none."""
+    found = locate(log, offset, max_bytes, upto)
+    return found.read() if found is not None else b""
+
+
+def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
+    """The first record whose time is not before `timestamp`, as ListOffsets wants it.
+
+    Times need not rise in a log. So segments, then batches, are skipped by the highest time they
+    hold, and the records of the first batch that may have one are looked at.
+    """
+    for segment in log.segments:
+        if segment.highest_timestamp().timestamp < timestamp:
+            continue
+        found = _in_segment(segment, max(timestamp, 0), log.log_start_offset)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_segment(segment: Segment, timestamp: int, start: int) -> TimedOffset | None:
+    first = segment.find(max(segment.times().scan_from(timestamp), start))
+    if first is None:
+        return None
+    for position, header in walk_headers(segment.file, first.position, segment.size):
+        if header.max_timestamp < timestamp:
+            continue
+        for record in read_records(Batch(segment.file.read(position, header.size))):
+            if record.timestamp >= timestamp and record.offset >= start:
+                return TimedOffset(Offset(record.offset), record.timestamp, header.leader_epoch)
+    return None
+
+
+def latest_timestamp(log: Log) -> TimedOffset | None:
+    """The record with the highest time in the log (ListOffsets -3)."""
+    best = max(log.segments, key=lambda segment: segment.highest_timestamp().timestamp)
+    highest = best.highest_timestamp().timestamp
+    return _in_segment(best, highest, log.log_start_offset) if highest >= 0 else None
+
+
+def aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTransaction]:
+    """Aborted transactions with records in [start, end), for a read_committed reader."""
+    aborted: list[AbortedTransaction] = []
+    for segment in log.segments[log.place_of(start) :]:
+        try:
+            entries = segment.transactions()
+        except DamagedFileError:
+            entries = rebuild_transactions(log, segment)
+        found, is_all = overlapping(entries, start, end)
+        aborted += found
+        if is_all:
+            break
+    return aborted

@@ -1,0 +1,210 @@
+"""The disk of this machine, through `os`.
+
+Descriptors are opened when they are needed. A log directory may hold more files than a process may
+have open, so those that are only read are closed again when too many are; a descriptor that has
+unflushed writes stays open, because the system reports a failed write-back to the descriptors that
+are open at that time and to no other.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry
+
+OPEN_FILES = 512
+"""How many idle descriptors one disk keeps."""
+_MOST_BUFFERS = 1024
+"""IOV_MAX of Linux: what one call to pwritev takes."""
+
+
+class RealFile:
+    """A file; its descriptor comes and goes."""
+
+    __slots__ = ("_descriptor", "_disk", "_full", "dirty", "path", "size")
+
+    def __init__(self, disk: RealDisk, path: str, full: str, descriptor: int) -> None:
+        self._disk = disk
+        self._full = full
+        self._descriptor = descriptor
+        self.path = path
+        self.size = os.fstat(descriptor).st_size
+        self.dirty = False
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self.descriptor()
+        self.dirty = True
+        size = self.size
+        if len(buffers) == 1:
+            wanted = len(buffers[0])
+            written = os.pwrite(descriptor, buffers[0], size)
+        else:
+            wanted = sum(map(len, buffers))
+            written = os.pwritev(descriptor, buffers[:_MOST_BUFFERS], size)
+        if written != wanted:
+            self._write_rest(b"".join(buffers), written)
+        self.size = size + wanted
+        return wanted
+
+    def _write_rest(self, data: bytes, written: int) -> None:
+        """A short write means a nearly full disk or a signal; the next call says which."""
+        view = memoryview(data)
+        while written < len(view):  # Each round writes a byte at least, or raises.
+            step = os.pwrite(self.descriptor(), view[written:], self.size + written)
+            if step <= 0:
+                raise OSError(errno.EIO, "nothing could be written", self.path)
+            written += step
+
+    def read(self, position: int, size: int) -> bytes:
+        data = os.pread(self.descriptor(), size, position)
+        if len(data) == size or position + len(data) >= self.size:
+            return data
+        return self._read_rest(data, position, size)
+
+    def _read_rest(self, data: bytes, position: int, size: int) -> bytes:
+        pieces = [data]
+        done = len(data)
+        while done < size:  # Each round reads a byte at least, or the file ends.
+            piece = os.pread(self.descriptor(), size - done, position + done)
+            if not piece:
+                break
+            pieces.append(piece)
+            done += len(piece)
+        return b"".join(pieces)
+
+    def truncate(self, size: int) -> None:
+        self.dirty = True
+        os.ftruncate(self.descriptor(), size)
+        self.size = size
+
+    def flush(self) -> None:
+        os.fsync(self.descriptor())
+        self.dirty = False
+
+    def descriptor(self) -> int:
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self._descriptor = os.open(self._full, os.O_RDWR | os.O_CLOEXEC)
+            self._disk.opened(self)
+        return descriptor
+
+    def moved_to(self, path: str) -> None:
+        self.path = path
+        self._full = self._disk.full(path)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self._disk.closed(self)
+
+
+class ReadOnlyFile(RealFile):
+    """For directories that belong to somebody else: never opened for writing."""
+
+    __slots__ = ()
+
+    def descriptor(self) -> int:
+        if self._descriptor < 0:
+            self._descriptor = os.open(self._full, os.O_RDONLY | os.O_CLOEXEC)
+            self._disk.opened(self)
+        return self._descriptor
+
+
+class RealDisk:
+    """Everything below one directory of this machine."""
+
+    def __init__(self, root: str | Path, *, read_only: bool = False) -> None:
+        self.root = str(root)
+        self.read_only = read_only
+        self._open: OrderedDict[int, RealFile] = OrderedDict()
+
+    def open(self, path: str, *, create: bool = False) -> RealFile:
+        full = self.full(path)
+        flags = os.O_RDONLY if self.read_only else os.O_RDWR
+        if create:
+            flags |= os.O_CREAT | os.O_EXCL
+        descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
+        kind = ReadOnlyFile if self.read_only else RealFile
+        file = kind(self, path, full, descriptor)
+        self.opened(file)
+        return file
+
+    def list(self, path: str) -> list[Entry]:
+        with os.scandir(self.full(path)) as found:
+            return [Entry(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(self.full(path))
+
+    def size(self, path: str) -> int:
+        return os.stat(self.full(path)).st_size  # noqa: PTH116  # hot when many logs are opened
+
+    def create_directory(self, path: str) -> None:
+        os.mkdir(self.full(path))  # noqa: PTH102  # paths are plain strings in this room
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(self.full(old), self.full(new))  # noqa: PTH105  # the same
+
+    def remove(self, path: str) -> None:
+        os.unlink(self.full(path))  # noqa: PTH108  # the same
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(self.full(path))  # noqa: PTH106  # the same
+
+    def flush_directory(self, path: str) -> None:
+        descriptor = os.open(self.full(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def lock(self, path: str) -> RealLock:
+        return RealLock(self.full(path))
+
+    def opened(self, file: RealFile) -> None:
+        """Count a descriptor; close the oldest idle one if there are too many."""
+        self._open[id(file)] = file
+        if len(self._open) <= OPEN_FILES:
+            return
+        for old in list(self._open.values()):  # At most as many as are open.
+            if old is not file and not old.dirty:
+                old.close()
+                return
+
+    def closed(self, file: RealFile) -> None:
+        """The descriptor is gone."""
+        self._open.pop(id(file), None)
+
+    def full(self, path: str) -> str:
+        """The system's name of a path."""
+        return f"{self.root}/{path}" if path else self.root
+
+
+class RealLock:
+    """A lock file, held by this process; the system lets go of it when the process ends."""
+
+    def __init__(self, full: str) -> None:
+        self._descriptor = os.open(full, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            # lockf takes the record locks that Java's FileChannel.lock takes, so that a Kafka
+            # broker and we see each other. Such a lock does not hold against our own process.
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
+            raise DirectoryLockedError(f"{full} is held by another process") from None
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,327 @@
+"""Opening a log, whatever the last process left behind.
+
+After a clean shutdown nothing is read but names, the end of the last segment and its indexes.
+After anything else every batch above the recovery point is verified, and the log is cut at the
+first one that is bad: what follows it was written later, and cannot be told from rubbish. The
+segment that holds the recovery point is looked at from its first byte, because its indexes and the
+producer state at its start have to be built anyway.
+
+What counts as bad, besides a CRC that does not match: offsets that fall, a leader epoch that
+falls, and, where compaction cannot have made them, gaps. A gap means that an earlier file lost its
+end to a power failure while a later one kept its bytes.
+
+Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
+believed is named in the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.core import EpochCache
+from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
+from holdfast.protocol.records import MalformedBatchError
+from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
+from holdfast.storage.disk import Disk
+from holdfast.storage.leftovers import tidy_directory
+from holdfast.storage.log import Bounds, Log
+from holdfast.storage.names import EPOCH_CHECKPOINT, TRANSACTION_INDEX
+from holdfast.storage.producers import ProducerBook, marker_in
+from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
+from holdfast.storage.scan import BadBatchError, FoundBatch, verified_batches
+from holdfast.storage.segment import Segment
+from holdfast.storage.settings import LogSettings
+from holdfast.storage.snapshots import snapshot_path
+from holdfast.storage.transactions import AbortedTransaction
+
+_ZERO = Offset(0)
+
+
+class LastKnown(NamedTuple):
+    """What the broker-wide checkpoints say of one log. All of it may be wrong or missing."""
+
+    is_clean: bool = False
+    """The last process closed every log; the one thing that is believed as it is."""
+    recovery_point: Offset = _ZERO
+    log_start_offset: Offset = _ZERO
+    cleaned_below: Offset = _ZERO
+    """Compaction may have left gaps below this offset."""
+
+
+UNKNOWN = LastKnown()
+
+
+@dataclass(slots=True)
+class Report:
+    """What opening a log had to mend."""
+
+    notes: list[str] = field(default_factory=list)
+    verified_bytes: int = 0
+    cut_bytes: int = 0
+
+
+class OpenedLog(NamedTuple):
+    """An open log and what it took."""
+
+    log: Log
+    report: Report
+
+
+def open_log(
+    disk: Disk,
+    directory: str,
+    settings: LogSettings,
+    known: LastKnown = UNKNOWN,
+) -> OpenedLog:
+    """Open the log in a directory that exists; an empty one becomes an empty log."""
+    report = Report()
+    found = tidy_directory(disk, directory, report.notes)
+    interval = settings.index_interval_bytes
+    segments = [Segment(disk, directory, base, interval) for base in found.bases]
+    start = Offset(max(known.log_start_offset, segments[0].base_offset if segments else 0))
+    opening = _Opening(disk, directory, settings, report, segments, start)
+    if not segments:
+        opening.begin_at(start)
+    elif known.is_clean and opening.trusts_end():
+        opening.take_over(found.snapshots)
+    else:
+        opening.recover(known, found.snapshots)
+    opening.check_start()
+    return OpenedLog(opening.log(known), report)
+
+
+class _Opening:
+    """One log on its way to being open."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        report: Report,
+        segments: list[Segment],
+        start: Offset,
+    ) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.settings = settings
+        self.report = report
+        self.segments = segments
+        self.start = start
+        self.end = start
+        self.producers = ProducerBook()
+        self.epochs = EpochCache()
+
+    def begin_at(self, offset: Offset) -> None:
+        """A log without files."""
+        segment = Segment.create(
+            self.disk, self.directory, offset, self.settings.index_interval_bytes
+        )
+        self.segments = [segment]
+        self.start = self.end = offset
+        self._write_epochs()
+
+    # After a clean shutdown.
+
+    def trusts_end(self) -> bool:
+        """Find the end from the last segment's index and the few batches after it."""
+        try:
+            self.end = self.segments[-1].end_offset()
+        except BadBatchError as error:
+            self.report.notes.append(f"{error}; the log is verified")
+            return False
+        return True
+
+    def take_over(self, snapshots: list[int]) -> None:
+        """Believe what the last process left."""
+        self.segments[-1].activate()
+        if self.end in snapshots:
+            offset, book = newest_snapshot(
+                self.disk, self.directory, self.end, self.end, [int(self.end)]
+            )
+            self.producers = book
+            if self.disk.exists(snapshot_path(self.directory, offset)):
+                self._load_epochs(self.segments, self.end)
+                return
+        self.producers = rebuild_producers(
+            self.disk, self.directory, self.segments, self.start, self.end
+        )
+        self._load_epochs(self.segments, self.end)
+
+    # After anything else.
+
+    def recover(self, known: LastKnown, snapshots: list[int]) -> None:
+        """Verify from the recovery point on, and cut at the first bad batch."""
+        place = self._first_to_verify(known.recovery_point)
+        first = self.segments[place]
+        self.producers = self._producers_at(first, snapshots)
+        self._load_epochs(self.segments[:place], Offset(first.base_offset))
+        below = Offset(2**63 - 1) if self.settings.is_compacted else known.cleaned_below
+        self.end = first.base_offset
+        for index in range(place, len(self.segments)):
+            segment = self.segments[index]
+            if not self._follows(segment, below, is_first=index == place):
+                self._drop_from(index)
+                break
+            if not self._verify(segment, below):
+                self._drop_from(index + 1)
+                break
+        if not self.segments[-1].is_active:
+            self.segments[-1].activate()
+        self._remove_snapshots_above(snapshots)
+        self.epochs.truncate_to(self.end)
+        self._write_epochs()
+
+    def _first_to_verify(self, recovery_point: Offset) -> int:
+        places = [
+            place
+            for place, segment in enumerate(self.segments)
+            if segment.base_offset <= recovery_point
+        ]
+        return places[-1] if places else 0
+
+    def _producers_at(self, first: Segment, snapshots: list[int]) -> ProducerBook:
+        """State at the start of the part to verify; later snapshots may be of lost records."""
+        usable = [offset for offset in snapshots if offset <= first.base_offset]
+        start = Offset(max(self.segments[0].base_offset, 0))
+        offset, book = newest_snapshot(self.disk, self.directory, start, first.base_offset, usable)
+        before = self.segments[: self.segments.index(first)]
+        for segment, found in headers_from(before, offset):
+            if found.header.producer_id >= 0:
+                book.append(found.header, marker_of(segment, found))
+        return book
+
+    def _follows(self, segment: Segment, gaps_below: Offset, *, is_first: bool) -> bool:
+        """Whether a segment can come after what has been verified."""
+        base = segment.base_offset
+        if is_first or base == self.end or (base > self.end and self.end < gaps_below):
+            return True
+        self.report.notes.append(
+            f"{self.directory}: segment {base} does not follow on {self.end}; it is dropped"
+        )
+        return False
+
+    def _verify(self, segment: Segment, gaps_below: Offset) -> bool:
+        """Check and index one segment; False if its end had to be cut off."""
+        segment.start_anew()
+        if self.disk.exists(segment.path(TRANSACTION_INDEX)):
+            self.disk.remove(segment.path(TRANSACTION_INDEX))
+        self.end = Offset(max(self.end, segment.base_offset))
+        good = 0
+        reason = ""
+        try:
+            for found in verified_batches(segment.file, 0, segment.size):
+                reason = self._objection(found, gaps_below)
+                if reason:
+                    break
+                self._take(segment, found)
+                good = found.position + found.header.size
+        except (BadBatchError, MalformedBatchError) as error:
+            reason = error.reason
+        self.report.verified_bytes += good
+        if segment is not self.segments[-1] and not reason:
+            segment.become_sealed()
+        if not reason:
+            return True
+        cut = segment.size - good
+        self.report.cut_bytes += cut
+        self.report.notes.append(
+            f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {cut} bytes cut"
+        )
+        segment.file.truncate(good)
+        segment.file.flush()
+        return False
+
+    def _objection(self, found: FoundBatch, gaps_below: Offset) -> str:
+        header = found.header
+        if header.base_offset < self.end:
+            return f"offset {header.base_offset} where {self.end} is the next"
+        if header.base_offset > self.end >= gaps_below:
+            return f"offsets from {self.end} to {header.base_offset} are missing"
+        if header.leader_epoch < self.epochs.latest_epoch and header.leader_epoch != NO_EPOCH:
+            return f"leader epoch {header.leader_epoch} after {self.epochs.latest_epoch}"
+        return ""
+
+    def _take(self, segment: Segment, found: FoundBatch) -> None:
+        header = found.header
+        segment.note(header, found.position)
+        self.end = Offset(header.base_offset + header.last_offset_delta + 1)
+        if header.leader_epoch > self.epochs.latest_epoch:
+            self.epochs.assign(LeaderEpoch(header.leader_epoch), Offset(header.base_offset))
+        if header.producer_id >= 0:
+            marker = marker_in(found.batch()) if header.is_control else None
+            ended = self.producers.append(header, marker)
+            if ended is not None and ended.is_aborted:
+                numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
+                segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
+
+    def _drop_from(self, place: int) -> None:
+        """Newest first, each for good before the next: a crash in here leaves one piece."""
+        for segment in reversed(self.segments[place:]):
+            self.report.cut_bytes += segment.size
+            segment.close()
+            for path in segment.mark_deleted():
+                self.disk.remove(path)
+            self.disk.flush_directory(self.directory)
+        del self.segments[place:]
+
+    def _remove_snapshots_above(self, snapshots: list[int]) -> None:
+        for offset in snapshots:
+            path = snapshot_path(self.directory, offset)
+            if offset > self.end and self.disk.exists(path):
+                self.disk.remove(path)
+        # One that came back would later pass for the state of other records at this offset.
+        self.disk.flush_directory(self.directory)
+
+    # Both ways.
+
+    def check_start(self) -> None:
+        """Records below the start were deleted on purpose; a log cut to there has none left."""
+        if self.end >= self.start:
+            return
+        self.report.notes.append(
+            f"{self.directory}: ends at {self.end}, before its start {self.start}; begun anew there"
+        )
+        self._drop_from(0)
+        self.producers = ProducerBook()
+        self.epochs = EpochCache()
+        self.begin_at(self.start)
+
+    def _load_epochs(self, segments: list[Segment], upto: Offset) -> None:
+        """The checkpoint's reigns that begin below `upto`, or the batches' if it is no good."""
+        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
+        entries: list[EpochEntry] | None = None
+        try:
+            entries = read_epochs(self.disk, path)
+            if entries is None:
+                self.report.notes.append(f"{path}: missing; rebuilt")
+        except DamagedFileError as error:
+            self.report.notes.append(f"{error}; rebuilt")
+        if entries is None:
+            self.epochs = EpochCache.rebuilt_from(
+                found.header.to_model() for _, found in headers_from(segments, self.start)
+            )
+            self._write_epochs()
+        else:
+            self.epochs = EpochCache(entries)
+            self.epochs.truncate_to(upto)
+
+    def _write_epochs(self) -> None:
+        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
+        write_epochs(self.disk, path, self.epochs.entries)
+
+    def log(self, known: LastKnown) -> Log:
+        """The open log."""
+        point = self.end if known.is_clean else min(known.recovery_point, self.end)
+        log = Log(
+            self.disk,
+            self.directory,
+            self.settings,
+            segments=self.segments,
+            epochs=self.epochs,
+            producers=self.producers,
+            bounds=Bounds(self.start, self.end, Offset(max(0, point))),
+        )
+        log.names_changed()
+        return log

@@ -1,0 +1,95 @@
+"""Producer state from the newest snapshot that can be believed and the batches after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.model import BatchHeader, Offset
+from holdfast.protocol.records import Batch, EndMarker
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Disk
+from holdfast.storage.names import SNAPSHOT, parse_file_name
+from holdfast.storage.producers import ProducerBook, marker_in
+from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
+from holdfast.storage.segment import Segment
+from holdfast.storage.snapshots import read_snapshot, snapshot_path
+
+
+def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
+    """The offsets of which a directory has producer snapshots, oldest first."""
+    names = (parse_file_name(entry.name) for entry in disk.list(directory))
+    return sorted(
+        int(name.base_offset) for name in names if name and name.kind == SNAPSHOT and not name.state
+    )
+
+
+def newest_snapshot(
+    disk: Disk, directory: str, start: Offset, end: Offset, offsets: Sequence[int]
+) -> tuple[Offset, ProducerBook]:
+    """The last good snapshot of an offset in [start, end]; a damaged one is removed.
+
+    Without any, an empty book at the start: then all batches are looked at.
+    """
+    for offset in reversed(offsets):
+        if not start <= offset <= end:
+            continue
+        try:
+            return Offset(offset), ProducerBook(read_snapshot(disk, directory, offset))
+        except DamagedFileError:
+            disk.remove(snapshot_path(directory, offset))
+    return start, ProducerBook()
+
+
+def rebuild_producers(
+    disk: Disk,
+    directory: str,
+    segments: Sequence[Segment],
+    start: Offset,
+    end: Offset,
+) -> ProducerBook:
+    """The book of a log that ends at `end`."""
+    offsets = snapshot_offsets(disk, directory)
+    offset, book = newest_snapshot(disk, directory, start, end, offsets)
+    for segment, found in headers_from(segments, offset):
+        if found.header.producer_id >= 0:
+            book.append(found.header, marker_of(segment, found))
+    return book
+
+
+def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
+    """What a batch in a file says about a transaction; only control batches are read for it."""
+    if not found.header.is_control:
+        return None
+    return marker_in(Batch(segment.file.read(found.position, found.header.size)))
+
+
+def producer_headers(
+    disk: Disk, directory: str, segments: Sequence[Segment], start: Offset, end: Offset
+) -> Iterator[BatchHeader]:
+    """The last batch of each producer in the newest snapshot, then every batch after it."""
+    offsets = snapshot_offsets(disk, directory)
+    offset, book = newest_snapshot(disk, directory, start, end, offsets)
+    yield from book.headers()
+    for _, found in headers_from(segments, offset):
+        if found.header.producer_id >= 0 and not found.header.is_control:
+            yield found.header.to_model()
+
+
+def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:
+    """The batches at or after an offset, headers only.
+
+    A segment that is damaged ends at the damage: below the recovery point nobody can mend that
+    here, and a start must not fail over it. Verifying is what finds and names it.
+    """
+    following = [*segments[1:], None]
+    for segment, after in zip(segments, following, strict=False):
+        if after is not None and after.base_offset <= offset:
+            continue
+        try:
+            first = segment.find(max(offset, segment.base_offset))
+            if first is None:
+                continue
+            for found in walk_headers(segment.file, first.position, segment.size):
+                yield segment, found
+        except BadBatchError:
+            continue

@@ -1,0 +1,430 @@
+"""One segment: a piece of the log in one file, with its indexes beside it.
+
+The last segment of a log is active: it grows, and its indexes are in memory only. The others are
+sealed and never change; their indexes are on the disk and are read at the first look-up.
+
+An index file may be stale or damaged. So a look-up believes an entry only if the batch it points
+to ends at the very offset the entry names; if not, the index is built anew from the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.model import Offset
+from holdfast.protocol.records import RecordBatchHeader
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Buffer, Disk, File, read_whole, write_whole
+from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex
+from holdfast.storage.names import (
+    DELETED,
+    LOG,
+    OFFSET_INDEX,
+    SEGMENT_KINDS,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    file_name,
+)
+from holdfast.storage.scan import BadBatchError, FoundHeader, read_header, walk_headers
+from holdfast.storage.transactions import AbortedTransaction, decode_transactions
+
+LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
+"""Indexes keep offsets relative to the segment's first in 31 bits."""
+_NOTHING = TimeEntry(NO_TIMESTAMP, -1)
+
+
+class Slice(NamedTuple):
+    """Whole batches in a file, for reading or for sendfile."""
+
+    file: File
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        """The bytes."""
+        return self.file.read(self.position, self.size)
+
+
+class Segment:
+    """Batches from `base_offset` on."""
+
+    __slots__ = (
+        "_file",
+        "_highest",
+        "_index",
+        "_is_active",
+        "_since_entry",
+        "_times",
+        "_transactions",
+        "base_offset",
+        "directory",
+        "disk",
+        "first_timestamp",
+        "interval_bytes",
+        "is_dirty",
+        "state",
+    )
+
+    base_offset: Offset
+    first_timestamp: int | None
+    """Of the first batch, once known; the age of a segment counts from it."""
+    is_dirty: bool
+    """Something in its files is not known to be flushed."""
+
+    def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.base_offset = Offset(base_offset)
+        self.interval_bytes = interval_bytes
+        self.is_dirty = False
+        self.state = ""
+        self.first_timestamp = None
+        self._file: File | None = None
+        self._index: OffsetIndex | None = None
+        self._times: TimeIndex | None = None
+        self._transactions: list[AbortedTransaction] | None = None
+        self._highest = _NOTHING
+        self._since_entry = 0
+        self._is_active = False
+
+    @classmethod
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, interval_bytes: int, state: str = ""
+    ) -> Segment:
+        """A new, empty, active segment. The caller flushes the directory before it promises."""
+        segment = cls(disk, directory, base_offset, interval_bytes)
+        segment.state = state
+        for kind in SEGMENT_KINDS:
+            if disk.exists(segment.path(kind)):
+                disk.remove(segment.path(kind))
+        segment._file = disk.open(segment.path(LOG), create=True)
+        segment.start_anew()
+        segment.is_dirty = True
+        return segment
+
+    # Files.
+
+    def path(self, kind: str) -> str:
+        """Where one of its files is."""
+        return f"{self.directory}/{file_name(self.base_offset, kind, self.state)}"
+
+    @property
+    def file(self) -> File:
+        """The log file, opened when first wanted."""
+        file = self._file
+        if file is None:
+            file = self._file = self.disk.open(self.path(LOG))
+        return file
+
+    @property
+    def size(self) -> int:
+        """Bytes of log."""
+        return self.file.size if self._file is not None else self.disk.size(self.path(LOG))
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may grow; its indexes are then in memory only."""
+        return self._is_active
+
+    def start_anew(self) -> None:
+        """Make it active with empty indexes, for a new segment or for recovery to fill."""
+        self._index = OffsetIndex(self.base_offset)
+        self._times = TimeIndex(self.base_offset)
+        self._transactions = []
+        self._highest = _NOTHING
+        self._since_entry = 0
+        self.first_timestamp = None
+        self._is_active = True
+
+    # Growing.
+
+    def append(self, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]) -> None:
+        """Write batches at the end, then index them. OSError leaves the indexes as they were."""
+        file = self._file
+        assert file is not None
+        assert self._is_active
+        position = file.size
+        self.is_dirty = True
+        file.append(buffers)
+        for header in headers:
+            self.note(header, position)
+            position += header.length + 12
+
+    def note(self, header: RecordBatchHeader, position: int) -> None:
+        """Index a batch that is in the file."""
+        index, times = self._index, self._times
+        assert index is not None
+        assert times is not None
+        last_offset = header.base_offset + header.last_offset_delta
+        if header.max_timestamp > self._highest.timestamp:
+            self._highest = TimeEntry(header.max_timestamp, last_offset)
+        if self._since_entry > self.interval_bytes:
+            index.append(last_offset, position)
+            times.maybe_append(*self._highest)
+            self._since_entry = 0
+        if position == 0:
+            self.first_timestamp = header.max_timestamp
+        self._since_entry += header.length + 12
+
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
+        """Written at once: aborts are rare, and readers ask for them."""
+        path = self.path(TRANSACTION_INDEX)
+        known = self.transactions()
+        file = self.disk.open(path, create=not self.disk.exists(path))
+        try:
+            file.append([transaction.to_bytes()])
+        finally:
+            file.close()
+        known.append(transaction)
+
+    def seal(self) -> None:
+        """Write the indexes out. The segment may go on growing (a clean shutdown), or not."""
+        index, times = self._index, self._times
+        assert index is not None
+        assert times is not None
+        times.maybe_append(*self._highest)
+        self._rewrite(OFFSET_INDEX, index.to_bytes())
+        self._rewrite(TIME_INDEX, times.to_bytes())
+        self.is_dirty = True
+
+    def _rewrite(self, kind: str, content: bytes) -> None:
+        """In place: a torn index is only possible above the recovery point, where it is rebuilt."""
+        path = self.path(kind)
+        file = self.disk.open(path, create=not self.disk.exists(path))
+        try:
+            if file.size:
+                file.truncate(0)
+            file.append([content])
+        finally:
+            file.close()
+
+    def become_sealed(self) -> None:
+        """Write the indexes out for good; from now on they are read from there."""
+        self.seal()
+        self._is_active = False
+
+    def flush(self) -> None:
+        """Everything in its files survives a power failure once this returns."""
+        if not self.is_dirty:
+            return
+        self.file.flush()
+        kinds = [TRANSACTION_INDEX] if self._is_active else [*SEGMENT_KINDS[1:]]
+        for kind in kinds:
+            if self.disk.exists(self.path(kind)):
+                file = self.disk.open(self.path(kind))
+                try:
+                    file.flush()
+                finally:
+                    file.close()
+        self.is_dirty = False
+
+    # Looking up.
+
+    def index(self) -> OffsetIndex:
+        """The offset index, from memory, from its file, or from the batches."""
+        if self._index is None:
+            self._index = OffsetIndex.from_bytes(*self._content(OFFSET_INDEX))
+        return self._index
+
+    def times(self) -> TimeIndex:
+        """The time index, likewise."""
+        if self._times is None:
+            self._times = TimeIndex.from_bytes(*self._content(TIME_INDEX))
+        return self._times
+
+    def _content(self, kind: str) -> tuple[int, bytes, str]:
+        path = self.path(kind)
+        content = read_whole(self.disk, path)
+        if content is None:
+            raise DamagedFileError(path, "missing")
+        return self.base_offset, content, path
+
+    def load(self) -> None:
+        """Have both indexes, building them anew if a file is missing or cannot be right."""
+        try:
+            self.index()
+            self.times()
+        except DamagedFileError:
+            self.rebuild()
+        else:
+            self._highest = self.times().last() or _NOTHING
+
+    def rebuild(self) -> None:
+        """Index all batches again. Stops quietly where they do: that is recovery's business."""
+        was_active, transactions = self._is_active, self._transactions
+        self.start_anew()
+        self._transactions = transactions
+        try:
+            for position, header in walk_headers(self.file, 0, self.size):
+                self.note(header, position)
+        except BadBatchError:
+            pass
+        self._is_active = was_active
+        if not was_active:
+            self.times().maybe_append(*self._highest)
+            # Atomically: this segment may lie below the recovery point, where nothing is checked.
+            write_whole(self.disk, self.path(OFFSET_INDEX), self.index().to_bytes())
+            write_whole(self.disk, self.path(TIME_INDEX), self.times().to_bytes())
+
+    def transactions(self) -> list[AbortedTransaction]:
+        """The aborted transactions that ended here; DamagedFileError if the file is no good."""
+        if self._transactions is None:
+            content = read_whole(self.disk, self.path(TRANSACTION_INDEX))
+            path = self.path(TRANSACTION_INDEX)
+            self._transactions = decode_transactions(content or b"", path)
+        return self._transactions
+
+    def know_aborted(self, aborted: list[AbortedTransaction]) -> None:
+        """Its file has been written anew."""
+        self._transactions = aborted
+
+    def find(self, offset: int) -> FoundHeader | None:
+        """The first batch that holds this offset or a later one; None if there is none."""
+        if self._index is None or self._times is None:
+            self.load()
+        start = self._start_for(offset)
+        for found in walk_headers(self.file, start, self.size):
+            if found.header.base_offset + found.header.last_offset_delta >= offset:
+                return found
+        return None
+
+    def end_offset(self) -> Offset:
+        """The offset after the last batch, found from the last index entry on."""
+        if self._index is None or self._times is None:
+            self.load()
+        end = self.base_offset
+        start = self._start_for(self.base_offset + LARGEST_RELATIVE_OFFSET)
+        for _, header in walk_headers(self.file, start, self.size):
+            end = Offset(header.base_offset + header.last_offset_delta + 1)
+        return end
+
+    def _start_for(self, offset: int) -> int:
+        entry = self.index().at_or_before(offset)
+        if entry is not None and not self._is_true(entry):
+            self.rebuild()
+            entry = self.index().at_or_before(offset)
+        return entry.position if entry is not None else 0
+
+    def _is_true(self, entry: OffsetEntry) -> bool:
+        """Whether the batch an entry points to is the one it names. Our own memory is believed."""
+        if self._is_active:
+            return True
+        try:
+            header = read_header(self.file, entry.position, self.size)
+        except BadBatchError:
+            return False
+        return header.base_offset + header.last_offset_delta == entry.offset
+
+    def slice_from(self, position: int, limit: int, max_bytes: int) -> Slice:
+        """Whole batches from `position` on, ending at or before `limit`, at least one.
+
+        The end is found through the index, without looking at each batch; only where it has no
+        entry in between are headers read.
+        """
+        if limit - position <= max_bytes:
+            return Slice(self.file, position, limit - position)
+        entry = self.index().last_start(position + max_bytes)
+        end = entry.position if entry is not None and self._is_true(entry) else 0
+        if end <= position:
+            end = position
+            for found in walk_headers(self.file, position, limit):
+                after = found.position + found.header.size
+                if after - position > max_bytes and end > position:
+                    break
+                end = after
+                if after - position > max_bytes:
+                    break
+        return Slice(self.file, position, end - position)
+
+    # Times.
+
+    def highest_timestamp(self) -> TimeEntry:
+        """The latest time of all its batches, -1 if it has none."""
+        if self._times is None or self._index is None:
+            self.load()
+        return self._highest
+
+    def age_starts_at(self) -> int | None:
+        """The first batch's time; None for an empty segment or one without times."""
+        if self.first_timestamp is None and self.size:
+            try:
+                self.first_timestamp = read_header(self.file, 0, self.size).max_timestamp
+            except BadBatchError:
+                return None
+        stamp = self.first_timestamp
+        return stamp if stamp is not None and stamp >= 0 else None
+
+    # Shrinking and leaving.
+
+    def activate(self) -> None:
+        """Let a segment that was read from the disk grow again."""
+        self.load()
+        self._is_active = True
+        last = self.index().at_or_before(LARGEST_RELATIVE_OFFSET + self.base_offset)
+        self._since_entry = self.size - (last.position if last is not None else 0)
+
+    def truncate_to(self, offset: int) -> Offset:
+        """Cut every batch that holds `offset` or a later one; gives the new end of the segment.
+
+        A batch is never cut in two: its bytes would no longer be those of the leader. The end is
+        then lower than asked for, and whoever copies from the leader starts there.
+        """
+        found = self.find(offset)
+        if found is not None:
+            self.is_dirty = True
+            self.file.truncate(found.position)
+            offset = min(offset, found.header.base_offset)
+        self._keep_aborted_before(offset)
+        self.rebuild_tail(offset)
+        # Cut bytes that come back after a power failure would be taken for records.
+        self.file.flush()
+        return Offset(offset)
+
+    def _keep_aborted_before(self, offset: int) -> None:
+        kept = [one for one in self.transactions() if one.last_offset < offset]
+        if len(kept) != len(self.transactions()):
+            content = b"".join(one.to_bytes() for one in kept)
+            write_whole(self.disk, self.path(TRANSACTION_INDEX), content)
+            self._transactions = kept
+
+    def rebuild_tail(self, offset: int) -> None:
+        """Bring the indexes in line with a shorter file, and let it grow again."""
+        self.index().truncate_to(offset)
+        self.times().truncate_to(offset)
+        self._is_active = True
+        self._highest = self.times().last() or _NOTHING
+        last = self.index().at_or_before(offset)
+        start = last.position if last is not None else 0
+        if start == 0:
+            self.first_timestamp = None
+        self._since_entry = 0
+        for position, header in walk_headers(self.file, start, self.size):
+            if header.max_timestamp > self._highest.timestamp:
+                self._highest = TimeEntry(header.max_timestamp, header.end_offset - 1)
+            if position == 0:
+                self.first_timestamp = header.max_timestamp
+            self._since_entry += header.size
+
+    def rename_to(self, state: str) -> list[str]:
+        """Give all its files a new state; gives their new paths. Readers keep their handle."""
+        paths = []
+        for kind in reversed(SEGMENT_KINDS):
+            old = self.path(kind)
+            new = f"{self.directory}/{file_name(self.base_offset, kind, state)}"
+            if self.disk.exists(old):
+                self.disk.rename(old, new)
+                paths.append(new)
+        if self._file is not None:
+            self._file.moved_to(f"{self.directory}/{file_name(self.base_offset, LOG, state)}")
+        self.state = state
+        return paths
+
+    def mark_deleted(self) -> list[str]:
+        """Out of the log at once; the files go later."""
+        return self.rename_to(DELETED)
+
+    def close(self) -> None:
+        """Give the handle back."""
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,75 @@
+"""Producer snapshots, in Kafka's format: the state of a log's producers at one offset.
+
+A snapshot saves reading the log from its start. It is written at every roll and at a clean
+shutdown, without a flush: the CRC tells a torn one, and the one before it or the log itself can
+always stand in.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from holdfast.protocol.records import crc32c
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Disk, read_whole
+from holdfast.storage.names import SNAPSHOT, file_name
+from holdfast.storage.producers import ProducerEntry
+
+_VERSION = 1
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">qhiqiqiq")
+
+assert _ENTRY.size == 46
+
+
+def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
+    """The file's content."""
+    packed = [_ENTRY.pack(*entry) for entry in entries]
+    body = _COUNT.pack(len(packed)) + b"".join(packed)
+    return _HEAD.pack(_VERSION, crc32c(body)) + body
+
+
+def decode_snapshot(content: bytes, path: str) -> list[ProducerEntry]:
+    """DamagedFileError unless every byte is as it was written."""
+    if len(content) < _HEAD.size + _COUNT.size:
+        raise DamagedFileError(path, "cut short")
+    version, crc = _HEAD.unpack_from(content)
+    body = content[_HEAD.size :]
+    if version != _VERSION:
+        raise DamagedFileError(path, f"version {version}, not {_VERSION}")
+    if crc32c(body) != crc:
+        raise DamagedFileError(path, "the CRC does not match")
+    [count] = _COUNT.unpack_from(body)
+    if count < 0 or len(body) != _COUNT.size + count * _ENTRY.size:
+        raise DamagedFileError(path, f"{count} entries in {len(body)} bytes")
+    return [ProducerEntry._make(fields) for fields in _ENTRY.iter_unpack(body[_COUNT.size :])]
+
+
+def snapshot_path(directory: str, offset: int) -> str:
+    """Where the snapshot of an offset is."""
+    return f"{directory}/{file_name(offset, SNAPSHOT)}"
+
+
+def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerEntry]:
+    """DamagedFileError if it is missing, too."""
+    path = snapshot_path(directory, offset)
+    content = read_whole(disk, path)
+    if content is None:
+        raise DamagedFileError(path, "missing")
+    return decode_snapshot(content, path)
+
+
+def write_snapshot(
+    disk: Disk, directory: str, offset: int, entries: Iterable[ProducerEntry]
+) -> None:
+    """Replaces one of the same offset."""
+    path = snapshot_path(directory, offset)
+    if disk.exists(path):
+        disk.remove(path)
+    file = disk.open(path, create=True)
+    try:
+        file.append([encode_snapshot(entries)])
+    finally:
+        file.close()

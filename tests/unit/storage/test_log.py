@@ -1,0 +1,236 @@
+"""Appending, reading, rolling, flushing and cutting a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.model import EpochEntry, LeaderEpoch, Offset
+from holdfast.protocol.records import batches
+from holdfast.storage import (
+    AppendRefusedError,
+    Disk,
+    LastKnown,
+    LogSettings,
+    OffsetOutOfRangeError,
+    latest_timestamp,
+    locate,
+    offset_for_timestamp,
+    read,
+)
+from tests.unit.storage.support import (
+    NOW,
+    SMALL,
+    batch,
+    fill,
+    open_,
+    records_of,
+    reopened,
+    values_of,
+)
+
+
+def test_what_was_appended_is_read(disk: Disk) -> None:
+    log = open_(disk)
+    done = log.append([batch(0, [b"a", b"b"]), batch(2, [b"c"])], NOW)
+    assert (done.base_offset, done.end_offset) == (0, 3)
+    assert list(records_of(log)) == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+def test_several_batches_in_one_buffer_are_one_append(disk: Disk) -> None:
+    log = open_(disk)
+    log.append([batch(0, [b"a"]) + batch(1, [b"b", b"c"])], NOW)
+    assert log.log_end_offset == 3
+    assert values_of(log, 1) == [b"b", b"c"]
+
+
+def test_an_offset_inside_a_batch_is_served_with_the_batch(disk: Disk) -> None:
+    log = open_(disk)
+    log.append([batch(0, [b"a", b"b", b"c"])], NOW)
+    [found] = batches(read(log, 1, 1000))
+    assert found.header.base_offset == 0
+    assert values_of(log, 1) == [b"b", b"c"]
+
+
+def test_a_read_gives_whole_batches_and_one_at_least(disk: Disk) -> None:
+    log = open_(disk, LogSettings(index_interval_bytes=100))
+    fill(log, 50)
+    for max_bytes in (1, 100, 169, 170, 400, 1000, 5000, 100_000):
+        data = read(log, 7, max_bytes)
+        sizes = [found.header.size for found in batches(data)]
+        assert sum(sizes) == len(data)
+        assert len(data) <= max_bytes or len(sizes) == 1
+        assert next(batches(data)).header.base_offset == 7
+    assert len(values_of(log, max_bytes=300)) == 50
+
+
+def test_nothing_at_or_above_the_limit_is_read(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 30)
+    for upto in range(31):
+        for offset in range(31):
+            found = [one.header.base_offset for one in batches(read(log, offset, 1 << 20, upto))]
+            assert all(offset <= base < upto for base in found)
+            assert bool(found) == (offset < upto)
+
+
+def test_an_offset_outside_the_log_is_refused_with_the_bounds(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 3)
+    assert locate(log, 3, 100) is None
+    with pytest.raises(OffsetOutOfRangeError) as caught:
+        locate(log, 4, 100)
+    assert (caught.value.log_start_offset, caught.value.log_end_offset) == (0, 3)
+
+
+def test_a_full_segment_is_followed_by_a_new_one(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 20)
+    names = sorted(entry.name for entry in disk.list(log.directory))
+    bases = [segment.base_offset for segment in log.segments]
+    assert bases[:3] == [0, 5, 10]
+    for base in bases[1:]:
+        assert f"{base:020d}.snapshot" in names
+    assert all(segment.size <= SMALL.segment_bytes for segment in log.segments)
+    assert [offset for offset, _ in records_of(log)] == list(range(20))
+
+
+def test_an_old_segment_is_followed_by_a_new_one_by_the_records_clock(disk: Disk) -> None:
+    log = open_(disk, LogSettings(segment_ms=1_000))
+    log.append([batch(0, timestamp=NOW)], NOW)
+    log.append([batch(1, timestamp=NOW + 1_000)], NOW)
+    assert len(log.segments) == 1
+    log.append([batch(2, timestamp=NOW + 1_001)], NOW)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_batches_that_do_not_follow_are_refused(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 3)
+    with pytest.raises(AppendRefusedError, match="behind the end"):
+        log.append([batch(2)], NOW)
+    with pytest.raises(AppendRefusedError, match="a segment has 1000"):
+        log.append([batch(3, [bytes(2000)])], NOW)
+    assert log.log_end_offset == 3
+
+
+def test_flush_settings_ask_for_a_flush(disk: Disk) -> None:
+    log = open_(disk, LogSettings(flush_messages=3))
+    fill(log, 2)
+    assert not log.wants_flush(NOW)
+    fill(log, 1)
+    assert log.wants_flush(NOW)
+    assert log.flush(NOW) == 3
+    assert not log.wants_flush(NOW)
+    log.settings = LogSettings(flush_ms=100)
+    fill(log, 1)
+    assert not log.wants_flush(NOW + 99)
+    assert log.wants_flush(NOW + 100)
+
+
+@pytest.mark.parametrize("end", [0, 1, 4, 5, 6, 10, 12, 19, 20, 25])
+def test_a_cut_log_ends_where_it_was_cut_and_grows_again(disk: Disk, end: int) -> None:
+    log = open_(disk)
+    fill(log, 20)
+    log.flush(NOW)
+    expected = min(end, 20)
+    assert log.truncate_to(Offset(min(end, 20)), NOW) == expected
+    assert [offset for offset, _ in records_of(log)] == list(range(expected))
+    assert log.recovery_point <= log.log_end_offset
+    fill(log, 7, epoch=1)
+    again = reopened(log)
+    assert [offset for offset, _ in records_of(again)] == list(range(expected + 7))
+    assert values_of(again)[expected:] == values_of(log)[expected:]
+
+
+def test_a_cut_inside_a_batch_takes_the_whole_batch(disk: Disk) -> None:
+    log = open_(disk)
+    log.append([batch(0, [b"a"]), batch(1, [b"b", b"c", b"d"])], NOW)
+    assert log.truncate_to(Offset(3), NOW) == 1
+    assert values_of(log) == [b"a"]
+
+
+def test_a_cut_forgets_reigns_snapshots_and_index_entries(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 8, epoch=1)
+    fill(log, 8, epoch=2)
+    log.truncate_to(Offset(6), NOW)
+    assert log.epochs.entries == [EpochEntry(LeaderEpoch(1), Offset(0))]
+    assert all(offset <= 6 for offset in log.snapshot_offsets())
+    assert all(entry.offset < 6 for entry in log.active.index().entries())
+    fill(log, 4, epoch=3)
+    assert reopened(log).epochs.entries[-1] == (3, 6)
+
+
+def test_a_log_can_begin_anew_at_any_offset(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 20)
+    log.restart_at(Offset(500), NOW)
+    assert (log.log_start_offset, log.log_end_offset, values_of(log)) == (500, 500, [])
+    fill(log, 3)
+    again = reopened(log)
+    assert [offset for offset, _ in records_of(again)] == [500, 501, 502]
+
+
+def test_deleted_records_are_out_of_range(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 20)
+    log.advance_start_to(Offset(7))
+    with pytest.raises(OffsetOutOfRangeError):
+        read(log, 6, 100)
+    assert [offset for offset, _ in records_of(log)] == list(range(7, 20))
+    assert log.epochs.entries == [(0, 7)]
+
+
+def test_a_log_cut_below_its_start_begins_anew_there(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 4)
+    known = LastKnown(log_start_offset=Offset(10))
+    again = open_(disk, SMALL, known)
+    assert (again.log_start_offset, again.log_end_offset) == (10, 10)
+    fill(again, 1)
+    assert [offset for offset, _ in records_of(again)] == [10]
+
+
+def test_records_are_found_by_time(disk: Disk) -> None:
+    log = open_(disk)
+    fill(log, 40, step_ms=10)
+    for number in range(40):
+        found = offset_for_timestamp(log, NOW + number * 10 - 5)
+        assert found is not None
+        assert (found.offset, found.timestamp) == (number, NOW + number * 10)
+    assert offset_for_timestamp(log, NOW + 391) is None
+    newest = latest_timestamp(log)
+    assert newest is not None
+    assert newest.offset == 39
+    again = reopened(log, is_clean=True)
+    found = offset_for_timestamp(again, NOW + 200)
+    assert found is not None
+    assert found.offset == 20
+
+
+def test_times_may_fall(disk: Disk) -> None:
+    log = open_(disk)
+    for offset, time in enumerate([50, 10, 70, 20, 60]):
+        log.append([batch(offset, timestamp=NOW + time)], NOW)
+    found = offset_for_timestamp(log, NOW + 55)
+    assert found is not None
+    assert found.offset == 2
+    again = reopened(log)
+    found = offset_for_timestamp(again, NOW + 15)
+    assert found is not None
+    assert found.offset == 0
+
+
+def test_one_append_is_one_write(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_(disk)
+    fill(log, 1)
+    calls = []
+    append = type(log.active.file).append
+
+    def counted(file: object, buffers: list[bytes]) -> int:
+        calls.append(len(buffers))
+        return append(file, buffers)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(log.active.file), "append", counted)
+    log.append([batch(1), batch(2), batch(3)], NOW)
+    assert calls == [3]
