@@ -4,7 +4,8 @@ Storage keeps bytes and finds them again. It decides nothing about replication: 
 where to cut come from the core. All files are Apache Kafka's, byte for byte.
 """
 
-from holdfast.storage.disk import Disk, File
+from holdfast.storage.directory import LogDirectory
+from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
 from holdfast.storage.log import Appended, Log
 from holdfast.storage.reading import (
@@ -22,10 +23,12 @@ from holdfast.storage.settings import LogSettings, log_settings
 __all__ = [
     "AppendRefusedError",
     "Appended",
+    "DirectoryLockedError",
     "Disk",
     "File",
     "LastKnown",
     "Log",
+    "LogDirectory",
     "LogOfflineError",
     "LogSettings",
     "OffsetOutOfRangeError",

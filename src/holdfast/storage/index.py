@@ -139,10 +139,10 @@ class TimeIndex:
             return None
         return TimeEntry(self._timestamps[-1], self._offsets[-1])
 
-    def scan_from(self, timestamp: int) -> int:
-        """Every record before this offset is earlier than `timestamp`."""
+    def before(self, timestamp: int) -> TimeEntry | None:
+        """The last entry that is earlier: so are all records up to its offset."""
         place = bisect_left(self._timestamps, timestamp)
-        return self._offsets[place - 1] + 1 if place else self.base_offset
+        return TimeEntry(self._timestamps[place - 1], self._offsets[place - 1]) if place else None
 
     def truncate_to(self, offset: int) -> None:
         """Forget entries at this offset or later."""

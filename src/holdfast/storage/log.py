@@ -20,9 +20,11 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.core import EpochCache
 from holdfast.model import BatchHeader, EpochEntry, Offset
-from holdfast.protocol.records import Batch, RecordBatchHeader, parse_header
+from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
+from holdfast.storage.appending import end_after, headers_of, needs_roll
 from holdfast.storage.checkpoints import write_epochs
+from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
 from holdfast.storage.errors import AppendRefusedError, LogOfflineError
 from holdfast.storage.names import EPOCH_CHECKPOINT
@@ -53,14 +55,6 @@ class Bounds(NamedTuple):
     recovery_point: Offset
 
 
-class PendingDeletion(NamedTuple):
-    """Files out of use, and when they may go."""
-
-    due_ms: int
-    paths: list[str]
-    segment: Segment
-
-
 class Log:
     """An open log. Made by `open_log`."""
 
@@ -88,11 +82,13 @@ class Log:
         assert self.recovery_point <= self.log_end_offset
         self.offline: LogOfflineError | None = None
         self.last_flush_ms = 0
-        self.pending_deletions: list[PendingDeletion] = []
+        self.deletions = Deletions(disk)
         self._bases = [int(segment.base_offset) for segment in segments]
         self._written_epochs = tuple(epochs.entries)
         self._names_unflushed = False
         self._created_ms = 0
+        self.recovery_point_fell: Callable[[], None] = _nobody
+        """Called when a cut has lowered the recovery point, before anything can be appended."""
 
     # Growing.
 
@@ -109,10 +105,11 @@ class Log:
         """
         if self.offline is not None:
             raise self.offline
-        headers, size = self._headers(buffers)
-        first, end = headers[0].base_offset, self._checked_end(headers)
+        headers, size = headers_of(buffers)
+        first, end = headers[0].base_offset, end_after(self.log_end_offset, headers)
         segment = self.segments[-1]
-        has_rolled = self._must_roll(segment, size, headers, end, now_ms)
+        age_ms = now_ms - self._created_ms
+        has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
         try:
             if has_rolled:
                 segment = self._roll(first, now_ms)
@@ -123,55 +120,6 @@ class Log:
         except OSError as error:
             raise self._failed(error) from error
         return Appended(Offset(first), Offset(end), size, has_rolled)
-
-    def _headers(self, buffers: Sequence[Buffer]) -> tuple[list[RecordBatchHeader], int]:
-        headers = []
-        total = 0
-        for buffer in buffers:
-            position, size = 0, len(buffer)
-            while position < size:  # Each round passes a batch, 61 bytes at least.
-                header = parse_header(buffer, position)
-                headers.append(header)
-                position += header.length + 12
-            total += size
-        if not headers:
-            raise AppendRefusedError("nothing to append")
-        return headers, total
-
-    def _checked_end(self, headers: list[RecordBatchHeader]) -> int:
-        end: int = self.log_end_offset
-        for header in headers:
-            if header.base_offset < end:
-                raise AppendRefusedError(
-                    f"a batch at offset {header.base_offset} behind the end {end}"
-                )
-            end = header.base_offset + header.last_offset_delta + 1
-        return end
-
-    def _must_roll(
-        self,
-        segment: Segment,
-        size: int,
-        headers: list[RecordBatchHeader],
-        end: int,
-        now_ms: int,
-    ) -> bool:
-        settings = self.settings
-        room = settings.segment_bytes - size
-        if room < 0:
-            raise AppendRefusedError(f"{size} bytes, a segment has {settings.segment_bytes}")
-        held = segment.file.size
-        if end - 1 - segment.base_offset > LARGEST_RELATIVE_OFFSET:
-            return True
-        if not held:
-            return False
-        if held > room or len(segment.index()) * 8 + 8 > settings.segment_index_bytes:
-            return True
-        since = segment.age_starts_at()
-        if since is None:
-            return now_ms - self._created_ms > settings.segment_ms
-        # By the records' own clock, so that a mirror of an old log rolls as the log did.
-        return headers[-1].max_timestamp - since > settings.segment_ms
 
     def _assign_epochs(self, headers: list[RecordBatchHeader]) -> None:
         epochs = self.epochs
@@ -245,6 +193,8 @@ class Log:
 
     def flush(self, now_ms: int) -> Offset:
         """Everything that is written now survives a power failure; gives the recovery point."""
+        if self.offline is not None:
+            raise self.offline
         end = self.log_end_offset
         if end > self.recovery_point or self._names_unflushed:
             self._guarded(self._flush_files)
@@ -281,11 +231,16 @@ class Log:
             return offset
         if offset < self.log_end_offset:
             self.log_end_offset = self._guarded(lambda: self._cut(offset, now_ms))
-            self.recovery_point = Offset(min(self.recovery_point, self.log_end_offset))
             self._guarded(self._rebuild_producers)
+            self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
         self.write_epochs()
         return self.log_end_offset
+
+    def _lower_recovery_point(self) -> None:
+        if self.recovery_point > self.log_end_offset:
+            self.recovery_point = self.log_end_offset
+            self._guarded(self.recovery_point_fell)
 
     def _cut(self, offset: Offset, now_ms: int) -> Offset:
         while self.active.base_offset > offset:  # The first segment begins below `offset`.
@@ -299,7 +254,10 @@ class Log:
     def restart_at(self, offset: Offset, now_ms: int) -> None:
         """Throw everything away and begin anew at `offset`."""
         self._guarded(lambda: self._restart(offset, now_ms))
-        self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+        self.log_start_offset = self.log_end_offset = offset
+        # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
+        self.recovery_point = offset
+        self._guarded(self.recovery_point_fell)
         self.producers = ProducerBook()
         self.epochs.truncate_to(Offset(0))
         self.write_epochs()
@@ -339,23 +297,7 @@ class Log:
         paths = segment.mark_deleted()
         self.disk.flush_directory(self.directory)
         del self.segments[place], self._bases[place]
-        self.schedule_deletion(segment, paths, now_ms)
-
-    def schedule_deletion(self, segment: Segment, paths: list[str], now_ms: int) -> None:
-        """Remove files later, when no reader can still be inside them."""
-        due = now_ms + self.settings.file_delete_delay_ms
-        self.pending_deletions.append(PendingDeletion(due, paths, segment))
-
-    def delete_due(self, now_ms: int) -> int:
-        """Remove the files whose time has come; how many."""
-        due = [one for one in self.pending_deletions if one.due_ms <= now_ms]
-        self.pending_deletions = [one for one in self.pending_deletions if one.due_ms > now_ms]
-        for one in due:
-            one.segment.close()
-            for path in one.paths:
-                if self.disk.exists(path):
-                    self.disk.remove(path)
-        return sum(len(one.paths) for one in due)
+        self.deletions.schedule(segment, paths, now_ms + self.settings.file_delete_delay_ms)
 
     def replace_segments(self, old: Sequence[Segment], new: Segment) -> None:
         """The cleaner has put one segment in the place of several, on the disk already."""
@@ -392,16 +334,19 @@ class Log:
 
     # Ending.
 
+    def abandon(self) -> None:
+        """Give all handles back without a word to the disk: the log is being deleted."""
+        for segment in self.segments:
+            segment.close()
+        self.deletions.close()
+
     def close(self, now_ms: int) -> None:
         """Leave everything on the disk such that the next start need not look at it."""
         if self.offline is None:
             self._guarded(self._close_cleanly)
             self.names_changed()
             self.flush(now_ms)
-        for segment in self.segments:
-            segment.close()
-        for one in self.pending_deletions:
-            one.segment.close()
+        self.abandon()
 
     def _close_cleanly(self) -> None:
         write_snapshot(
@@ -425,3 +370,7 @@ class Log:
     def _failed(self, error: OSError) -> LogOfflineError:
         self.offline = LogOfflineError(self.directory, error)
         return self.offline
+
+
+def _nobody() -> None:
+    pass

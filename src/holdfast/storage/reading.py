@@ -85,7 +85,7 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
 
 
 def _in_segment(segment: Segment, timestamp: int, start: int) -> TimedOffset | None:
-    first = segment.find(max(segment.times().scan_from(timestamp), start))
+    first = segment.find(max(segment.scan_from(timestamp), start))
     if first is None:
         return None
     for position, header in walk_headers(segment.file, first.position, segment.size):

@@ -18,15 +18,14 @@ from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.disk import Buffer, Disk, File, read_whole, write_whole
 from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex
 from holdfast.storage.names import (
-    DELETED,
     LOG,
     OFFSET_INDEX,
     SEGMENT_KINDS,
     TIME_INDEX,
     TRANSACTION_INDEX,
-    file_name,
 )
 from holdfast.storage.scan import BadBatchError, FoundHeader, read_header, walk_headers
+from holdfast.storage.segment_files import SegmentFiles
 from holdfast.storage.transactions import AbortedTransaction, decode_transactions
 
 LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
@@ -46,41 +45,31 @@ class Slice(NamedTuple):
         return self.file.read(self.position, self.size)
 
 
-class Segment:
+class Segment(SegmentFiles):
     """Batches from `base_offset` on."""
 
     __slots__ = (
-        "_file",
         "_highest",
         "_index",
         "_is_active",
         "_since_entry",
         "_times",
         "_transactions",
-        "base_offset",
-        "directory",
-        "disk",
         "first_timestamp",
         "interval_bytes",
         "is_dirty",
-        "state",
     )
 
-    base_offset: Offset
     first_timestamp: int | None
     """Of the first batch, once known; the age of a segment counts from it."""
     is_dirty: bool
     """Something in its files is not known to be flushed."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
-        self.disk = disk
-        self.directory = directory
-        self.base_offset = Offset(base_offset)
+        super().__init__(disk, directory, base_offset)
         self.interval_bytes = interval_bytes
         self.is_dirty = False
-        self.state = ""
         self.first_timestamp = None
-        self._file: File | None = None
         self._index: OffsetIndex | None = None
         self._times: TimeIndex | None = None
         self._transactions: list[AbortedTransaction] | None = None
@@ -102,25 +91,6 @@ class Segment:
         segment.start_anew()
         segment.is_dirty = True
         return segment
-
-    # Files.
-
-    def path(self, kind: str) -> str:
-        """Where one of its files is."""
-        return f"{self.directory}/{file_name(self.base_offset, kind, self.state)}"
-
-    @property
-    def file(self) -> File:
-        """The log file, opened when first wanted."""
-        file = self._file
-        if file is None:
-            file = self._file = self.disk.open(self.path(LOG))
-        return file
-
-    @property
-    def size(self) -> int:
-        """Bytes of log."""
-        return self.file.size if self._file is not None else self.disk.size(self.path(LOG))
 
     @property
     def is_active(self) -> bool:
@@ -184,20 +154,9 @@ class Segment:
         assert index is not None
         assert times is not None
         times.maybe_append(*self._highest)
-        self._rewrite(OFFSET_INDEX, index.to_bytes())
-        self._rewrite(TIME_INDEX, times.to_bytes())
+        self.rewrite(OFFSET_INDEX, index.to_bytes())
+        self.rewrite(TIME_INDEX, times.to_bytes())
         self.is_dirty = True
-
-    def _rewrite(self, kind: str, content: bytes) -> None:
-        """In place: a torn index is only possible above the recovery point, where it is rebuilt."""
-        path = self.path(kind)
-        file = self.disk.open(path, create=not self.disk.exists(path))
-        try:
-            if file.size:
-                file.truncate(0)
-            file.append([content])
-        finally:
-            file.close()
 
     def become_sealed(self) -> None:
         """Write the indexes out for good; from now on they are read from there."""
@@ -224,31 +183,58 @@ class Segment:
     def index(self) -> OffsetIndex:
         """The offset index, from memory, from its file, or from the batches."""
         if self._index is None:
-            self._index = OffsetIndex.from_bytes(*self._content(OFFSET_INDEX))
+            self._index = OffsetIndex.from_bytes(*self.content(OFFSET_INDEX))
         return self._index
 
     def times(self) -> TimeIndex:
         """The time index, likewise."""
         if self._times is None:
-            self._times = TimeIndex.from_bytes(*self._content(TIME_INDEX))
+            self._times = TimeIndex.from_bytes(*self.content(TIME_INDEX))
         return self._times
-
-    def _content(self, kind: str) -> tuple[int, bytes, str]:
-        path = self.path(kind)
-        content = read_whole(self.disk, path)
-        if content is None:
-            raise DamagedFileError(path, "missing")
-        return self.base_offset, content, path
 
     def load(self) -> None:
         """Have both indexes, building them anew if a file is missing or cannot be right."""
         try:
             self.index()
-            self.times()
+            self._highest = self.times().last() or _NOTHING
+            if self._is_earlier_than_log():
+                raise DamagedFileError(self.path(TIME_INDEX), "not the batches' times")
         except DamagedFileError:
             self.rebuild()
-        else:
-            self._highest = self.times().last() or _NOTHING
+
+    def _is_earlier_than_log(self) -> bool:
+        """Whether the time index lacks the latest batch, which decides when a segment may go.
+
+        Its last entry was made when the segment was sealed, and mostly names the last batch, so
+        that there is nothing left to look at after it.
+        """
+        timestamp, offset = self._highest
+        found = self.find(max(offset, self.base_offset))
+        if found is None:
+            return False
+        if offset >= 0 and found.header.max_timestamp != timestamp:
+            return True
+        rest = walk_headers(self.file, found.position, self.size)
+        try:
+            return any(header.max_timestamp > timestamp for _, header in rest)
+        except BadBatchError:
+            return False
+
+    def scan_from(self, timestamp: int) -> int:
+        """Every record of the segment before this offset is earlier than `timestamp`."""
+        self.load_once()
+        entry = self.times().before(timestamp)
+        if entry is not None and not self.is_active:
+            found = self.find(entry.offset)
+            if found is None or found.header.max_timestamp != entry.timestamp:
+                self.rebuild()
+                entry = self.times().before(timestamp)
+        return entry.offset + 1 if entry is not None else self.base_offset
+
+    def load_once(self) -> None:
+        """Have both indexes from now on."""
+        if self._index is None or self._times is None:
+            self.load()
 
     def rebuild(self) -> None:
         """Index all batches again. Stops quietly where they do: that is recovery's business."""
@@ -281,8 +267,7 @@ class Segment:
 
     def find(self, offset: int) -> FoundHeader | None:
         """The first batch that holds this offset or a later one; None if there is none."""
-        if self._index is None or self._times is None:
-            self.load()
+        self.load_once()
         start = self._start_for(offset)
         for found in walk_headers(self.file, start, self.size):
             if found.header.base_offset + found.header.last_offset_delta >= offset:
@@ -291,8 +276,7 @@ class Segment:
 
     def end_offset(self) -> Offset:
         """The offset after the last batch, found from the last index entry on."""
-        if self._index is None or self._times is None:
-            self.load()
+        self.load_once()
         end = self.base_offset
         start = self._start_for(self.base_offset + LARGEST_RELATIVE_OFFSET)
         for _, header in walk_headers(self.file, start, self.size):
@@ -341,8 +325,7 @@ class Segment:
 
     def highest_timestamp(self) -> TimeEntry:
         """The latest time of all its batches, -1 if it has none."""
-        if self._times is None or self._index is None:
-            self.load()
+        self.load_once()
         return self._highest
 
     def age_starts_at(self) -> int | None:
@@ -405,26 +388,3 @@ class Segment:
             if position == 0:
                 self.first_timestamp = header.max_timestamp
             self._since_entry += header.size
-
-    def rename_to(self, state: str) -> list[str]:
-        """Give all its files a new state; gives their new paths. Readers keep their handle."""
-        paths = []
-        for kind in reversed(SEGMENT_KINDS):
-            old = self.path(kind)
-            new = f"{self.directory}/{file_name(self.base_offset, kind, state)}"
-            if self.disk.exists(old):
-                self.disk.rename(old, new)
-                paths.append(new)
-        if self._file is not None:
-            self._file.moved_to(f"{self.directory}/{file_name(self.base_offset, LOG, state)}")
-        self.state = state
-        return paths
-
-    def mark_deleted(self) -> list[str]:
-        """Out of the log at once; the files go later."""
-        return self.rename_to(DELETED)
-
-    def close(self) -> None:
-        """Give the handle back."""
-        if self._file is not None:
-            self._file.close()

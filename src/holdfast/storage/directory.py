@@ -1,0 +1,220 @@
+"""A broker's log directory: one process at a time, many logs, a few files about all of them.
+
+Logs are opened when they are first asked for, so a start costs a listing. What the checkpoints say
+of a log that was not opened is carried over as it is.
+
+The order that everything hangs on: the mark of a clean shutdown is removed, durably, before the
+first log is opened, and written after the last one has been flushed and closed. A recovery point
+is written after the flush it tells of, and written anew when a truncation lowers it, before
+anything can be appended: a point above unflushed records would keep recovery from looking at them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from holdfast.model import Offset, TopicPartition
+from holdfast.storage.checkpoints import DamagedFileError, read_offsets, write_offsets
+from holdfast.storage.disk import Disk, Lock, remove_tree
+from holdfast.storage.log import Log
+from holdfast.storage.names import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOCK,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    is_deleted_directory,
+    partition_of,
+)
+from holdfast.storage.properties import (
+    CleanShutdownMarker,
+    read_clean_shutdown,
+    read_topic_id,
+    remove_clean_shutdown,
+    write_clean_shutdown,
+    write_topic_id,
+)
+from holdfast.storage.recovery import LastKnown, open_log
+from holdfast.storage.settings import LogSettings
+
+SettingsOf = Callable[[TopicPartition], LogSettings]
+Offsets = dict[TopicPartition, Offset]
+_ZERO = Offset(0)
+
+
+class DeletedDirectory(NamedTuple):
+    """A deleted partition, and when its files may go."""
+
+    due_ms: int
+    name: str
+
+
+class LogDirectory:
+    """All logs below one root. Held until it is closed."""
+
+    def __init__(self, disk: Disk, settings_of: SettingsOf) -> None:
+        self.disk = disk
+        self.settings_of = settings_of
+        self.notes: list[str] = []
+        """What was found damaged or left over, and what was done about it."""
+        self.logs: dict[TopicPartition, Log] = {}
+        self._lock: Lock = disk.lock(LOCK)
+        self.last_shutdown = self._take_marker()
+        self.high_watermarks = self._read(HIGH_WATERMARKS)
+        """As the last process left them: a start for followers and leaders to agree from."""
+        self.cleaner_offsets = self._read(CLEANER_OFFSETS)
+        self._recovery_points = self._read(RECOVERY_POINTS)
+        self._log_starts = self._read(LOG_STARTS)
+        self._deleted: list[DeletedDirectory] = []
+        self.partitions = self._find()
+
+    def _take_marker(self) -> CleanShutdownMarker | None:
+        try:
+            marker = read_clean_shutdown(self.disk)
+        except DamagedFileError as error:
+            self.notes.append(f"{error}; taken for an unclean shutdown")
+            marker = None
+        remove_clean_shutdown(self.disk)
+        return marker
+
+    def _read(self, name: str) -> Offsets:
+        try:
+            return read_offsets(self.disk, name)
+        except DamagedFileError as error:
+            self.notes.append(f"{error}; worked out anew")
+            return {}
+
+    def _find(self) -> dict[TopicPartition, str]:
+        """The partitions that have a directory here."""
+        found: dict[TopicPartition, str] = {}
+        for entry in sorted(self.disk.list("")):
+            if not entry.is_directory:
+                continue
+            partition = partition_of(entry.name)
+            if partition is not None:
+                found[partition] = entry.name
+            elif is_deleted_directory(entry.name):
+                self._deleted.append(DeletedDirectory(0, entry.name))
+        return found
+
+    # Logs.
+
+    def log(self, partition: TopicPartition) -> Log:
+        """The partition's log, opened if it is not; KeyError if there is none."""
+        log = self.logs.get(partition)
+        return log if log is not None else self._open(partition, self.partitions[partition])
+
+    def open_all(self) -> None:
+        """Open every log that is there."""
+        for partition in self.partitions:
+            self.log(partition)
+
+    def _open(self, partition: TopicPartition, name: str) -> Log:
+        known = LastKnown(
+            is_clean=self.last_shutdown is not None,
+            recovery_point=self._recovery_points.get(partition, _ZERO),
+            log_start_offset=self._log_starts.get(partition, _ZERO),
+            cleaned_below=self.cleaner_offsets.get(partition, _ZERO),
+        )
+        log, report = open_log(self.disk, name, self.settings_of(partition), known)
+        self.notes += report.notes
+        log.recovery_point_fell = self.write_recovery_points
+        self.logs[partition] = log
+        return log
+
+    def create(
+        self, partition: TopicPartition, topic_id: uuid.UUID | None, start: Offset = _ZERO
+    ) -> Log:
+        """A new, empty log; its directory is on the disk when this returns."""
+        name = str(partition)
+        assert partition not in self.partitions, f"{name} exists"
+        for offsets in (self._recovery_points, self._log_starts, self.cleaner_offsets):
+            offsets.pop(partition, None)
+        self.disk.create_directory(name)
+        if topic_id is not None:
+            write_topic_id(self.disk, name, topic_id)
+        self.disk.flush_directory("")
+        self.partitions[partition] = name
+        if start:
+            self._log_starts[partition] = start
+        log = self._open(partition, name)
+        log.flush(0)
+        return log
+
+    def topic_id(self, partition: TopicPartition) -> uuid.UUID | None:
+        """The id in the log's directory; None if it is missing or damaged."""
+        try:
+            return read_topic_id(self.disk, self.partitions[partition])
+        except DamagedFileError as error:
+            self.notes.append(str(error))
+            return None
+
+    def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
+        """Take a partition away at once; its files go after file.delete.delay.ms.
+
+        The new name is made unique by the caller's id: the partition may be created and deleted
+        again before the files are gone.
+        """
+        name = self.partitions.pop(partition)
+        log = self.logs.pop(partition, None)
+        if log is not None:
+            log.abandon()
+        gone = f"{name}.{unique.hex}-delete"
+        self.disk.rename(name, gone)
+        self.disk.flush_directory("")
+        delay = self.settings_of(partition).file_delete_delay_ms
+        self._deleted.append(DeletedDirectory(now_ms + delay, gone))
+        for offsets in (self._recovery_points, self._log_starts, self.cleaner_offsets):
+            offsets.pop(partition, None)
+        self.high_watermarks.pop(partition, None)
+
+    def delete_due(self, now_ms: int) -> None:
+        """Remove everything whose delay is over."""
+        for one in [one for one in self._deleted if one.due_ms <= now_ms]:
+            remove_tree(self.disk, one.name)
+            self._deleted.remove(one)
+        for log in self.logs.values():
+            log.deletions.run(now_ms)
+
+    # Checkpoints.
+
+    def write_recovery_points(self) -> None:
+        """How far each log is flushed."""
+        for partition, log in self.logs.items():
+            self._recovery_points[partition] = log.recovery_point
+        write_offsets(self.disk, RECOVERY_POINTS, self._recovery_points)
+
+    def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
+        """All of them; the core knows the high watermarks."""
+        self.write_recovery_points()
+        for partition, log in self.logs.items():
+            if log.log_start_offset > log.segments[0].base_offset:
+                self._log_starts[partition] = log.log_start_offset
+            else:
+                self._log_starts.pop(partition, None)
+        write_offsets(self.disk, LOG_STARTS, self._log_starts)
+        self.high_watermarks.update(high_watermarks)
+        write_offsets(self.disk, HIGH_WATERMARKS, self.high_watermarks)
+
+    def write_cleaner_offsets(self) -> None:
+        """How far each compacted log has been cleaned."""
+        write_offsets(self.disk, CLEANER_OFFSETS, self.cleaner_offsets)
+
+    def close(
+        self,
+        now_ms: int,
+        broker_epoch: int,
+        high_watermarks: Mapping[TopicPartition, Offset] | None = None,
+    ) -> bool:
+        """Shut down cleanly; False, and no mark, if a log is offline and cannot be vouched for."""
+        for log in self.logs.values():
+            log.close(now_ms)
+        is_clean = all(log.offline is None for log in self.logs.values())
+        if is_clean:
+            self.write_checkpoints(high_watermarks or {})
+            self.write_cleaner_offsets()
+            write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch))
+        self._lock.release()
+        return is_clean

@@ -1,0 +1,84 @@
+"""The files of one segment: their names, handles, and ways out of the log."""
+
+from __future__ import annotations
+
+from holdfast.model import Offset
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Disk, File, read_whole
+from holdfast.storage.names import DELETED, LOG, SEGMENT_KINDS, file_name
+
+
+class SegmentFiles:
+    """What a segment is on the disk. Opened when wanted."""
+
+    __slots__ = ("_file", "base_offset", "directory", "disk", "state")
+
+    base_offset: Offset
+    state: str
+    """Empty while in use; otherwise what its names end with."""
+
+    def __init__(self, disk: Disk, directory: str, base_offset: int, state: str = "") -> None:
+        self.disk = disk
+        self.directory = directory
+        self.base_offset = Offset(base_offset)
+        self.state = state
+        self._file: File | None = None
+
+    def path(self, kind: str) -> str:
+        """Where one of its files is."""
+        return f"{self.directory}/{file_name(self.base_offset, kind, self.state)}"
+
+    @property
+    def file(self) -> File:
+        """The log file, opened when first wanted."""
+        file = self._file
+        if file is None:
+            file = self._file = self.disk.open(self.path(LOG))
+        return file
+
+    @property
+    def size(self) -> int:
+        """Bytes of log."""
+        return self.file.size if self._file is not None else self.disk.size(self.path(LOG))
+
+    def rename_to(self, state: str) -> list[str]:
+        """Give all its files a new state; gives their new paths. Readers keep their handle."""
+        paths = []
+        for kind in reversed(SEGMENT_KINDS):
+            old = self.path(kind)
+            new = f"{self.directory}/{file_name(self.base_offset, kind, state)}"
+            if self.disk.exists(old):
+                self.disk.rename(old, new)
+                paths.append(new)
+        if self._file is not None:
+            self._file.moved_to(f"{self.directory}/{file_name(self.base_offset, LOG, state)}")
+        self.state = state
+        return paths
+
+    def mark_deleted(self) -> list[str]:
+        """Out of the log at once; the files go later."""
+        return self.rename_to(DELETED)
+
+    def rewrite(self, kind: str, content: bytes) -> None:
+        """In place: a torn index is only possible above the recovery point, where it is rebuilt."""
+        path = self.path(kind)
+        file = self.disk.open(path, create=not self.disk.exists(path))
+        try:
+            if file.size:
+                file.truncate(0)
+            file.append([content])
+        finally:
+            file.close()
+
+    def content(self, kind: str) -> tuple[int, bytes, str]:
+        """Base offset, content and path of an index file; DamagedFileError if it is missing."""
+        path = self.path(kind)
+        content = read_whole(self.disk, path)
+        if content is None:
+            raise DamagedFileError(path, "missing")
+        return self.base_offset, content, path
+
+    def close(self) -> None:
+        """Give the handle back."""
+        if self._file is not None:
+            self._file.close()
