@@ -7,7 +7,8 @@ of each directory any selection of the changes to its names. Files and directori
 of each other.
 
 All combinations are given while there are no more than the bound. Beyond it: nothing kept, all
-kept, each file and directory varied alone against both, then combinations drawn by a seed.
+kept, and as many as the bound allows of two kinds, drawn by a seed: one file or directory varied
+against the two, and any combination.
 """
 
 from __future__ import annotations
@@ -143,12 +144,15 @@ def _some(
     yield least
     yield most
     dice = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
-    for key, one in zip(keys, lists, strict=True):
-        for outcome in one[1:]:
-            yield {**least, key: outcome}
-        for outcome in one[:-1]:
-            yield {**most, key: outcome}
-    for _ in range(bound.states):
+    alone = [
+        {**around, key: outcome}
+        for around in (least, most)
+        for key, one in zip(keys, lists, strict=True)
+        for outcome in one
+    ]
+    share = max(1, bound.states // 2)
+    yield from alone if len(alone) <= share else dice.sample(alone, share)
+    for _ in range(share):
         yield {key: dice.choice(one) for key, one in zip(keys, lists, strict=True)}
 
 

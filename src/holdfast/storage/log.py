@@ -253,14 +253,16 @@ class Log:
 
     def restart_at(self, offset: Offset, now_ms: int) -> None:
         """Throw everything away and begin anew at `offset`."""
+        # The reigns first: those that records are left of are worked out from them again, but
+        # nothing would tell the reigns of an empty log from true ones.
+        self.epochs.truncate_to(Offset(0))
+        self.write_epochs()
         self._guarded(lambda: self._restart(offset, now_ms))
         self.log_start_offset = self.log_end_offset = offset
         # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
         self.recovery_point = offset
         self._guarded(self.recovery_point_fell)
         self.producers = ProducerBook()
-        self.epochs.truncate_to(Offset(0))
-        self.write_epochs()
 
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:

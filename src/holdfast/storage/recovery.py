@@ -298,14 +298,21 @@ class _Opening:
                 self.report.notes.append(f"{path}: missing; rebuilt")
         except DamagedFileError as error:
             self.report.notes.append(f"{error}; rebuilt")
-        if entries is None:
-            self.epochs = EpochCache.rebuilt_from(
-                found.header.to_model() for _, found in headers_from(segments, self.start)
-            )
+        # Reigns before the first one it knows, too: the start of the log may have fallen back to
+        # an older checkpoint of it than the reigns had.
+        known_from = entries[0].start_offset if entries else upto
+        self.epochs = EpochCache()
+        if known_from > self.start:
+            for _, found in headers_from(segments, self.start):
+                if found.header.base_offset >= known_from:
+                    break
+                model = found.header.to_model()
+                self.epochs.assign(model.leader_epoch, model.base_offset)
+        for epoch, start in entries or ():
+            self.epochs.assign(epoch, start)
+        self.epochs.truncate_to(upto)
+        if self.epochs.entries != entries:
             self._write_epochs()
-        else:
-            self.epochs = EpochCache(entries)
-            self.epochs.truncate_to(upto)
 
     def _write_epochs(self) -> None:
         path = f"{self.directory}/{EPOCH_CHECKPOINT}"

@@ -1,0 +1,206 @@
+"""A log's life told step by step, and every crash it could meet on the way.
+
+`Life` does things to a log directory on a simulated disk and keeps, beside it, what it has a right
+to expect after a crash. Before each change to the disk, every state that a crash at this point may
+leave (up to a bound) is opened and held against that:
+
+- nothing is in the log that was not appended, or that was cut off before;
+- the offsets are one piece, and everything that was flushed is there;
+- epochs and producers are what the batches say; every record is found; the log can grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from holdfast.core import EpochCache
+from holdfast.lab.byte_disk import ByteDisk, Step
+from holdfast.lab.crash_states import Bound, CrashState, crash_states
+from holdfast.model import Offset, TopicPartition
+from holdfast.protocol.records import batches
+from holdfast.storage import Log, LogDirectory, LogSettings, read
+from holdfast.storage.replay import headers_from, rebuild_producers
+from tests.unit.storage.support import NOW, batch, marker, produced
+
+PARTITION = TopicPartition("t", 0)
+SETTINGS = LogSettings(segment_bytes=330, index_interval_bytes=60, file_delete_delay_ms=0)
+
+Held = dict[int, bytes]
+"""What is at each offset."""
+
+
+@dataclass
+class Expected:
+    """What a crash now may leave."""
+
+    now: Held = field(default_factory=dict)
+    """What the log holds."""
+    after: Held = field(default_factory=dict)
+    """What it will hold when the call that is under way returns."""
+    flushed: Held = field(default_factory=dict)
+    """What must be there whatever happens."""
+    start: int = 0
+    """Records below may be gone: deleting them was asked for."""
+
+
+class Life:
+    """A log directory with one log, and its crashes."""
+
+    def __init__(self, bound: Bound, *, depth: int = 1, settings: LogSettings = SETTINGS) -> None:
+        self.bound = bound
+        self.depth = depth
+        self.settings = settings
+        self.expected = Expected()
+        self.epoch = 0
+        self.crashes = 0
+        self.disk = ByteDisk()
+        self.disk.on_step = lambda step: self._crash(self.disk, step, depth)
+        self.directory = self._open(self.disk)
+        self.log = self.directory.create(PARTITION, None)
+        self.sequence = 0
+
+    def _open(self, disk: ByteDisk) -> LogDirectory:
+        return LogDirectory(disk, lambda partition: self.settings)
+
+    # What is done to the log.
+
+    def _do(self, change: Callable[[], object], after: Held) -> None:
+        self.expected.after = after
+        change()
+        self.expected.now = after
+
+    def append(self, count: int = 1, *, at_once: int = 1) -> None:
+        """Single records, several of them in one call if asked for."""
+        for _ in range(count):
+            after = dict(self.expected.now)
+            buffers = []
+            for number in range(at_once):
+                offset = self.log.log_end_offset + number
+                value = f"{self.epoch}/{offset}/{self.crashes % 97}".encode()
+                buffers.append(produced(offset, 5, self.sequence, [value], epoch=self.epoch))
+                self.sequence += 1
+                after[offset] = bytes(buffers[-1])
+            self._do(lambda buffers=buffers: self.log.append(buffers, NOW), after)  # type: ignore[misc]
+
+    def transaction(self, *, is_commit: bool) -> None:
+        """One record and its marker."""
+        offset = self.log.log_end_offset
+        first = produced(offset, 9, offset, is_transactional=True, epoch=self.epoch)
+        last = marker(offset + 1, 9, is_commit=is_commit, epoch=self.epoch)
+        after = {**self.expected.now, offset: bytes(first), offset + 1: bytes(last)}
+        self._do(lambda: self.log.append([first, last], NOW), after)
+
+    def elect(self) -> None:
+        """What is appended from now on is of a new epoch."""
+        self.epoch += 1
+
+    def flush(self) -> None:
+        """Everything so far must survive."""
+        self.log.flush(NOW)
+        self.expected.flushed = dict(self.expected.now)
+
+    def checkpoint(self) -> None:
+        """Write the checkpoints of all logs."""
+        self.directory.write_checkpoints({PARTITION: Offset(self.log.log_end_offset)})
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log."""
+        kept = {at: data for at, data in self.expected.now.items() if at < offset}
+        flushed = self.expected.flushed
+        self.expected.flushed = {at: data for at, data in flushed.items() if at < offset}
+        self._do(lambda: self.log.truncate_to(Offset(offset), NOW), kept)
+        # A cut flushes what it leaves of the segment it was made in; nothing is claimed of others.
+
+    def restart(self, offset: int) -> None:
+        """Throw everything away."""
+        self.expected.flushed = {}
+        self.expected.start = 0
+        self._do(lambda: self.log.restart_at(Offset(offset), NOW), {})
+
+    def delete_records(self, offset: int) -> None:
+        """Move the start, and let whole segments below go."""
+        self.expected.start = offset
+        self.log.advance_start_to(Offset(offset))
+        while len(self.log.segments) > 1 and self.log.segments[1].base_offset <= offset:
+            self.log.drop_oldest(NOW)
+        self.log.deletions.run(NOW + 1)
+
+    def restart_cleanly(self) -> None:
+        """Close and open again."""
+        assert self.directory.close(NOW, 1)
+        self.expected.flushed = dict(self.expected.now)
+        self.directory = self._open(self.disk)
+        self.log = self.directory.log(PARTITION)
+        assert self.log.log_end_offset == max(self.expected.now, default=-1) + 1
+
+    # What may happen to it.
+
+    def _crash(self, disk: ByteDisk, step: Step | None, depth: int) -> None:
+        if depth == 0:
+            return
+        bound = self.bound if depth == self.depth else Bound(states=4, cuts=1)
+        bound = bound._replace(seed=bound.seed + disk.steps)
+        for state in crash_states(disk, step, bound):
+            self.crashes += 1
+            self._judge(state, f"{state.what} at {step and step[:2]}", depth)
+
+    def _judge(self, state: CrashState, what: str, depth: int) -> None:
+        disk = state.disk
+        disk.on_step = lambda step: self._crash(disk, step, depth - 1)
+        directory = self._open(disk)
+        if PARTITION not in directory.partitions:
+            assert not self.expected.flushed, what
+            return
+        log = directory.log(PARTITION)
+        disk.on_step = None
+        self._compare(log, what)
+        check_consistency(log, what)
+        end = log.log_end_offset
+        log.append([batch(end, [b"more"], epoch=self.epoch + 1)], NOW)
+        assert read(log, end, 1000), what
+
+    def _compare(self, log: Log, what: str) -> None:
+        expected = self.expected
+        held = held_by(log)
+        offsets = list(held)
+        assert offsets == list(range(log.log_start_offset, log.log_end_offset)), (what, offsets)
+        for offset, data in held.items():
+            assert data in (expected.now.get(offset), expected.after.get(offset)), (what, offset)
+        for offset, data in expected.flushed.items():
+            if offset >= expected.start:
+                assert held.get(offset) == data, (what, offset, "flushed and lost")
+
+
+def held_by(log: Log) -> Held:
+    """Every batch by its offset, read one at a time; single records only."""
+    held: Held = {}
+    offset = log.log_start_offset
+    while data := read(log, offset, 1):  # Each round moves on by a batch.
+        [found] = batches(data)
+        found.check_crc()
+        held[found.header.base_offset] = bytes(data)
+        offset = Offset(found.header.end_offset)
+    return held
+
+
+def check_consistency(log: Log, what: str) -> None:
+    """Epochs and producers are what the batches say, as far as they go back."""
+    headers = [found.header for _, found in headers_from(log.segments, log.log_start_offset)]
+    rebuilt = EpochCache.rebuilt_from(header.to_model() for header in headers)
+    for header in headers:
+        assert log.epochs.epoch_at(Offset(header.base_offset)) == header.leader_epoch, what
+    assert log.epochs.latest_epoch == rebuilt.latest_epoch, what
+    book = rebuild_producers(
+        log.disk, log.directory, log.segments, log.log_start_offset, log.log_end_offset
+    )
+    assert log.producers.entries == book.entries, what
+    newest = {
+        header.producer_id: header.end_offset - 1 for header in headers if not header.is_control
+    }
+    for entry in log.producers.entries.values():
+        if entry.producer_id in newest and entry.last_offset >= 0:
+            assert entry.last_offset == newest[entry.producer_id], what
+    for segment in log.segments:
+        for place in segment.index().entries():
+            assert segment.base_offset <= place.offset < log.log_end_offset, what
