@@ -4,6 +4,7 @@ Storage keeps bytes and finds them again. It decides nothing about replication: 
 where to cut come from the core. All files are Apache Kafka's, byte for byte.
 """
 
+from holdfast.storage.compaction import Cleaning, clean
 from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
@@ -18,11 +19,13 @@ from holdfast.storage.reading import (
 )
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
+from holdfast.storage.retention import apply_retention
 from holdfast.storage.settings import LogSettings, log_settings
 
 __all__ = [
     "AppendRefusedError",
     "Appended",
+    "Cleaning",
     "DirectoryLockedError",
     "Disk",
     "File",
@@ -37,6 +40,8 @@ __all__ = [
     "Report",
     "TimedOffset",
     "aborted_transactions",
+    "apply_retention",
+    "clean",
     "latest_timestamp",
     "locate",
     "log_settings",
