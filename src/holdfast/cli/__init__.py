@@ -15,6 +15,9 @@ COMMANDS = {
     "demo": LazyCommand(
         "holdfast.cli.demo:demo", "A guided tour: watch data get lost, then see what keeps it."
     ),
+    "log": LazyCommand(
+        "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
+    ),
     "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
 }
 

@@ -8,6 +8,7 @@ from holdfast.storage.compaction import Cleaning, clean
 from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
+from holdfast.storage.examine import Examined, Finding, examine_log
 from holdfast.storage.log import Appended, Log
 from holdfast.storage.reading import (
     TimedOffset,
@@ -28,7 +29,9 @@ __all__ = [
     "Cleaning",
     "DirectoryLockedError",
     "Disk",
+    "Examined",
     "File",
+    "Finding",
     "LastKnown",
     "Log",
     "LogDirectory",
@@ -42,6 +45,7 @@ __all__ = [
     "aborted_transactions",
     "apply_retention",
     "clean",
+    "examine_log",
     "latest_timestamp",
     "locate",
     "log_settings",

@@ -1,0 +1,179 @@
+"""Judging a log's files: everything that is wrong, with file, position and offset.
+
+Rules: batches whole, CRCs true, offsets rising, leader epochs not falling; segments behind each
+other; every index entry names the batch it points to; snapshots, transaction indexes and
+checkpoints can be read and agree with the batches. Gaps between offsets are what compaction
+leaves; they are counted, not held against the log.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.core import EpochCache
+from holdfast.model import EpochEntry, LeaderEpoch, Offset
+from holdfast.protocol.records import MalformedBatchError, read_records
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.disk import Disk
+from holdfast.storage.inspect import (
+    LogFiles,
+    checkpointed_epochs,
+    read_aborted,
+    read_indexes,
+    read_producers,
+    walk,
+)
+from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX
+from holdfast.storage.scan import BadBatchError, FoundBatch
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong."""
+
+    file: str
+    position: int | None
+    offset: int | None
+    problem: str
+
+
+@dataclass(slots=True)
+class Examined:
+    """One log, looked at."""
+
+    directory: str
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    size: int = 0
+    gaps: int = 0
+    start_offset: int = 0
+    end_offset: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    epochs: list[EpochEntry] = field(default_factory=list)
+    """What the batches say."""
+
+
+def examine_log(disk: Disk, files: LogFiles, *, deep: bool = False) -> Examined:
+    """Read everything; `deep` opens every record, too."""
+    examination = _Examination(disk, files, deep=deep)
+    for base in files.bases:
+        examination.segment(base)
+    examination.snapshots()
+    examination.epochs()
+    return examination.result
+
+
+class _Examination:
+    def __init__(self, disk: Disk, files: LogFiles, *, deep: bool) -> None:
+        self.disk = disk
+        self.files = files
+        self.deep = deep
+        self.result = Examined(files.directory or ".", len(files.bases))
+        self.result.start_offset = self.end = files.bases[0]
+        self.cache = EpochCache()
+
+    def wrong(self, file: str, position: int | None, offset: int | None, problem: str) -> None:
+        self.result.findings.append(Finding(file, position, offset, problem))
+
+    def segment(self, base: int) -> None:
+        """One segment: its batches, then what its other files say of them."""
+        path = self.files.path(base, LOG)
+        if base < self.end:
+            self.wrong(path, 0, base, f"the segment before it ends at {self.end}")
+        starts: dict[int, int] = {}
+        times: list[tuple[int, int]] = []
+        try:
+            for found in walk(self.disk, path):
+                self._batch(path, found)
+                starts[found.position] = found.header.end_offset - 1
+                times.append((found.header.end_offset - 1, found.header.max_timestamp))
+        except BadBatchError as error:
+            self.wrong(path, error.position, self.end, error.reason)
+        self.result.end_offset = self.end
+        self.result.size += self.disk.size(path)
+        self._indexes(base, starts, times)
+        try:
+            read_aborted(self.disk, self.files, base)
+        except DamagedFileError as error:
+            self.wrong(error.path, None, None, error.reason)
+
+    def _batch(self, path: str, found: FoundBatch) -> None:
+        header, result = found.header, self.result
+        if header.base_offset < self.end:
+            self.wrong(path, found.position, header.base_offset, f"expected {self.end} or more")
+        elif header.base_offset > self.end:
+            result.gaps += 1
+        if 0 <= header.leader_epoch < self.cache.latest_epoch:
+            problem = f"leader epoch {header.leader_epoch} after {self.cache.latest_epoch}"
+            self.wrong(path, found.position, header.base_offset, problem)
+        elif header.leader_epoch > self.cache.latest_epoch:
+            self.cache.assign(LeaderEpoch(header.leader_epoch), Offset(header.base_offset))
+        self.end = max(self.end, header.end_offset)
+        result.batches += 1
+        result.records += header.record_count
+        if self.deep:
+            try:
+                for _ in read_records(found.batch()):
+                    pass
+            except MalformedBatchError as error:
+                self.wrong(path, found.position, header.base_offset, error.reason)
+
+    def _indexes(self, base: int, starts: dict[int, int], times: list[tuple[int, int]]) -> None:
+        try:
+            indexes = read_indexes(self.disk, self.files, base)
+        except DamagedFileError as error:
+            self.wrong(error.path, None, None, error.reason)
+            return
+        if indexes.is_padded:
+            path = self.files.path(base, OFFSET_INDEX)
+            self.result.notes.append(f"{path}: not trimmed; its process runs or was killed")
+        for number, entry in enumerate(indexes.offsets.entries() if indexes.offsets else ()):
+            if starts.get(entry.position) != entry.offset:
+                path = self.files.path(base, OFFSET_INDEX)
+                problem = f"no batch at {entry.position} ends with offset {entry.offset}"
+                self.wrong(path, number * 8, entry.offset, problem)
+        for number, timed in enumerate(indexes.times.entries() if indexes.times else ()):
+            place = bisect_left(times, (timed.offset, -(1 << 63)))
+            if place == len(times) or times[place][1] != timed.timestamp:
+                path = self.files.path(base, TIME_INDEX)
+                problem = f"no batch with offset {timed.offset} has time {timed.timestamp}"
+                self.wrong(path, number * 12, timed.offset, problem)
+
+    def snapshots(self) -> None:
+        """Every snapshot can be read and does not reach beyond the log."""
+        for offset in self.files.snapshots:
+            try:
+                entries = read_producers(self.disk, self.files, offset)
+            except DamagedFileError as error:
+                self.wrong(error.path, None, offset, error.reason)
+                continue
+            for entry in entries:
+                if entry.last_offset >= offset:
+                    path = self.files.path(offset, ".snapshot")
+                    problem = f"producer {entry.producer_id} wrote {entry.last_offset}"
+                    self.wrong(path, None, offset, problem)
+
+    def epochs(self) -> None:
+        """The checkpoint agrees with the batches, as far back as both go."""
+        self.result.epochs = list(self.cache.entries)
+        prefix = f"{self.files.directory}/" if self.files.directory else ""
+        path = f"{prefix}{EPOCH_CHECKPOINT}"
+        try:
+            entries = checkpointed_epochs(self.disk, self.files)
+        except DamagedFileError as error:
+            self.wrong(path, None, None, error.reason)
+            return
+        if entries is None:
+            self.result.notes.append(f"{path}: missing")
+            return
+        known = dict(entries)
+        for epoch, start in self.cache.entries:
+            if epoch not in known:
+                self.wrong(path, None, start, f"epoch {epoch} is missing")
+            elif known[epoch] > start > self.result.start_offset:
+                self.wrong(
+                    path, None, start, f"epoch {epoch} begins at {start}, not {known[epoch]}"
+                )
