@@ -1,0 +1,176 @@
+"""The log directory: one process, clean and unclean starts, creating and deleting partitions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from holdfast.lab.byte_disk import ByteDisk, Fault
+from holdfast.model import Offset, TopicPartition
+from holdfast.storage import DirectoryLockedError, Disk, LogDirectory, LogOfflineError, RealDisk
+from holdfast.storage.disk import read_whole, write_whole
+from holdfast.storage.names import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+)
+from holdfast.storage.properties import (
+    MetaProperties,
+    id_text,
+    parse_id,
+    read_meta_properties,
+    write_meta_properties,
+)
+from tests.unit.storage.support import NOW, SMALL, fill, records_of
+
+A, B = TopicPartition("a", 0), TopicPartition("a.b-c", 12)
+TOPIC = uuid.UUID(int=0x1234567890ABCDEF)
+
+
+def opened(disk: Disk) -> LogDirectory:
+    return LogDirectory(disk, lambda partition: SMALL)
+
+
+def test_a_clean_shutdown_is_believed_once(disk: Disk) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, TOPIC), 12)
+    fill(directory.create(B, None), 3)
+    assert directory.close(NOW, 5, {A: Offset(11)})
+    assert read_whole(disk, CLEAN_SHUTDOWN) == b'{"version":0,"brokerEpoch":5}'
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n2\na 0 12\na.b-c 12 3\n"
+    again = opened(disk)
+    assert again.last_shutdown == (5,)
+    assert not disk.exists(CLEAN_SHUTDOWN)
+    assert list(again.partitions) == [A, B]
+    assert again.logs == {}
+    assert again.log(A).log_end_offset == 12
+    assert again.high_watermarks == {A: 11}
+    assert again.topic_id(A) == TOPIC
+    assert again.notes == []
+
+
+def test_a_log_that_was_not_opened_keeps_its_checkpoints(disk: Disk) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, None), 12)
+    fill(directory.create(B, None), 3)
+    directory.log(A).advance_start_to(Offset(7))
+    directory.close(NOW, 1)
+    again = opened(disk)
+    fill(again.log(B), 1)
+    again.close(NOW, 2)
+    third = opened(disk)
+    assert third.log(A).log_start_offset == 7
+    assert third.log(A).recovery_point == 12
+
+
+def test_after_a_kill_the_recovery_point_is_where_checking_starts(disk: Disk) -> None:
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(log, 7)
+    log.flush(NOW)
+    directory.write_checkpoints({A: Offset(6)})
+    fill(log, 5)
+    directory._lock.release()
+    again = opened(disk)
+    assert again.last_shutdown is None
+    assert again.log(A).recovery_point == 7
+    assert again.log(A).log_end_offset == 12
+
+
+@pytest.mark.parametrize("name", [RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS])
+@pytest.mark.parametrize(
+    "content", [b"", b"0\n9\n", b"0\n1\na 0 -5\n", b"\xff\x00", b"0\n1\na 0\n"]
+)
+def test_a_damaged_checkpoint_is_reported_and_worked_out_anew(
+    disk: Disk, name: str, content: bytes
+) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, None), 12)
+    directory.close(NOW, 1)
+    write_whole(disk, name, content)
+    again = opened(disk)
+    assert [offset for offset, _ in records_of(again.log(A))] == list(range(12))
+    assert any(name in note for note in again.notes)
+
+
+def test_a_damaged_marker_means_an_unclean_start(disk: Disk) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, None), 3)
+    directory.close(NOW, 1)
+    write_whole(disk, CLEAN_SHUTDOWN, b"{")
+    again = opened(disk)
+    assert again.last_shutdown is None
+    assert again.log(A).log_end_offset == 3
+
+
+def test_a_cut_lowers_the_checkpointed_recovery_point_at_once(disk: Disk) -> None:
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(log, 12)
+    log.flush(NOW)
+    directory.write_checkpoints({})
+    log.truncate_to(Offset(3), NOW)
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"
+
+
+def test_a_second_holder_is_refused(disk: Disk) -> None:
+    directory = opened(disk)
+    with pytest.raises(DirectoryLockedError):
+        opened(disk)
+    directory.close(NOW, 1)
+    opened(disk)
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    opened(RealDisk(tmp_path))
+    code = (
+        "import sys; from holdfast.storage import *; "
+        "LogDirectory(RealDisk(sys.argv[1]), lambda partition: LogSettings())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert "DirectoryLockedError" in done.stderr
+
+
+def test_a_deleted_partition_is_gone_at_once_and_its_files_later(disk: Disk) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, TOPIC), 12)
+    directory.delete(A, uuid.UUID(int=7), NOW)
+    assert A not in directory.partitions
+    fill(directory.create(A, TOPIC), 1)
+    names = [entry.name for entry in disk.list("")]
+    assert f"a-0.{7:032x}-delete" in names
+    directory.delete_due(NOW + SMALL.file_delete_delay_ms)
+    assert [entry.name for entry in disk.list("") if entry.is_directory] == ["a-0"]
+    assert directory.log(A).log_end_offset == 1
+
+
+def test_a_log_that_is_offline_leaves_no_mark_of_a_clean_shutdown() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(directory.create(B, None), 2)
+    disk.faults.append(Fault("append", "a-0/"))
+    with pytest.raises(LogOfflineError):
+        fill(log, 1)
+    assert not directory.close(NOW, 1)
+    disk.faults.clear()
+    again = opened(disk)
+    assert again.last_shutdown is None
+    assert again.log(B).log_end_offset == 2
+
+
+def test_meta_properties_and_ids_keep_kafkas_spelling(disk: Disk) -> None:
+    meta = MetaProperties("AnchorClusterId0000001", 1, "xZHW2l5QSSG8yTjE1MzEBg")
+    write_meta_properties(disk, meta)
+    assert read_meta_properties(disk) == meta
+    assert id_text(parse_id("dR4XlZSAQaOSMGBKDi_20w")) == "dR4XlZSAQaOSMGBKDi_20w"
+    with pytest.raises(ValueError, match="no id"):
+        parse_id("too short")
