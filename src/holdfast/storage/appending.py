@@ -53,9 +53,12 @@ def needs_roll(
     held = segment.file.size
     if not held:
         return False
-    index_bytes = (len(segment.index()) + 1) * OFFSET_ENTRY_BYTES
-    if held > room or index_bytes > settings.segment_index_bytes:
+    if held > room:
         return True
-    since = segment.age_starts_at()
+    if (len(segment.index()) + 1) * OFFSET_ENTRY_BYTES > settings.segment_index_bytes:
+        return True
+    since = segment.first_timestamp
+    if since is None or since < 0:
+        since = segment.age_starts_at()
     # By the records' own clock, so that a mirror of an old log rolls as the log did.
     return (age_ms if since is None else last.max_timestamp - since) > settings.segment_ms

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from holdfast.core import EpochCache
-from holdfast.model import BatchHeader, EpochEntry, Offset
+from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset
 from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
 from holdfast.storage.appending import end_after, headers_of, needs_roll
@@ -36,6 +36,9 @@ from holdfast.storage.snapshots import snapshot_path, write_snapshot
 from holdfast.storage.transactions import AbortedTransaction
 
 _Result = TypeVar("_Result")
+
+
+NO_REIGN = EpochEntry(NO_EPOCH, NO_OFFSET)
 
 
 class Appended(NamedTuple):
@@ -85,6 +88,7 @@ class Log:
         self.deletions = Deletions(disk)
         self._bases = [int(segment.base_offset) for segment in segments]
         self._written_epochs = tuple(epochs.entries)
+        self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
         self._names_unflushed = False
         self._created_ms = 0
         self.recovery_point_fell: Callable[[], None] = _nobody
@@ -113,7 +117,10 @@ class Log:
         try:
             if has_rolled:
                 segment = self._roll(first, now_ms)
-            self._assign_epochs(headers)
+            entries = self.epochs.entries
+            # One look in the usual case: the reign is the one that was written down last.
+            if not entries or entries[-1] is not self._newest or headers[-1][2] != self._newest[0]:
+                self._assign_epochs(headers)
             segment.append(buffers, headers)
             self.log_end_offset = Offset(end)
             self._note_producers(segment, buffers, headers)
@@ -126,15 +133,16 @@ class Log:
         for header in headers:
             if header.leader_epoch > epochs.latest_epoch:
                 epochs.assign(header.to_model().leader_epoch, Offset(header.base_offset))
-        if len(epochs.entries) != len(self._written_epochs) or (
-            epochs.entries and epochs.entries[-1] != self._written_epochs[-1]
-        ):
+        if tuple(epochs.entries) != self._written_epochs:
             self.write_epochs()
 
     def _note_producers(
         self, segment: Segment, buffers: Sequence[Buffer], headers: list[RecordBatchHeader]
     ) -> None:
-        if all(header.producer_id < 0 for header in headers):
+        for header in headers:
+            if header.producer_id >= 0:
+                break
+        else:
             return
         if not any(header.attributes & CONTROL for header in headers):
             for header in headers:
@@ -219,6 +227,7 @@ class Log:
         path = f"{self.directory}/{EPOCH_CHECKPOINT}"
         self._guarded(lambda: write_epochs(self.disk, path, entries))
         self._written_epochs = tuple(entries)
+        self._newest = entries[-1] if entries else NO_REIGN
 
     # Cutting.
 

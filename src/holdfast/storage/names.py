@@ -31,9 +31,13 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 
-_LOG_FILE = re.compile(
-    r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.deleted|\.cleaned|\.swap)?"
-)
+_DIGITS = 20
+_ENDINGS = {
+    kind + state: (kind, state)
+    for kind in (*SEGMENT_KINDS, SNAPSHOT)
+    for state in ("", DELETED, CLEANED, SWAP)
+}
+"""What may come after the offset. A look-up: a start parses the names of all files."""
 _DIRECTORY = re.compile(r"(.+)-(\d+)")
 _DELETED_DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-delete")
 
@@ -54,10 +58,10 @@ def file_name(base_offset: int, kind: str, state: str = "") -> str:
 
 def parse_file_name(name: str) -> LogFileName | None:
     """None for anything that is not a segment's file or a snapshot."""
-    found = _LOG_FILE.fullmatch(name)
-    if found is None:
+    ending = _ENDINGS.get(name[_DIGITS:])
+    if ending is None or not (name[:_DIGITS].isascii() and name[:_DIGITS].isdigit()):
         return None
-    return LogFileName(Offset(int(found[1])), found[2], found[3] or "")
+    return LogFileName(Offset(int(name[:_DIGITS])), *ending)
 
 
 def partition_of(directory: str) -> TopicPartition | None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
-from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory
@@ -29,7 +29,7 @@ from holdfast.storage.log import Bounds, Log
 from holdfast.storage.names import EPOCH_CHECKPOINT, TRANSACTION_INDEX
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
-from holdfast.storage.scan import BadBatchError, FoundBatch, verified_batches
+from holdfast.storage.scan import BadBatchError, Run, verified_runs
 from holdfast.storage.segment import Segment
 from holdfast.storage.settings import LogSettings
 from holdfast.storage.snapshots import snapshot_path
@@ -112,6 +112,8 @@ class _Opening:
         self.end = start
         self.producers = ProducerBook()
         self.epochs = EpochCache()
+        self.checkpointed: list[EpochEntry] | None = None
+        """What the leader-epoch checkpoint says, if anything: not written again without need."""
 
     def begin_at(self, offset: Offset) -> None:
         """A log without files."""
@@ -143,11 +145,13 @@ class _Opening:
             self.producers = book
             if self.disk.exists(snapshot_path(self.directory, offset)):
                 self._load_epochs(self.segments, self.end)
+                self._write_epochs()
                 return
         self.producers = rebuild_producers(
             self.disk, self.directory, self.segments, self.start, self.end
         )
         self._load_epochs(self.segments, self.end)
+        self._write_epochs()
 
     # After anything else.
 
@@ -211,12 +215,10 @@ class _Opening:
         good = 0
         reason = ""
         try:
-            for found in verified_batches(segment.file, 0, segment.size):
-                reason = self._objection(found, gaps_below)
+            for run in verified_runs(segment.file, 0, segment.size):
+                good, reason = self._take_run(segment, run, gaps_below)
                 if reason:
                     break
-                self._take(segment, found)
-                good = found.position + found.header.size
         except (BadBatchError, MalformedBatchError) as error:
             reason = error.reason
         self.report.verified_bytes += good
@@ -233,28 +235,38 @@ class _Opening:
         segment.file.flush()
         return False
 
-    def _objection(self, found: FoundBatch, gaps_below: Offset) -> str:
-        header = found.header
-        if header.base_offset < self.end:
-            return f"offset {header.base_offset} where {self.end} is the next"
-        if header.base_offset > self.end >= gaps_below:
-            return f"offsets from {self.end} to {header.base_offset} are missing"
-        if header.leader_epoch < self.epochs.latest_epoch and header.leader_epoch != NO_EPOCH:
-            return f"leader epoch {header.leader_epoch} after {self.epochs.latest_epoch}"
-        return ""
+    def _take_run(self, segment: Segment, run: Run, gaps_below: Offset) -> tuple[int, str]:
+        """Index verified batches; how far they were believed, and why not further.
 
-    def _take(self, segment: Segment, found: FoundBatch) -> None:
-        header = found.header
-        segment.note(header, found.position)
-        self.end = Offset(header.base_offset + header.last_offset_delta + 1)
-        if header.leader_epoch > self.epochs.latest_epoch:
-            self.epochs.assign(LeaderEpoch(header.leader_epoch), Offset(header.base_offset))
-        if header.producer_id >= 0:
-            marker = marker_in(found.batch()) if header.is_control else None
-            ended = self.producers.append(header, marker)
-            if ended is not None and ended.is_aborted:
-                numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
-                segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
+        Runs over every batch of a segment that may have a million: hence bare fields, by place.
+        """
+        end: int = self.end
+        latest = self.epochs.latest_epoch
+        for number, (place, fields) in enumerate(run.batches):
+            base, epoch = fields[0], fields[2]
+            if base != end or epoch != latest:
+                if base < end or base > end >= gaps_below or NO_EPOCH < epoch < latest:
+                    self.end = Offset(end)
+                    segment.note_run(run._replace(batches=run.batches[:number]))
+                    return run.start + place, _objection(base, end, epoch, latest)
+                if epoch > latest:
+                    self.epochs.assign(LeaderEpoch(epoch), Offset(base))
+                    latest = self.epochs.latest_epoch
+            end = base + fields[6] + 1
+            if fields[9] >= 0:
+                self._note_producer(segment, RecordBatchHeader._make(fields), run, place)
+        self.end = Offset(end)
+        segment.note_run(run)
+        return run.end, ""
+
+    def _note_producer(
+        self, segment: Segment, header: RecordBatchHeader, run: Run, place: int
+    ) -> None:
+        marker = marker_in(run.batch(place)) if header.is_control else None
+        ended = self.producers.append(header, marker)
+        if ended is not None and ended.is_aborted:
+            numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
+            segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
 
     def _drop_from(self, place: int) -> None:
         """Newest first, each for good before the next: a crash in here leaves one piece."""
@@ -267,12 +279,13 @@ class _Opening:
         del self.segments[place:]
 
     def _remove_snapshots_above(self, snapshots: list[int]) -> None:
-        for offset in snapshots:
-            path = snapshot_path(self.directory, offset)
-            if offset > self.end and self.disk.exists(path):
+        above = [snapshot_path(self.directory, offset) for offset in snapshots if offset > self.end]
+        for path in above:
+            if self.disk.exists(path):
                 self.disk.remove(path)
-        # One that came back would later pass for the state of other records at this offset.
-        self.disk.flush_directory(self.directory)
+        if above:
+            # One that came back would pass for the state of other records at this offset.
+            self.disk.flush_directory(self.directory)
 
     # Both ways.
 
@@ -293,7 +306,7 @@ class _Opening:
         path = f"{self.directory}/{EPOCH_CHECKPOINT}"
         entries: list[EpochEntry] | None = None
         try:
-            entries = read_epochs(self.disk, path)
+            entries = self.checkpointed = read_epochs(self.disk, path)
             if entries is None:
                 self.report.notes.append(f"{path}: missing; rebuilt")
         except DamagedFileError as error:
@@ -311,12 +324,12 @@ class _Opening:
         for epoch, start in entries or ():
             self.epochs.assign(epoch, start)
         self.epochs.truncate_to(upto)
-        if self.epochs.entries != entries:
-            self._write_epochs()
 
     def _write_epochs(self) -> None:
-        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-        write_epochs(self.disk, path, self.epochs.entries)
+        if self.epochs.entries != self.checkpointed:
+            path = f"{self.directory}/{EPOCH_CHECKPOINT}"
+            write_epochs(self.disk, path, self.epochs.entries)
+            self.checkpointed = list(self.epochs.entries)
 
     def log(self, known: LastKnown) -> Log:
         """The open log."""
@@ -332,3 +345,11 @@ class _Opening:
         )
         log.names_changed()
         return log
+
+
+def _objection(base: int, end: int, epoch: int, latest: int) -> str:
+    if base < end:
+        return f"offset {base} where {end} is the next"
+    if base > end:
+        return f"offsets from {end} to {base} are missing"
+    return f"leader epoch {epoch} after {latest}"
