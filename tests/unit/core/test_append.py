@@ -15,8 +15,9 @@ from holdfast.core import (
     Settings,
 )
 from holdfast.core.leader import AppendAnswer
-from holdfast.model import BatchHeader, ErrorCode, Offset, PartitionState
+from holdfast.model import BatchHeader, ErrorCode, Offset
 from tests.unit.core.support import (
+    ONE,
     TWO,
     A,
     B,
@@ -103,9 +104,7 @@ def test_a_shrink_below_the_minimum_refuses_who_waits_and_keeps_the_record() -> 
     assert leader.log.log_end_offset == 1
 
 
-def test_without_eligible_leaders_the_high_watermark_moved_and_the_producer_was_still_refused() -> (
-    None
-):
+def test_before_kip_966_such_a_record_was_committed_and_its_producer_refused() -> None:
     leader = leading(held=log(settings=TWO), rules=without("eligible-leaders"))
     produce(leader)
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
@@ -187,8 +186,8 @@ def test_a_flush_answers_nobody_under_the_other_rules() -> None:
 # Idempotent producers.
 
 
-def leading_alone(told: PartitionState | None = None, settings: Settings = Settings()) -> Replica:  # noqa: B008
-    return leading(told or state(isr=(A,)), log(settings=settings))
+def leading_alone(settings: Settings = ONE) -> Replica:
+    return leading(state(isr=(A,)), log(settings=settings))
 
 
 def test_a_duplicate_is_not_appended_and_answered_with_the_first_copys_offset() -> None:

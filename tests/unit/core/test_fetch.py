@@ -146,9 +146,7 @@ def test_a_diverging_log_teaches_no_position() -> None:
     assert known_end(leader, B) == -1
 
 
-def test_without_kip_279_such_an_epoch_is_unknown_and_the_follower_falls_back_to_its_watermark() -> (
-    None
-):
+def test_without_kip_279_such_an_epoch_is_unknown_and_the_watermark_is_all_that_is_left() -> None:
     answer = leader_of_two("answer-names-epoch").fetched(fetch(B, 5, 1, epoch=2), 0)
     assert answer.diverging == UNKNOWN_EPOCH_END
     follower = following(state(A, 2), log(5, epochs=[(0, 0), (1, 4)]))
