@@ -34,10 +34,10 @@ class DescribeAclsResource(Struct):
     resource_type: Int8
     resource_name: String
     pattern_type: Int8 = 3
-    acls: Sequence[DescribeAclsAclDescription]
+    acls: Sequence[AclDescription]
 
 
-class DescribeAclsAclDescription(Struct):
+class AclDescription(Struct):
     principal: String
     host: String
     operation: Int8

@@ -65,10 +65,10 @@ class AlterConfigsRequest(Request, api_key=33, versions="0-2", flexible=2):
 class AlterConfigsResource(Struct):
     resource_type: Int8
     resource_name: String
-    configs: Sequence[AlterConfigsAlterableConfig]
+    configs: Sequence[AlterableConfig]
 
 
-class AlterConfigsAlterableConfig(Struct):
+class AlterableConfig(Struct):
     name: String
     value: String | None
 
@@ -90,11 +90,11 @@ class AlterConfigsResourceResponse(Struct):
 class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible=1):
     """Set (0), unset (1), append to (2) or take from (3) single settings (KIP-339)."""
 
-    resources: Sequence[IncrementalAlterConfigsAlterConfigsResource]
+    resources: Sequence[IncrementalAlterConfigsResource]
     validate_only: Bool
 
 
-class IncrementalAlterConfigsAlterConfigsResource(Struct):
+class IncrementalAlterConfigsResource(Struct):
     resource_type: Int8
     resource_name: String
     configs: Sequence[IncrementalAlterConfigsAlterableConfig]
@@ -110,10 +110,10 @@ class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flex
     """Whether each resource has its new settings."""
 
     throttle_time_ms: Int32 = 0
-    responses: Sequence[IncrementalAlterConfigsAlterConfigsResourceResponse]
+    responses: Sequence[IncrementalAlterConfigsResourceResponse]
 
 
-class IncrementalAlterConfigsAlterConfigsResourceResponse(Struct):
+class IncrementalAlterConfigsResourceResponse(Struct):
     error_code: Int16
     error_message: String | None
     resource_type: Int8

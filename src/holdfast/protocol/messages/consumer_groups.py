@@ -65,10 +65,10 @@ class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexib
     """What each member has, and what it is meant to have."""
 
     throttle_time_ms: Int32 = 0
-    groups: Sequence[ConsumerGroupDescribeDescribedGroup]
+    groups: Sequence[DescribedConsumerGroup]
 
 
-class ConsumerGroupDescribeDescribedGroup(Struct):
+class DescribedConsumerGroup(Struct):
     error_code: Int16
     error_message: String | None = None
     group_id: String

@@ -20,10 +20,10 @@ class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible=5):
     """The state of each group, with what its members subscribed to and were assigned."""
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
-    groups: Sequence[DescribeGroupsDescribedGroup]
+    groups: Sequence[DescribedGroup]
 
 
-class DescribeGroupsDescribedGroup(Struct):
+class DescribedGroup(Struct):
     error_code: Int16
     error_message: String | None = field("6+", default=None)
     group_id: String

@@ -144,10 +144,10 @@ class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible=4):
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
     error_code: Int16
-    members: Sequence[MemberResponse] = field("3+", default=())
+    members: Sequence[LeaveGroupMemberResponse] = field("3+", default=())
 
 
-class MemberResponse(Struct):
+class LeaveGroupMemberResponse(Struct):
     member_id: String
     group_instance_id: String | None
     error_code: Int16

@@ -66,14 +66,14 @@ class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible
 
     topics: Sequence[DescribeTopicPartitionsTopicRequest]
     response_partition_limit: Int32 = 2000
-    cursor: DescribeTopicPartitionsRequestCursor | None = None
+    cursor: DescribeTopicPartitionsCursor | None = None
 
 
 class DescribeTopicPartitionsTopicRequest(Struct):
     name: String
 
 
-class DescribeTopicPartitionsRequestCursor(Struct):
+class DescribeTopicPartitionsCursor(Struct):
     topic_name: String
     partition_index: Int32
 
@@ -83,7 +83,7 @@ class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexib
 
     throttle_time_ms: Int32 = 0
     topics: Sequence[DescribeTopicPartitionsResponseTopic]
-    next_cursor: DescribeTopicPartitionsResponseCursor | None = None
+    next_cursor: DescribeTopicPartitionsCursor | None = None
 
 
 class DescribeTopicPartitionsResponseTopic(Struct):
@@ -105,8 +105,3 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     eligible_leader_replicas: Sequence[Int32] | None = None
     last_known_elr: Sequence[Int32] | None = None
     offline_replicas: Sequence[Int32]
-
-
-class DescribeTopicPartitionsResponseCursor(Struct):
-    topic_name: String
-    partition_index: Int32

@@ -78,10 +78,10 @@ class OffsetForLeaderEpochResponse(Response, api_key=23, versions="2-4", flexibl
 
 class OffsetForLeaderTopicResult(Struct):
     topic: String
-    partitions: Sequence[OffsetForLeaderEpochEpochEndOffset]
+    partitions: Sequence[OffsetForLeaderEpochEndOffset]
 
 
-class OffsetForLeaderEpochEpochEndOffset(Struct):
+class OffsetForLeaderEpochEndOffset(Struct):
     error_code: Int16
     partition: Int32
     leader_epoch: Int32 = -1

@@ -22,16 +22,16 @@ class ProduceRequest(Request, api_key=0, versions="3-13", flexible=9):
     transactional_id: String | None = None
     acks: Int16
     timeout_ms: Int32
-    topic_data: Sequence[ProduceTopicProduceData]
+    topic_data: Sequence[TopicProduceData]
 
 
-class ProduceTopicProduceData(Struct):
+class TopicProduceData(Struct):
     name: String = field("0-12", default="", ignorable=True)
     topic_id: Uuid = field("13+", default=ZERO_UUID, ignorable=True)
-    partition_data: Sequence[ProducePartitionProduceData]
+    partition_data: Sequence[PartitionProduceData]
 
 
-class ProducePartitionProduceData(Struct):
+class PartitionProduceData(Struct):
     index: Int32
     records: Records | None
 

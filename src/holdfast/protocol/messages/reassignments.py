@@ -32,10 +32,10 @@ class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible=2):
 
 class ReplicaElectionResult(Struct):
     topic: String
-    partition_result: Sequence[PartitionResult]
+    partition_result: Sequence[ElectLeadersPartitionResult]
 
 
-class PartitionResult(Struct):
+class ElectLeadersPartitionResult(Struct):
     partition_id: Int32
     error_code: Int16
     error_message: String | None
@@ -98,10 +98,10 @@ class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", fle
     throttle_time_ms: Int32 = 0
     error_code: Int16
     error_message: String | None
-    topics: Sequence[ListPartitionReassignmentsOngoingTopicReassignment]
+    topics: Sequence[OngoingTopicReassignment]
 
 
-class ListPartitionReassignmentsOngoingTopicReassignment(Struct):
+class OngoingTopicReassignment(Struct):
     name: String
     partitions: Sequence[OngoingPartitionReassignment]
 

@@ -32,10 +32,10 @@ class DescribeUserScramCredentialsResult(Struct):
     user: String
     error_code: Int16
     error_message: String | None
-    credential_infos: Sequence[DescribeUserScramCredentialsCredentialInfo]
+    credential_infos: Sequence[ScramCredentialInfo]
 
 
-class DescribeUserScramCredentialsCredentialInfo(Struct):
+class ScramCredentialInfo(Struct):
     mechanism: Int8
     iterations: Int32
 

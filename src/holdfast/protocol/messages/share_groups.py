@@ -53,16 +53,16 @@ class ShareFetchRequest(Request, api_key=78, versions="1-2", flexible=0):
     batch_size: Int32
     share_acquire_mode: Int8 = field("2+", default=0, ignorable=True)
     is_renew_ack: Bool = field("2+", default=False)
-    topics: Sequence[ShareFetchFetchTopic]
+    topics: Sequence[ShareFetchTopic]
     forgotten_topics_data: Sequence[ShareFetchForgottenTopic]
 
 
-class ShareFetchFetchTopic(Struct):
+class ShareFetchTopic(Struct):
     topic_id: Uuid
-    partitions: Sequence[ShareFetchFetchPartition]
+    partitions: Sequence[ShareFetchPartition]
 
 
-class ShareFetchFetchPartition(Struct):
+class ShareFetchPartition(Struct):
     partition_index: Int32
     acknowledgement_batches: Sequence[ShareFetchAcknowledgementBatch]
 
@@ -140,10 +140,10 @@ class AcknowledgeTopic(Struct):
 
 class AcknowledgePartition(Struct):
     partition_index: Int32
-    acknowledgement_batches: Sequence[ShareAcknowledgeAcknowledgementBatch]
+    acknowledgement_batches: Sequence[ShareAcknowledgeBatch]
 
 
-class ShareAcknowledgeAcknowledgementBatch(Struct):
+class ShareAcknowledgeBatch(Struct):
     first_offset: Int64
     last_offset: Int64
     acknowledge_types: Sequence[Int8]

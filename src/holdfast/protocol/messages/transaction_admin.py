@@ -24,15 +24,15 @@ class DescribeProducersResponse(Response, api_key=61, versions="0", flexible=0):
     """Each producer's last epoch, sequence and open transaction."""
 
     throttle_time_ms: Int32 = 0
-    topics: Sequence[TopicResponse]
+    topics: Sequence[DescribeProducersTopicResponse]
 
 
-class TopicResponse(Struct):
+class DescribeProducersTopicResponse(Struct):
     name: String
-    partitions: Sequence[PartitionResponse]
+    partitions: Sequence[DescribeProducersPartitionResponse]
 
 
-class PartitionResponse(Struct):
+class DescribeProducersPartitionResponse(Struct):
     partition_index: Int32
     error_code: Int16
     error_message: String | None = None
@@ -58,10 +58,10 @@ class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible=
     """How far each transaction is, and which partitions it touches."""
 
     throttle_time_ms: Int32 = 0
-    transaction_states: Sequence[DescribeTransactionsTransactionState]
+    transaction_states: Sequence[DescribedTransaction]
 
 
-class DescribeTransactionsTransactionState(Struct):
+class DescribedTransaction(Struct):
     error_code: Int16
     transactional_id: String
     transaction_state: String
@@ -92,10 +92,10 @@ class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible=0)
     throttle_time_ms: Int32 = 0
     error_code: Int16
     unknown_state_filters: Sequence[String]
-    transaction_states: Sequence[ListTransactionsTransactionState]
+    transaction_states: Sequence[ListedTransaction]
 
 
-class ListTransactionsTransactionState(Struct):
+class ListedTransaction(Struct):
     transactional_id: String
     producer_id: Int64
     transaction_state: String
