@@ -56,12 +56,19 @@ def title(value: object) -> str:
 
 
 class Sampler:
-    """Draws messages. With `unknown_tags` some structs carry tagged fields that nobody knows."""
+    """Draws messages. With `unknown_tags` some structs carry tagged fields that nobody knows.
 
-    def __init__(self, dice: Random, *, unknown_tags: bool = False, longest: int = 3) -> None:
+    A `small` message has at least one element in every array and nothing long: few bytes, and
+    every kind of field among them.
+    """
+
+    def __init__(self, dice: Random, *, unknown_tags: bool = False, small: bool = False) -> None:
         self.dice = dice
         self.unknown_tags = unknown_tags
-        self.longest = longest
+        self.counts = (1, 1) if small else (0, 3)
+        self.texts = TEXTS[1:4] if small else TEXTS
+        self.payloads = PAYLOADS[1:3] if small else PAYLOADS
+        self.nulls = 0.1 if small else 0.25
 
     def message(self, cls: type[AnyMessage], version: int) -> AnyMessage:
         """A message whose fields fit the version; all other fields hold their defaults."""
@@ -76,11 +83,11 @@ class Sampler:
                 values[field.name] = self.field(field)
         if layout.flexible and self.unknown_tags and self.dice.random() < 0.3:
             tags = self.dice.sample((100, 101, 127, 128, 70000), self.dice.randint(1, 3))
-            values["unknown_tags"] = {tag: self.dice.choice(PAYLOADS) for tag in tags}
+            values["unknown_tags"] = {tag: self.dice.choice(self.payloads) for tag in tags}
         return layout.cls(**values)
 
     def field(self, field: FieldLayout) -> Any:
-        if field.nullable and self.dice.random() < 0.25:
+        if field.nullable and self.dice.random() < self.nulls:
             return None
         return self.value(field.wire, field.name)
 
@@ -89,13 +96,11 @@ class Sampler:
             case Fixed():
                 return self.fixed(wire, name)
             case Sized(is_text=True):
-                return self.dice.choice(TEXTS)
+                return self.dice.choice(self.texts)
             case Sized():
-                return self.dice.choice(PAYLOADS)
+                return self.dice.choice(self.payloads)
             case ArrayOf(element=element):
-                return [
-                    self.value(element, name) for _ in range(self.dice.randint(0, self.longest))
-                ]
+                return [self.value(element, name) for _ in range(self.dice.randint(*self.counts))]
             case StructOf():
                 return self.struct(wire.layout)
 
