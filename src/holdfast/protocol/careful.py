@@ -17,7 +17,7 @@ from holdfast.protocol.layout import (
     StructOf,
     smallest_element,
 )
-from holdfast.protocol.types import Fixed, Payload, Sized
+from holdfast.protocol.types import LONGEST_TEXT, Fixed, Payload, Sized
 from holdfast.protocol.varints import decode_unsigned
 
 
@@ -39,7 +39,7 @@ class _Reader:
         self._start = position
 
     def fail(self, reason: str) -> NoReturn:
-        where = "".join(self._path).lstrip(".") or "message"
+        where = ".".join(self._path).replace(".[", "[")
         raise MalformedMessage(self._title, self._version, where, self._start, reason)
 
     def struct(self, layout: Layout) -> Any:
@@ -52,7 +52,7 @@ class _Reader:
         return layout.cls(**values)
 
     def field(self, field: FieldLayout) -> Any:
-        self._path.append(f".{field.name}")
+        self._path.append(field.name)
         self._start = self.position
         match field.wire:
             case Fixed():
@@ -103,6 +103,8 @@ class _Reader:
         length = self.length(field, wire.prefix)
         if length is None:
             return None
+        if wire.is_text and length > LONGEST_TEXT:
+            self.fail(f"{length} bytes of text, {LONGEST_TEXT} are allowed")
         content = self.take(length)
         if not wire.is_text:
             return content
@@ -119,28 +121,14 @@ class _Reader:
         least = count * smallest_element(wire, field.compact)
         if least > left:
             self.fail(f"a count of {count} needs {least} bytes or more, {left} are left")
-        element = FieldLayout("", wire.element, False, field.compact, None, None)
-        items = []
-        for index in range(count):  # At most as often as there are bytes: see smallest_element.
-            self._path.append(f"[{index}]")
-            items.append(self.element(element))
-            self._path.pop()
-        return items
-
-    def element(self, element: FieldLayout) -> Any:
-        self._start = self.position
-        match element.wire:
-            case Fixed():
-                return self.fixed(element.wire)
-            case Sized():
-                return self.sized(element.wire, element)
-            case StructOf():
-                return self.struct(element.wire.layout)
-            case ArrayOf():
-                raise AssertionError("arrays hold no arrays")
+        # At most as many rounds as there are bytes: see smallest_element.
+        return [
+            self.field(FieldLayout(f"[{index}]", wire.element, False, field.compact, None, None))
+            for index in range(count)
+        ]
 
     def tags(self, layout: Layout) -> dict[str, Any]:
-        self._path.append(".tags")
+        self._path.append("tags")
         self._start = self.position
         known = {field.tag: field for field in layout.tagged}
         values: dict[str, Any] = {}

@@ -4,6 +4,9 @@ The quick decoder checks counts before it allocates, and leaves the other checks
 itself: `struct` and indexing raise past the end, and a slice past the end shows in the final
 position. It does not know which field it was at. When it fails, `careful` reads again from the
 start, slowly, and says exactly what is wrong and where: only broken input pays for good errors.
+
+A message takes memory in proportion to its bytes: a view costs nothing, and an element of an array
+no more than 64 bytes of memory for each byte that it must at least have on the wire.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from holdfast.protocol.layout import (
 )
 from holdfast.protocol.source import Source, repeated
 from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import Fixed, Payload, Sized
+from holdfast.protocol.types import LONGEST_TEXT, STRING, Fixed, Payload, Sized
 from holdfast.protocol.varints import decode_unsigned
 
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
@@ -139,6 +142,9 @@ class _StructReader:
             self._flush()
             with self.source.block(f"if {count} > 127:"):
                 self.source.emit(f"{count}, pos = varint(buf, pos - 1)")
+                if field.wire == STRING:
+                    with self.source.block(f"if {count} > {LONGEST_TEXT + 1}:"):
+                        self.source.emit("raise ValueError('too long')")
             null, amount = f"not {count}", f"{count} - 1"
         else:
             self.run.append((prefix, count))

@@ -16,8 +16,8 @@ from holdfast.protocol.errors import UnsupportedFieldError
 from holdfast.protocol.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
 from holdfast.protocol.source import Source, repeated
 from holdfast.protocol.structs import Spec, Struct
-from holdfast.protocol.types import Fixed, Payload, Sized
-from holdfast.protocol.varints import UNSIGNED
+from holdfast.protocol.types import LONGEST_TEXT, Fixed, Payload, Sized
+from holdfast.protocol.varints import UNSIGNED, Kept
 
 Encoder = Callable[[Struct], list[Payload]]
 
@@ -28,7 +28,8 @@ ONE_BYTE: Final = 128
 def make_encoder(layout: Layout) -> Encoder:
     """An encoder for one message in one version."""
     source = Source(f"{layout.cls.__name__} v{layout.version} encoder")
-    source.names.update(varint=UNSIGNED, write_tags=write_tags, refuse=_refuse)
+    source.names.update(varint=UNSIGNED, text_length=_TEXT_LENGTH)
+    source.names.update(write_tags=write_tags, refuse=_refuse)
     with source.block("def encode(m):"):
         source.emit("out = []")
         source.emit("add = out.append")
@@ -64,8 +65,6 @@ class Run:
         """An expression for the packed bytes, with a few more values at the end."""
         formats = [*self.formats, *(code for code, _ in more)]
         values = [*self.values, *(value for _, value in more)]
-        if not values:
-            return "b''"
         if all(value.lstrip("-").isdigit() for value in values):
             return repr(Packer(">" + "".join(formats)).pack(*map(int, values)))
         key = " ".join(formats)
@@ -142,9 +141,7 @@ class _StructWriter:
 
     def _field(self, field: FieldLayout) -> None:
         value = f"{self.me}.{field.name}"
-        if isinstance(field.wire, Fixed):
-            self.run.fixed(field.wire.code, value)
-        elif not field.nullable:
+        if not field.nullable:
             self._value(field.wire, value, field.compact)
         else:
             name = self.source.fresh("v")
@@ -178,10 +175,11 @@ class _StructWriter:
     def _sized(self, wire: Sized, value: str, compact: bool) -> None:
         name = self.source.fresh("v")
         self.source.emit(f"{name} = {value}.encode()" if wire.is_text else f"{name} = {value}")
-        self._length(f"len({name})", wire.prefix, compact)
+        table = "text_length" if wire.is_text else "varint"
+        self._length(f"len({name})", wire.prefix, compact, table)
         self.source.emit(f"add({name})")
 
-    def _length(self, length: str, prefix: str, compact: bool) -> None:
+    def _length(self, length: str, prefix: str, compact: bool, table: str = "varint") -> None:
         """The length of what follows, joined to the run before it."""
         if not compact:
             self._flush((prefix, length))
@@ -190,10 +188,10 @@ class _StructWriter:
         self.source.emit(f"{size} = {length} + 1")
         if self.run.values:
             short = self.run.call(self.source, ("B", size))
-            long = f"{self.run.call(self.source)} + varint[{size}]"
+            long = f"{self.run.call(self.source)} + {table}[{size}]"
             self.source.emit(f"add({short} if {size} < {ONE_BYTE} else {long})")
         else:
-            self.source.emit(f"add(varint[{size}])")
+            self.source.emit(f"add({table}[{size}])")
         self.run = Run()
 
     def _array(self, wire: ArrayOf, value: str, compact: bool) -> None:
@@ -258,6 +256,16 @@ def _null(field: FieldLayout) -> tuple[str, str]:
             return prefix, "-1"
         case _:
             return "i", "-1"
+
+
+def _text_length(length_and_one: int) -> bytes:
+    if length_and_one > LONGEST_TEXT + 1:
+        what = f"{length_and_one - 1} bytes of text, {LONGEST_TEXT} are allowed"
+        raise UnsupportedFieldError(what)
+    return UNSIGNED[length_and_one]
+
+
+_TEXT_LENGTH: Final = Kept(_text_length)
 
 
 def write_tags(

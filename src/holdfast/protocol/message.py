@@ -66,15 +66,21 @@ class Message(Struct):
 
     @classmethod
     def decode(cls, buffer: Payload, version: int) -> Self:
-        """The message that fills the buffer exactly. Raises MalformedMessage and nothing else,
+        """The message that fills the buffer exactly. Payloads in it are views of the buffer.
 
-        but for a version that does not exist, which is the caller's to check.
+        Raises MalformedMessage, whatever the bytes; UnsupportedVersionError, whatever the bytes,
+        if there is no such version.
         """
-        message, end = cls.decode_from(buffer, version)
-        if end != len(buffer):
-            reason = f"{len(buffer) - end} bytes after the end"
+        view = memoryview(buffer)
+        try:
+            message, end = cls._decoders[version](view, 0)
+        except FAILURES:
+            cls._explain(view, version, 0)
+        if end != len(view):
+            reason = f"{len(view) - end} bytes after the end"
             raise MalformedMessage(cls.__name__, version, "message", end, reason)
-        return message
+        decoded: Self = message
+        return decoded
 
     @classmethod
     def decode_from(cls, buffer: Payload, version: int, position: int = 0) -> tuple[Self, int]:

@@ -20,9 +20,6 @@ class _Required:
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return "REQUIRED"
-
 
 REQUIRED: Final = _Required()
 
@@ -91,7 +88,10 @@ class Struct(metaclass=StructType):
     """The class's own fields, in wire order."""
 
     unknown_tags: Mapping[int, Payload] | None = None
-    """Tagged fields of a newer peer, by tag: kept, so that passing a message on loses nothing."""
+    """Tagged fields of a newer peer, by tag: kept, so that passing a message on loses nothing.
+
+    A version without tagged fields drops them.
+    """
 
     def __init__(self, **values: object) -> None:
         """Replace this method, on the first use of the class, by one made for its fields."""

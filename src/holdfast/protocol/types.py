@@ -32,6 +32,10 @@ class Sized:
     is_text: bool = False
 
 
+LONGEST_TEXT: Final = 0x7FFF
+"""Kafka holds compact strings to the length that the older form can carry, and so do we: what came
+in by a new version can then go out by an old one."""
+
 BOOL: Final = Fixed("?", 1)
 INT8: Final = Fixed("b", 1)
 INT16: Final = Fixed("h", 2)

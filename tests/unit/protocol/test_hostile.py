@@ -13,6 +13,8 @@ from holdfast.protocol.careful import read_carefully
 from holdfast.protocol.messages.fetch import FetchRequest
 from holdfast.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from holdfast.protocol.messages.produce import ProduceRequest
+from holdfast.protocol.messages.quotas import DescribeClientQuotasResponse
+from holdfast.protocol.varints import encode_unsigned
 from tests.unit.protocol.sampler import Sampler, every_message, title
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))
@@ -173,6 +175,25 @@ def test_what_follows_a_message_is_malformed() -> None:
     wire = Sampler(Random(3), small=True).message(ProduceRequest, 9).encode(9)
     with pytest.raises(MalformedMessage, match="2 bytes after the end"):
         ProduceRequest.decode(wire + b"\0\0", 9)
+
+
+def test_many_small_elements_take_memory_in_proportion() -> None:
+    """The worst case: an entry of three bytes becomes an object with two empty lists."""
+    count = 16_000
+    entries = b"\x01\x01\x00" * count
+    head = bytes(6) + b"\0" + encode_unsigned(count + 1)
+    wire = head + entries + b"\0"
+    assert len(DescribeClientQuotasResponse.decode(wire, 1).entries or ()) == count
+    assert peak_of_decoding(DescribeClientQuotasResponse, 1, wire) < 66 * len(wire)
+
+
+def test_a_disagreement_of_the_readers_is_our_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(view: memoryview, position: int) -> tuple[Message, int]:
+        raise ValueError
+
+    monkeypatch.setitem(MetadataRequest._decoders, 0, refuse)
+    with pytest.raises(AssertionError, match="refused and accepted"):
+        MetadataRequest.decode(bytes(4), 0)
 
 
 def test_every_api_is_under_attack() -> None:

@@ -11,6 +11,7 @@ import pytest
 from holdfast.protocol import APIS, MalformedMessage, UnsupportedFieldError, UnsupportedVersionError
 from holdfast.protocol.messages.fetch import (
     FetchableTopicResponse,
+    FetchForgottenTopic,
     FetchPartition,
     FetchPartitionData,
     FetchRequest,
@@ -118,6 +119,34 @@ def test_tags_twice_or_out_of_order_are_malformed(tags: bytes) -> None:
     wire = produce_request(b"x").encode(9)
     with pytest.raises(MalformedMessage, match="tag 7 after tag"):
         ProduceRequest.decode(wire[:-1] + tags, 9)
+
+
+def test_a_tagged_field_fills_the_size_that_it_announces() -> None:
+    request = FetchRequest(max_wait_ms=1, min_bytes=1, topics=[], cluster_id="abc")
+    wire = request.encode(12)
+    assert wire.endswith(b"\x01\x00\x04\x04abc")
+    with pytest.raises(MalformedMessage, match=r": tags at .*: tag 0 has 1 bytes too many"):
+        FetchRequest.decode(wire[:-5] + b"\x05\x04abcd", 12)
+
+
+def test_text_is_as_long_as_every_version_can_carry() -> None:
+    for version in (11, 12):
+        request = FetchRequest(max_wait_ms=1, min_bytes=1, topics=[], rack_id="x" * 32767)
+        wire = request.encode(version)
+        assert FetchRequest.decode(wire, version) == request
+    with pytest.raises(MalformedMessage, match=r"rack_id .*: 32768 bytes of text, 32767 are"):
+        FetchRequest.decode(wire.replace(b"\x80\x80\x02x", b"\x81\x80\x02xx"), 12)
+    request.rack_id += "x"
+    with pytest.raises(UnsupportedFieldError, match="32768 bytes of text, 32767 are allowed"):
+        request.encode(12)
+
+
+def test_arrays_of_any_length_are_read_back() -> None:
+    for count in range(1100):
+        topic = FetchForgottenTopic(topic="t", partitions=range(count))
+        request = FetchRequest(max_wait_ms=1, min_bytes=1, topics=[], forgotten_topics_data=[topic])
+        read = FetchRequest.decode(request.encode(12), 12)
+        assert read.forgotten_topics_data[0].partitions == tuple(range(count))
 
 
 def test_a_forgotten_or_misspelt_field_is_a_type_error() -> None:
