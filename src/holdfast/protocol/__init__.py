@@ -19,6 +19,7 @@ from holdfast.protocol.headers import (
     decode_response,
     encode_request,
     encode_response,
+    encode_unsupported_api_versions,
     request_header_version,
     response_header_version,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
+    "encode_unsupported_api_versions",
     "frame_length",
     "framed",
     "request_header_version",

@@ -14,9 +14,11 @@ from __future__ import annotations
 from struct import Struct as Packer
 from typing import Final
 
+from holdfast.model import ErrorCode
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.frames import framed
 from holdfast.protocol.message import Message, Request, Response
+from holdfast.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from holdfast.protocol.registry import APIS, Api
 from holdfast.protocol.structs import field
 from holdfast.protocol.types import Int16, Int32, Payload, String
@@ -24,7 +26,8 @@ from holdfast.protocol.types import Int16, Int32, Payload, String
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
 
-_KEY_AND_VERSION = Packer(">hh")
+_KEY_AND_VERSION: Final = Packer(">hh")
+_UNSUPPORTED_VERSION: Final = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
 class RequestHeader(Message, versions="0-2", flexible=2):
@@ -101,7 +104,22 @@ def encode_response(response: Response, version: int, *, correlation_id: int) ->
     return framed(header.encode_parts(header_version) + response.encode_parts(version))
 
 
+def encode_unsupported_api_versions(*, correlation_id: int) -> list[Payload]:
+    """The answer to an ApiVersions request of a version that we lack.
+
+    It is sent in version 0, which every client can read, and names the versions of ApiVersions
+    alone, so that the client asks again with one of them (KIP-511).
+    """
+    span = APIS[API_VERSIONS].advertised
+    only = ApiVersion(api_key=API_VERSIONS, min_version=span[0], max_version=span[-1])
+    answer = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[only])
+    return encode_response(answer, 0, correlation_id=correlation_id)
+
+
 def decode_response(frame: Payload, api: Api, version: int) -> tuple[ResponseHeader, Response]:
     """A whole response; the asker remembers which API and version it belongs to."""
     header, position = ResponseHeader.decode_from(frame, response_header_version(api, version))
-    return header, api.response.decode(memoryview(frame)[position:], version)
+    body = memoryview(frame)[position:]
+    if api.key == API_VERSIONS and body[:2] == _UNSUPPORTED_VERSION:
+        version = 0
+    return header, api.response.decode(body, version)

@@ -8,6 +8,7 @@ a process that speaks twenty message versions should not pay for six hundred.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, dataclass_transform
@@ -141,10 +142,14 @@ def _make_init(cls: type[Struct]) -> Any:
 
 
 def run(lines: Sequence[str], names: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Execute generated source and hand back what it defined. A traceback names the title.
+    """Execute generated source and hand back what it defined. A traceback shows its lines.
 
     The text is made from our own definitions alone: nothing that a peer sent can reach it.
     """
     scope = dict(names)
-    exec(compile("\n".join(lines), f"<holdfast {title}>", "exec"), scope)  # noqa: S102
+    name = f"<holdfast {title}>"
+    source = [f"{line}\n" for line in lines]
+    exec(compile("".join(source), name, "exec"), scope)  # noqa: S102
+    # Generated code has no file: without this a traceback could not show its lines.
+    linecache.cache[name] = (sum(map(len, source)), None, source, name)
     return scope

@@ -62,7 +62,10 @@ Bytes: TypeAlias = Annotated[Payload, BYTES]
 Records: TypeAlias = Annotated[Payload, RECORDS]
 
 Uuid: TypeAlias = Annotated[bytes, UUID]
-"""Sixteen bytes, not a `uuid.UUID`: ids are compared and looked up, and seldom shown."""
+"""Sixteen bytes, not a `uuid.UUID`: ids are compared and looked up, and seldom shown.
+
+Exactly sixteen: `struct` would pad fewer with zeros and cut off more, in silence.
+"""
 
 ZERO_UUID: Final = bytes(16)
 """No id."""

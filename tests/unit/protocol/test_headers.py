@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from random import Random
+
 import pytest
 
 from holdfast.model import ErrorCode
@@ -15,6 +18,7 @@ from holdfast.protocol import (
     decode_response,
     encode_request,
     encode_response,
+    encode_unsupported_api_versions,
     request_header_version,
     response_header_version,
     split_frames,
@@ -79,11 +83,19 @@ def test_a_future_api_versions_is_recognised_and_answered_in_version_0() -> None
     assert (header.request_api_version, header.correlation_id, header.client_id) == (99, 8, "c")
     with pytest.raises(UnsupportedVersionError, match="ApiVersionsRequest has no version 99"):
         decode_request(frame)
-    span = APIS[18].advertised
-    keys = [ApiVersion(api_key=18, min_version=span[0], max_version=span[-1])]
-    answer = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=keys)
-    parts = encode_response(answer, 0, correlation_id=8)
-    assert b"".join(parts) == bytes.fromhex("00000010 00000008 0023 00000001 0012 0000 0005")
+    answer = b"".join(encode_unsupported_api_versions(correlation_id=8))
+    assert answer == bytes.fromhex("00000010 00000008 0023 00000001 0012 0000 0005")
+    _, read = decode_response(answer[4:], APIS[18], 5)  # asked in 5, answered in 0
+    keys = [ApiVersion(api_key=18, min_version=0, max_version=5)]
+    assert read == ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=keys)
+
+
+def test_dice_for_a_frame_are_read_refused_or_malformed() -> None:
+    dice = Random(4)
+    for _ in range(3000):
+        frame = bytes([0, dice.randrange(90), 0, dice.randrange(20)]) + dice.randbytes(20)
+        with suppress(MalformedMessage, UnsupportedVersionError):
+            decode_request(frame[: dice.randrange(25)])
 
 
 def test_an_unknown_api_is_not_guessed_at() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import traceback
 
 import pytest
 
@@ -178,6 +179,16 @@ def test_a_varint_that_does_not_end_is_refused() -> None:
         decode_unsigned(b"\x80" * 12, 0)
     with pytest.raises(ValueError, match="negative"):
         encode_unsigned(-1)
+
+
+def test_a_traceback_shows_generated_lines() -> None:
+    request = MetadataRequest(topics=[])
+    request.topics = 3  # type: ignore[assignment]
+    with pytest.raises(TypeError) as caught:
+        request.encode(0)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "<holdfast MetadataRequest v0 encoder>" in shown
+    assert "len(v1)" in shown
 
 
 def test_importing_compiles_no_codec() -> None:

@@ -10,8 +10,10 @@ from holdfast.protocol.types import Int8, Int16, Int32, Int64, String
 
 
 class ListOffsetsRequest(Request, api_key=2, versions="1-11", flexible=6):
-    """Ask for the offset at a timestamp, or at one of the negative marks: -1 latest, -2 earliest,
-    -3 the highest timestamp, -4 earliest local, -5 latest tiered, -6 earliest not yet tiered.
+    """Ask for the first offset at or after a timestamp, or for one of the special offsets.
+
+    Those are negative timestamps: -1 latest, -2 earliest, -3 that of the highest timestamp,
+    -4 earliest on local disk, -5 latest in remote storage, -6 earliest not yet uploaded.
     """
 
     replica_id: Int32

@@ -10,8 +10,9 @@ from holdfast.protocol.types import ZERO_UUID, Bool, Int8, Int16, Int32, String,
 
 
 class CreateTopicsRequest(Request, api_key=19, versions="2-7", flexible=5):
-    """Create topics, with a number of replicas or with a replica assignment. -1 takes the default
-    (KIP-464).
+    """Create topics with a number of partitions and replicas, or with an assignment of them.
+
+    A number of -1 means the broker's default (KIP-464), or that there is an assignment.
     """
 
     topics: Sequence[CreatableTopic]
