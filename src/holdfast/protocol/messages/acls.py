@@ -13,12 +13,15 @@ class DescribeAclsRequest(Request, api_key=29, versions="1-3", flexible=2):
     """Ask for the rules that match a filter."""
 
     resource_type_filter: Int8
+    """1 any, 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name_filter: String | None
     pattern_type_filter: Int8 = 3
+    """1 any, 2 whatever matches the name, 3 literal, 4 prefixed."""
     principal_filter: String | None
     host_filter: String | None
     operation: Int8
     permission_type: Int8
+    """1 any, 2 deny, 3 allow."""
 
 
 class DescribeAclsResponse(Response, api_key=29, versions="1-3", flexible=2):

@@ -14,6 +14,7 @@ class DescribeClusterRequest(Request, api_key=60, versions="0-2", flexible=0):
 
     include_cluster_authorized_operations: Bool
     endpoint_type: Int8 = field("1+", default=1)
+    """1 brokers, 2 controllers."""
     include_fenced_brokers: Bool = field("2+", default=False)
 
 

@@ -19,6 +19,7 @@ class DescribeConfigsRequest(Request, api_key=32, versions="1-4", flexible=4):
 
 class DescribeConfigsResource(Struct):
     resource_type: Int8
+    """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group."""
     resource_name: String
     configuration_keys: Sequence[String] | None
 
@@ -43,9 +44,11 @@ class DescribeConfigsResourceResult(Struct):
     value: String | None
     read_only: Bool
     config_source: Int8 = -1
+    """1 topic, 2 broker, 3 all brokers, 4 the file, 5 default, 6 logger, 7 metrics, 8 group."""
     is_sensitive: Bool
     synonyms: Sequence[DescribeConfigsSynonym]
     config_type: Int8 = field("3+", default=0, ignorable=True)
+    """1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password."""
     documentation: String | None = field("3+", default="", ignorable=True)
 
 

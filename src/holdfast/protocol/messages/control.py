@@ -25,6 +25,7 @@ class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible=4):
     controller_epoch: Int32
     broker_epoch: Int64 = field("2+", default=-1, ignorable=True)
     type: Int8 = field("5+", default=0)
+    """1 some partitions, 2 all that the broker should have; 0 does not say."""
     ungrouped_partition_states: Sequence[LeaderAndIsrPartitionState] = field("0-1", default=())
     topic_states: Sequence[LeaderAndIsrTopicState] = field("2+", default=())
     live_leaders: Sequence[LeaderAndIsrLiveLeader]
@@ -43,6 +44,7 @@ class LeaderAndIsrPartitionState(Struct):
     removing_replicas: Sequence[Int32] = field("3+", default=(), ignorable=True)
     is_new: Bool = field("1+", default=False, ignorable=True)
     leader_recovery_state: Int8 = field("6+", default=0)
+    """1 while the leader recovers from an unclean election (KIP-704), else 0."""
 
 
 class LeaderAndIsrTopicState(Struct):
@@ -141,6 +143,7 @@ class UpdateMetadataPartitionState(Struct):
     partition_index: Int32
     controller_epoch: Int32
     leader: Int32
+    """-1 for none, -2 while the topic is being deleted."""
     leader_epoch: Int32
     isr: Sequence[Int32]
     zk_version: Int32
@@ -167,6 +170,7 @@ class UpdateMetadataEndpoint(Struct):
     host: String
     listener: String = field("3+", default="", ignorable=True)
     security_protocol: Int16
+    """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 class UpdateMetadataResponse(Response, api_key=6, versions="0-8", flexible=6):

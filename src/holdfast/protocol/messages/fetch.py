@@ -23,13 +23,16 @@ class FetchRequest(Request, api_key=1, versions="4-18", flexible=12):
 
     cluster_id: String | None = field("12+", tag=0, default=None, ignorable=True)
     replica_id: Int32 = field("0-14", default=-1)
+    """A follower's broker id; -1 for a consumer."""
     replica_state: FetchReplicaState | None = field("15+", tag=1, default=None)
     max_wait_ms: Int32
     min_bytes: Int32
     max_bytes: Int32 = 2**31 - 1
     isolation_level: Int8 = 0
+    """0 reads up to the high watermark, 1 up to the last stable offset."""
     session_id: Int32 = field("7+", default=0, ignorable=True)
     session_epoch: Int32 = field("7+", default=-1, ignorable=True)
+    """0 opens a session, -1 closes it or does without (KIP-227)."""
     topics: Sequence[FetchTopic]
     forgotten_topics_data: Sequence[FetchForgottenTopic] = field("7+", default=())
     rack_id: String = field("11+", default="", ignorable=True)
@@ -51,6 +54,7 @@ class FetchPartition(Struct):
     current_leader_epoch: Int32 = field("9+", default=-1, ignorable=True)
     fetch_offset: Int64
     last_fetched_epoch: Int32 = field("12+", default=-1)
+    """The epoch of the record before `fetch_offset`: lets the leader see that logs have parted."""
     log_start_offset: Int64 = field("5+", default=-1, ignorable=True)
     partition_max_bytes: Int32
     replica_directory_id: Uuid = field("17+", tag=0, default=ZERO_UUID, ignorable=True)
@@ -94,6 +98,7 @@ class FetchPartitionData(Struct):
     snapshot_id: FetchSnapshotId | None = field("12+", tag=2, default=None)
     aborted_transactions: Sequence[AbortedTransaction] | None
     preferred_read_replica: Int32 = field("11+", default=-1)
+    """A nearer replica to ask instead (KIP-392); -1 for none."""
     records: Records | None
 
 

@@ -49,6 +49,7 @@ class MetadataResponseTopic(Struct):
     is_internal: Bool = field("1+", default=False, ignorable=True)
     partitions: Sequence[MetadataResponsePartition]
     topic_authorized_operations: Int32 = field("8+", default=-2147483648)
+    """A bit for each operation; the lowest int32 if the client did not ask."""
 
 
 class MetadataResponsePartition(Struct):

@@ -18,6 +18,7 @@ class ListOffsetsRequest(Request, api_key=2, versions="1-11", flexible=6):
 
     replica_id: Int32
     isolation_level: Int8 = field("2+", default=0)
+    """0 counts up to the high watermark, 1 up to the last stable offset."""
     topics: Sequence[ListOffsetsTopic]
     timeout_ms: Int32 = field("10+", default=0, ignorable=True)
 

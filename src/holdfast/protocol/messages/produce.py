@@ -21,6 +21,7 @@ class ProduceRequest(Request, api_key=0, versions="3-13", flexible=9):
 
     transactional_id: String | None = None
     acks: Int16
+    """-1 waits for the whole ISR, 1 for the leader alone, 0 for nobody."""
     timeout_ms: Int32
     topic_data: Sequence[TopicProduceData]
 

@@ -19,6 +19,7 @@ class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible=
 class DescribeClientQuotasComponentData(Struct):
     entity_type: String
     match_type: Int8
+    """0 this name, 1 the default entity, 2 any name."""
     match: String | None
 
 

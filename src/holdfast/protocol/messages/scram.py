@@ -37,6 +37,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 class ScramCredentialInfo(Struct):
     mechanism: Int8
+    """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
     iterations: Int32
 
 

@@ -109,6 +109,7 @@ class EndTxnRequest(Request, api_key=26, versions="0-5", flexible=3):
     producer_id: Int64
     producer_epoch: Int16
     committed: Bool
+    """True commits, False aborts."""
 
 
 class EndTxnResponse(Response, api_key=26, versions="0-5", flexible=3):
