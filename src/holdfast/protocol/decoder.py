@@ -79,17 +79,17 @@ class _StructReader:
         self.run: list[tuple[str, str]] = []
 
     def read(self) -> None:
-        cls = self.source.constant("cls", self.layout.cls, self.layout.cls)
-        self.source.emit(f"{self.me} = new({cls})")
-        self._defaults()
+        self.begin()
         for field in self.layout.plain:
             self._field(field, f"{self.me}.{field.name}")
         if self.layout.flexible:
             self._tags()
         self._flush()
 
-    def _defaults(self) -> None:
-        """What is not on the wire holds its default, so that every slot is filled."""
+    def begin(self) -> None:
+        """An object whose slots hold what will not be read: the defaults of absent fields."""
+        cls = self.source.constant("cls", self.layout.cls, self.layout.cls)
+        self.source.emit(f"{self.me} = new({cls})")
         by_value: dict[str, list[str]] = {"None": ["unknown_tags"]}
         missing = [(name, spec.default) for name, spec in self.layout.absent]
         missing += [(field.name, field.default) for field in self.layout.tagged]
@@ -190,9 +190,38 @@ class _StructReader:
             self.source.emit("raise ValueError('count')")
         items, each = self.source.fresh("items"), self.source.fresh("e")
         self.source.emit(f"{target} = {items} = []")
+        if isinstance(wire.element, StructOf) and wire.element.layout.is_fixed:
+            self._fixed_elements(wire.element.layout, items, each, count)
+            return
         with self.source.block(f"for _ in range({count}):"):
             self._element(wire, each, compact)
             self.source.emit(f"{items}.append({each})")
+
+    def _fixed_elements(self, layout: Layout, items: str, each: str, count: str) -> None:
+        """Structs of one size are read in one sweep, unless one of them has tagged fields.
+
+        If the byte where each would say so is zero, all of them are where we look.
+        """
+        end, size = self.source.fresh("end"), layout.smallest
+        self.source.emit(f"{end} = pos + {count} * {size}")
+        if layout.flexible:
+            marks = f"bytes(buf[pos + {size - 1}:{end}:{size}])"
+            with self.source.block(f"if {marks}.strip(b'\\0'):"):
+                with self.source.block(f"for _ in range({count}):"):
+                    _StructReader(self.source, layout, each, payload=self.payload).read()
+                    self.source.emit(f"{items}.append({each})")
+                self.source.emit(f"{end} = pos")
+        codes = "".join(field.wire.code for field in layout.plain if isinstance(field.wire, Fixed))
+        codes += "x" * layout.flexible
+        sweep = self.source.constant("sweep", codes, Packer(f">{codes}").iter_unpack)
+        locals_ = [self.source.fresh("f") for _ in layout.plain]
+        with self.source.block(f"for {', '.join(locals_)}, in {sweep}(buf[pos:{end}]):"):
+            reader = _StructReader(self.source, layout, each, payload=self.payload)
+            reader.begin()
+            for field, local in zip(layout.plain, locals_, strict=True):
+                self.source.emit(f"{each}.{field.name} = {local}")
+            self.source.emit(f"{items}.append({each})")
+        self.source.emit(f"pos = {end}")
 
     def _element(self, wire: ArrayOf, each: str, compact: bool) -> None:
         if isinstance(wire.element, StructOf):

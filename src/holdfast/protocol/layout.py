@@ -74,6 +74,11 @@ class Layout:
         """The fewest bytes this struct can take: what a count of n needs at least n times."""
         return sum(smallest(field) for field in self.plain) + self.flexible
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it always has the same size, but for tagged fields."""
+        return all(isinstance(field.wire, Fixed) for field in self.plain) and bool(self.plain)
+
 
 def parse_range(text: str) -> range:
     """The versions in "3", "3+", "0-2" or "none"."""
