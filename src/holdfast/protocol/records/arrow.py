@@ -26,6 +26,7 @@ from holdfast.protocol.records.columns import (
 )
 from holdfast.protocol.records.compression import decompress
 from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.header import (
     APPEND_TIME,
     ATTRIBUTES_POSITION,
@@ -107,7 +108,8 @@ def read_runs(
                     raise Untrue
             if starts:
                 yield from _run(view, starts, check_crc, limit)
-        except Untrue:
+        except (Untrue, MalformedBatchError):
+            # A codec may have failed on a later batch than the first that is wrong.
             _explain(view, position, check_crc, partial_end, limit)
         position = after
 

@@ -72,4 +72,10 @@ def read(oracle: str, data: bytes) -> list[Plain]:
     return found
 
 
+def kafka_python_marker(data: bytes) -> tuple[int, bool, bool]:
+    """Offset, is commit, is abort of the one marker in a control batch."""
+    [record] = KafkaPythonRecords(data).next_batch()
+    return record.offset, record.commit, record.abort
+
+
 ORACLES = ("aiokafka", "kafka-python")

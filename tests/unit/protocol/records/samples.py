@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast.protocol.records import BatchOptions, Compression, NewRecord, Record, build_batch
 
 CODECS = tuple(Compression)
+
+few = settings(deadline=None, max_examples=40)
+some = settings(deadline=None, max_examples=100)
+"""How often a property is tried. A busy machine is no failure, so there is no deadline."""
 
 payloads = st.none() | st.binary(max_size=40) | st.integers(60, 300).map(lambda n: b"\x07" * n)
 headers = st.lists(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.protocol.records import (
@@ -24,7 +24,7 @@ from holdfast.protocol.records import (
     read_records,
     stamp,
 )
-from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, plain
+from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, few, plain
 
 
 @pytest.fixture(params=["together", "alone"])
@@ -36,7 +36,7 @@ def fewness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def rows_by_hand(data: bytes) -> list[dict[str, object]]:
-    rows = []
+    rows: list[dict[str, object]] = []
     for batch in batches(data):
         header = batch.header
         for record in read_records(batch):
@@ -71,6 +71,7 @@ def check(data: bytes) -> Any:
 
 @pytest.mark.usefixtures("fewness")
 def test_generated_batches_of_all_kinds() -> None:
+    @few
     @given(st.lists(batch_bytes, max_size=6))
     def say_the_same(batch_list: list[bytes]) -> None:
         check(b"".join(batch_list))
@@ -78,8 +79,8 @@ def test_generated_batches_of_all_kinds() -> None:
     say_the_same()
 
 
+@few
 @given(st.lists(batch_bytes, min_size=2, max_size=6), st.integers(1, 2_000))
-@settings(max_examples=50)
 def test_runs_may_end_anywhere(batch_list: list[bytes], run_bytes: int) -> None:
     before = arrow.RUN_BYTES
     arrow.RUN_BYTES = run_bytes
@@ -120,6 +121,13 @@ def test_lengths_of_one_to_four_bytes_side_by_side() -> None:
         return build_batch([NewRecord(bytes(sizes[(nth + each) % 8])) for each in range(3)])
 
     check(chain(make, 60))
+
+
+@few
+@given(st.lists(st.tuples(st.integers(0, 9_000), st.integers(1, 150)), min_size=1, max_size=8))
+def test_stretches_of_one_size_in_a_long_batch(stretches: list[tuple[int, int]]) -> None:
+    records = [NewRecord(bytes(size)) for size, times in stretches for _ in range(times)]
+    check(bytes(build_batch(records)))
 
 
 def test_headers_in_every_number() -> None:

@@ -17,6 +17,7 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.records import Compression, MalformedBatchError, compression, snappy
 from holdfast.protocol.records.compression import compress, decompress
 from holdfast.protocol.records.errors import ExpansionError
+from tests.unit.protocol.records.samples import few
 
 PACKED = [codec for codec in Compression if codec is not Compression.NONE]
 MIB = 1 << 20
@@ -30,6 +31,7 @@ def refusal(codec: int, data: bytes, limit: int = MIB) -> MalformedBatchError:
 
 
 @pytest.mark.parametrize("codec", Compression)
+@few
 @given(data=st.binary(max_size=200) | st.integers(0, 100_000).map(lambda n: b"ab" * n))
 def test_what_goes_in_comes_out(codec: Compression, data: bytes) -> None:
     packed = compress(codec, data)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.protocol.records.crc import PIECE_BYTES, crc32c, extend_slowly
 from tests.unit.protocol.records.oracles import kafka_python_sum
+from tests.unit.protocol.records.samples import some
 
 
 def test_the_check_value_of_the_polynomial() -> None:
@@ -13,6 +14,7 @@ def test_the_check_value_of_the_polynomial() -> None:
     assert extend_slowly(0, b"123456789") == 0xE3069283
 
 
+@some
 @given(st.binary(max_size=300))
 def test_the_package_the_table_and_kafka_python_agree(data: bytes) -> None:
     assert crc32c(data) == extend_slowly(0, data) == kafka_python_sum(data)

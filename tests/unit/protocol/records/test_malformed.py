@@ -18,11 +18,13 @@ from holdfast.protocol.records import (
     build_batch,
     check_produced,
     check_records,
+    columns,
+    hops,
     read_records,
 )
 from holdfast.protocol.records.arrow import read_table
 from holdfast.protocol.records.crc import crc32c
-from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, plain
+from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, plain, some
 
 LIMIT = 1 << 20
 Outcome = list[object] | str
@@ -82,29 +84,51 @@ def test_every_byte_changed_in_some_ways(codec: int) -> None:
             exercise(bytes(broken))
 
 
-@given(
-    batch=batch_bytes,
-    changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=6),
-    mend=st.booleans(),
+changes_of_bytes = st.lists(
+    st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=6
 )
-@settings(max_examples=300)
-def test_any_mutation(batch: bytes, changes: list[tuple[int, int]], mend: bool) -> None:
+
+
+def mutated(batch: bytes, changes: list[tuple[int, int]], *, mend: bool) -> bytes:
     data = bytearray(batch)
     for position, byte in changes:
         data[position % len(data)] = byte
     if mend:  # So that what lies behind the CRC is reached.
         struct.pack_into(">iib", data, 8, len(data) - 12, 0, 2)
         struct.pack_into(">I", data, 17, crc32c(data[21:]))
-    exercise(bytes(data))
+    return bytes(data)
 
 
+@some
+@given(batch=batch_bytes, changes=changes_of_bytes, mend=st.booleans())
+def test_any_mutation(batch: bytes, changes: list[tuple[int, int]], mend: bool) -> None:
+    exercise(mutated(batch, changes, mend=mend))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few_chains", [1, 48])
+def test_any_mutation_in_any_of_several_batches(
+    few_chains: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hops, "FEW", few_chains)
+    monkeypatch.setattr(columns, "FEW", few_chains // 3)
+
+    @settings(deadline=None, max_examples=1_000)
+    @given(st.lists(st.tuples(batch_bytes, st.just([]) | changes_of_bytes), max_size=4))
+    def agree(batch_list: list[tuple[bytes, list[tuple[int, int]]]]) -> None:
+        exercise(b"".join(mutated(batch, changes, mend=True) for batch, changes in batch_list))
+
+    agree()
+
+
+@some
 @given(st.binary(max_size=300))
 def test_any_noise(data: bytes) -> None:
     exercise(data)
 
 
+@some
 @given(body=st.binary(max_size=120), count=st.integers(-2, 20), codec=st.integers(0, 7))
-@settings(max_examples=300)
 def test_any_noise_behind_an_honest_header(body: bytes, count: int, codec: int) -> None:
     header = build_batch(SOME[:1])[:61]
     data = header + body

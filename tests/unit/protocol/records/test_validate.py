@@ -28,7 +28,7 @@ from holdfast.protocol.records import (
     validate,
 )
 from holdfast.protocol.records.crc import crc32c
-from tests.unit.protocol.records.samples import CODECS, SOME, record_lists
+from tests.unit.protocol.records.samples import CODECS, SOME, few, record_lists
 
 NOW = 2_000_000
 IDEMPOTENT = BatchOptions(producer_id=1, producer_epoch=0, base_sequence=0)
@@ -56,6 +56,7 @@ def test_an_honest_batch_passes_at_every_depth(codec: Compression) -> None:
     assert facts == (2_000_000, 3, True)
 
 
+@few
 @given(record_lists)
 def test_the_facts_are_those_of_the_records(records: list[NewRecord]) -> None:
     batch = Batch(build_batch(records, BatchOptions(base_offset=5)))

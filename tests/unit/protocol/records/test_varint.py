@@ -8,11 +8,13 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.records import MalformedBatchError
 from holdfast.protocol.records.varint import decode_varint, decode_varlong, encode_varint
 from tests.unit.protocol.records.oracles import kafka_python_varint
+from tests.unit.protocol.records.samples import some
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
+@some
 @given(INT64)
 def test_a_varlong_comes_back_and_kafka_python_writes_the_same(number: int) -> None:
     encoded = encode_varint(number)
@@ -20,6 +22,7 @@ def test_a_varlong_comes_back_and_kafka_python_writes_the_same(number: int) -> N
     assert encoded == kafka_python_varint(number)
 
 
+@some
 @given(INT32, st.binary(max_size=3))
 def test_a_varint_comes_back_whatever_follows(number: int, tail: bytes) -> None:
     encoded = encode_varint(number)
