@@ -27,6 +27,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import google_crc32c
@@ -136,12 +137,13 @@ def arrow_cases() -> Iterator[Case]:
                         "aiokafka",
                         "record",
                         count,
-                        lambda data=data, crc=check_crc: read_table(data, check_crc=crc),
-                        lambda data=data, crc=check_crc: fill_arrow(data, check_crc=crc),
+                        partial(read_table, data, check_crc=check_crc),
+                        partial(fill_arrow, data, check_crc=check_crc),
                     )
 
 
-def walk(memory: Any) -> None:
+def walk(kind: Any, data: bytes) -> None:
+    memory = kind(data)
     while memory.has_next():
         batch = memory.next_batch()
         assert batch.base_offset >= 0
@@ -161,8 +163,8 @@ def walk_cases() -> Iterator[Case]:
             rival_name,
             "batch",
             count,
-            lambda: walk_ours(data),
-            lambda rival=rival: walk(rival(data)),
+            partial(walk_ours, data),
+            partial(walk, rival, data),
         )
 
 
@@ -206,7 +208,8 @@ def read_all(data: bytes) -> int:
     return sum(1 for batch in batches(data) for _ in read_ours(batch))
 
 
-def read_other(memory: Any) -> int:
+def read_other(kind: Any, data: bytes) -> int:
+    memory = kind(data)
     count = 0
     while memory.has_next():
         for _ in memory.next_batch():
@@ -226,8 +229,8 @@ def build_and_read_cases() -> Iterator[Case]:
                 name,
                 "record",
                 len(records),
-                lambda records=records: build_ours(records),
-                lambda records=records, builder=builder: build_other(builder, records),
+                partial(build_ours, records),
+                partial(build_other, builder, records),
             )
         for name, reader in readers:
             yield Case(
@@ -235,8 +238,8 @@ def build_and_read_cases() -> Iterator[Case]:
                 name,
                 "record",
                 len(records),
-                lambda data=data: read_all(data),
-                lambda data=data, reader=reader: read_other(reader(data)),
+                partial(read_all, data),
+                partial(read_other, reader, data),
             )
 
 

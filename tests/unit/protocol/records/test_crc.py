@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.protocol.records.crc import PIECE_BYTES, crc32c, extend_slowly
+from holdfast.protocol.records import crc
+from holdfast.protocol.records.crc import PIECE_BYTES, crc32c, crc32c_in_place, extend_slowly
 from tests.unit.protocol.records.oracles import kafka_python_sum
 from tests.unit.protocol.records.samples import some
 
@@ -25,3 +27,12 @@ def test_views_and_bytearrays_are_summed_in_pieces_to_the_same(size: int) -> Non
     data = bytes(range(256)) * (size // 256 + 1)
     data = data[:size]
     assert crc32c(data) == crc32c(memoryview(data)) == crc32c(bytearray(data))
+    assert crc32c(data) == crc32c_in_place(np.frombuffer(data, np.uint8))
+
+
+def test_without_the_package_the_table_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytes(range(200))
+    expected = crc32c(data)
+    monkeypatch.setattr(crc, "_extend", extend_slowly)
+    assert crc32c(bytearray(data)) == expected
+    assert crc32c_in_place(np.frombuffer(data, np.uint8)) == expected
