@@ -91,3 +91,42 @@ SOME: Sequence[NewRecord] = (
     NewRecord(b"", b"", 999),
     NewRecord(b"no key" * 50, None, 2_000_000),
 )
+
+
+LIES = [
+    ("0e 00 00 00 01 02 78", "a record of 7 bytes"),
+    ("0c 00 00 00 01 01 00 00", "1 bytes after the last record"),
+    ("0e 00 00 00 01 01 00 00", "1 bytes left over in a record"),
+    ("0e 00 00 00 03 02 78 00", "key of -2 bytes"),
+    ("0e 00 00 00 01 08 78 00", "value of 4 bytes"),
+    ("0e 00 00 02 01 02 78 00", "offset delta 1 of 0 at most"),
+    ("0e 00 00 01 01 02 78 00", "offset delta -1"),
+    ("10 00 00 00 01 02 78 01 00", "-1 headers"),
+    ("10 00 00 00 01 02 78 04 00", "2 headers"),
+    ("12 00 00 00 01 02 78 02 01 01", "a header without a key"),
+    ("00 00 00 00 00 00 00", "a record of 0 bytes"),
+    ("0a 00 00 00 01 01 00 00 00 00 00 00", "a record of 5 bytes"),
+    ("01 00 00 00 00 00 00", "a record of -1 bytes"),
+    ("1e 00 ff ff ff ff ff ff ff ff ff 01 00 01 01 00", "beyond 64 bits"),
+    (
+        "20 00 80 80 80 80 80 80 80 80 80 80 00 01 01 00 00",
+        "timestamp delta: not a varint",
+    ),
+    (
+        "20 00 ff ff ff ff ff ff ff ff ff 02 00 01 01 00 00",
+        "timestamp delta: not a varint",
+    ),
+    ("16 00 00 ff ff ff ff 10 01 01 00 00", "offset delta: not a varint of 32 bits"),
+    ("10 00 00 00 01 02 78 00 00", "bytes left over"),
+    ("12 00 00 00 01 02 78 02 00 07", "header value of -4 bytes"),
+    ("12 00 00 00 01 02 78 02 08 00", "header key of 4 bytes"),
+    ("14 00 00 00 01 02 78 02 00 00 00", "bytes left over"),
+]
+"""Records of a batch of one that contradict themselves, and what the reader says of it."""
+
+
+def with_body(body: str) -> bytes:
+    """A batch of one record whose records are these bytes. Its CRC is wrong."""
+    data = build_batch([NewRecord(b"x")])[:61] + bytes.fromhex(body)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    return bytes(data)

@@ -114,6 +114,7 @@ def test_many_batches_of_different_lengths(codec: int) -> None:
     assert table["offset"].to_pylist() == list(range(table.num_rows))
 
 
+@pytest.mark.usefixtures("fewness")
 def test_lengths_of_one_to_four_bytes_side_by_side() -> None:
     sizes = (0, 50, 60, 64, 5_000, 8_190, 8_200, 1_100_000)
 

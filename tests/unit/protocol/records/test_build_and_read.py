@@ -19,8 +19,12 @@ from holdfast.protocol.records import (
     read_end_marker,
     read_records,
 )
+from holdfast.protocol.records.arrow import read_table
 from holdfast.protocol.records.header import sequence_at
+from tests.unit.protocol.records.java_batches import JAVA_BATCHES
 from tests.unit.protocol.records.samples import (
+    CODECS,
+    LIES,
     SOME,
     batch_options,
     few,
@@ -28,6 +32,7 @@ from tests.unit.protocol.records.samples import (
     plain,
     plain_new,
     record_lists,
+    with_body,
 )
 
 
@@ -98,34 +103,27 @@ def test_a_header_name_that_is_not_utf8_is_shown_as_java_does() -> None:
     assert record.headers[0].key == "\ufffd\ufffd"
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("0e 00 00 00 01 02 78", "a record of 7 bytes"),
-        ("0c 00 00 00 01 01 00 00", "1 bytes after the last record"),
-        ("0e 00 00 00 01 01 00 00", "1 bytes left over in a record"),
-        ("0e 00 00 00 03 02 78 00", "key of -2 bytes"),
-        ("0e 00 00 00 01 08 78 00", "value of 4 bytes"),
-        ("0e 00 00 02 01 02 78 00", "offset delta 1 of 0 at most"),
-        ("0e 00 00 01 01 02 78 00", "offset delta -1"),
-        ("10 00 00 00 01 02 78 01 00", "-1 headers"),
-        ("10 00 00 00 01 02 78 04 00", "2 headers"),
-        ("12 00 00 00 01 02 78 02 01 01", "a header without a key"),
-        ("00 00 00 00 00 00 00", "a record of 0 bytes"),
-        ("0a 00 00 00 01 01 00 00 00 00 00 00", "a record of 5 bytes"),
-        ("01 00 00 00 00 00 00", "a record of -1 bytes"),
-        ("20 00 ff ff ff ff ff ff ff ff ff 01 00 01 01 00 00", "beyond 64 bits"),
-    ],
-)
+@pytest.mark.parametrize(("body", "reason"), LIES)
 def test_a_record_that_lies_is_refused_where_it_does(body: str, reason: str) -> None:
-    records = bytes.fromhex(body)
-    data = build_batch([NewRecord(b"x")])[:61] + records
-    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data = with_body(body)
     with pytest.raises(MalformedBatchError) as caught:
         list(read_records(Batch(b"--" + data, 2)))
     assert caught.value.error_code is ErrorCode.INVALID_RECORD
     assert reason in caught.value.reason
-    assert 63 <= caught.value.position <= 63 + len(records)
+    assert 63 <= caught.value.position <= 2 + len(data)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_java_wrote_is_read(codec: int) -> None:
+    data = bytes.fromhex(JAVA_BATCHES[codec])
+    batch = Batch(data)
+    check_batch(batch)
+    assert batch.header.compression == codec
+    found = [plain(record) for record in read_records(batch)]
+    assert [one.value for one in found] == [b"some value %d some value" % n for n in range(40)]
+    assert [one.key for one in found] == [b"k%d" % n if n % 5 else None for n in range(40)]
+    assert [one.timestamp for one in found] == list(range(1_000, 1_040))
+    assert read_table(data)["value"].to_pylist() == [one.value for one in found]
 
 
 def test_a_timestamp_beyond_64_bits_is_refused() -> None:

@@ -24,7 +24,15 @@ from holdfast.protocol.records import (
 )
 from holdfast.protocol.records.arrow import read_table
 from holdfast.protocol.records.crc import crc32c
-from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, plain, some
+from tests.unit.protocol.records.samples import (
+    CODECS,
+    LIES,
+    SOME,
+    batch_bytes,
+    plain,
+    some,
+    with_body,
+)
 
 LIMIT = 1 << 20
 Outcome = list[object] | str
@@ -82,6 +90,20 @@ def test_every_byte_changed_in_some_ways(codec: int) -> None:
             broken = bytearray(data)
             broken[position] ^= flip
             exercise(bytes(broken))
+
+
+@pytest.mark.parametrize("few_chains", [0, 1, 48])
+@pytest.mark.parametrize("body", [body for body, _ in LIES])
+def test_every_reader_sees_the_same_lie(
+    body: str, few_chains: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hops, "FEW", max(few_chains, 1))
+    monkeypatch.setattr(columns, "FEW", few_chains)
+    good = bytes(build_batch(SOME))
+    data = good + with_body(body) + good
+    assert isinstance(outcome(data, check_crc=False), str)
+    exercise(data)
+    exercise(with_body(body))
 
 
 changes_of_bytes = st.lists(

@@ -54,6 +54,7 @@ def test_an_honest_batch_passes_at_every_depth(codec: Compression) -> None:
     batch = check_produced(data, NOW)
     facts = check_records(batch, NOW)
     assert facts == (2_000_000, 3, True)
+    assert check_records(batch, NOW, Rules(is_append_time=True)) == facts
 
 
 @few

@@ -19,6 +19,7 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 def test_a_varlong_comes_back_and_kafka_python_writes_the_same(number: int) -> None:
     encoded = encode_varint(number)
     assert decode_varlong(memoryview(encoded), 0, len(encoded), "") == (number, len(encoded))
+    assert decode_varlong(memoryview(encoded + b"\x80"), 0, len(encoded) + 1, "")[0] == number
     assert encoded == kafka_python_varint(number)
 
 
