@@ -12,8 +12,8 @@ from holdfast.protocol.records import BatchOptions, Compression, NewRecord, Reco
 
 CODECS = tuple(Compression)
 
-few = settings(deadline=None, max_examples=40)
-some = settings(deadline=None, max_examples=100)
+few = settings(deadline=None, max_examples=25)
+some = settings(deadline=None, max_examples=80)
 """How often a property is tried. A busy machine is no failure, so there is no deadline."""
 
 payloads = st.none() | st.binary(max_size=40) | st.integers(60, 300).map(lambda n: b"\x07" * n)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 import tracemalloc
 import zlib
+from pathlib import Path
 from types import ModuleType
 
 import cramjam
@@ -94,6 +97,38 @@ def test_a_bomb_is_refused_within_a_small_multiple_of_the_limit() -> None:
         assert error.error_code is ErrorCode.MESSAGE_TOO_LARGE
         assert "more than 1048576 bytes" in error.reason
         assert peak < 4 * MIB
+
+
+PEAK_OF_A_BOMB = """
+import sys
+from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records.compression import decompress
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+bomb, before = sys.stdin.buffer.read(), peak()
+try:
+    decompress(int(sys.argv[1]), memoryview(bomb), 8 << 20)
+except MalformedBatchError as error:
+    print(error.error_code.name, peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux for the peak")
+def test_a_bomb_takes_no_more_memory_from_the_system_than_a_few_limits() -> None:
+    # What the codecs allocate by themselves is not seen by tracemalloc.
+    window = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=window).compressobj()
+    wide = b"".join(packer.compress(bytes(MIB)) for _ in range(256)) + packer.flush()
+    for codec, bomb in [*bombs(), (4, wide)]:
+        command = [sys.executable, "-c", PEAK_OF_A_BOMB, str(codec)]
+        done = subprocess.run(command, input=bomb, capture_output=True, check=True)
+        verdict, peak_kib = done.stdout.decode().split()
+        assert verdict == "MESSAGE_TOO_LARGE"
+        assert int(peak_kib) < 4 * 8 * 1024
 
 
 @pytest.mark.parametrize(
