@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.protocol import Message, UnsupportedFieldError
 from holdfast.protocol.careful import read_carefully
-from holdfast.protocol.varints import (
-    decode_unsigned,
-    decode_varint,
-    decode_varlong,
-    encode_unsigned,
-    encode_varint,
-    encode_varlong,
-)
+from holdfast.protocol.varints import decode_unsigned, encode_unsigned
 from tests.unit.protocol.sampler import Sampler, every_message, title
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))
@@ -72,13 +65,3 @@ def test_unsigned_varints_are_read_back(number: int, rest: bytes) -> None:
     wire = encode_unsigned(number)
     assert len(wire) <= 5
     assert decode_unsigned(wire + rest, 0) == (number, len(wire))
-
-
-@given(st.integers(-(2**31), 2**31 - 1))
-def test_varints_are_read_back(number: int) -> None:
-    assert decode_varint(encode_varint(number), 0) == (number, len(encode_varint(number)))
-
-
-@given(st.integers(-(2**63), 2**63 - 1))
-def test_varlongs_are_read_back(number: int) -> None:
-    assert decode_varlong(encode_varlong(number), 0) == (number, len(encode_varlong(number)))

@@ -2,7 +2,8 @@
 
 It reads and writes; it never does and never decides. A message is a plain object that knows nothing
 of versions until it is encoded for one. Messages are imported from their family's module,
-`from holdfast.protocol.messages import fetch`; everything else is here.
+`from holdfast.protocol.messages import fetch`; record batches, which need the codecs, from
+`holdfast.protocol.records`; everything else is here.
 """
 
 from holdfast.protocol.errors import (

@@ -1,7 +1,7 @@
 """Variable-length integers: seven bits a byte, the lowest first, the high bit says "more follows".
 
-Lengths, tags and counts of the flexible versions are unsigned; record fields are signed, folded
-by zigzag so that small negative numbers stay short. A reader gets what follows the number, too.
+Lengths, tags and counts of the flexible versions; the signed ones of record fields are with the
+records. A reader gets what follows the number, too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from holdfast.protocol.types import Payload
 
 UINT32_BYTES = 5
 """A longer unsigned varint is refused: no length or tag needs it, and its end could be far away."""
-
-UINT64_BYTES = 10
 
 
 def encode_unsigned(value: int) -> bytes:
@@ -28,38 +26,16 @@ def encode_unsigned(value: int) -> bytes:
     return bytes(out)
 
 
-def decode_unsigned(buffer: Payload, position: int, longest: int = UINT32_BYTES) -> tuple[int, int]:
+def decode_unsigned(buffer: Payload, position: int) -> tuple[int, int]:
     """The number and the position after it. IndexError past the end, ValueError if too long."""
     value = 0
-    for shift in range(0, 7 * longest, 7):
+    for shift in range(0, 7 * UINT32_BYTES, 7):
         byte = buffer[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, position
-    raise ValueError(f"a varint of more than {longest} bytes")
-
-
-def encode_varint(value: int) -> bytes:
-    """A signed 32-bit number, zigzag."""
-    return encode_unsigned((value << 1) ^ (value >> 31))
-
-
-def decode_varint(buffer: Payload, position: int) -> tuple[int, int]:
-    """A signed 32-bit number, zigzag. Fails as `decode_unsigned` does."""
-    folded, position = decode_unsigned(buffer, position)
-    return (folded >> 1) ^ -(folded & 1), position
-
-
-def encode_varlong(value: int) -> bytes:
-    """A signed 64-bit number, zigzag."""
-    return encode_unsigned((value << 1) ^ (value >> 63))
-
-
-def decode_varlong(buffer: Payload, position: int) -> tuple[int, int]:
-    """A signed 64-bit number, zigzag. Fails as `decode_unsigned` does."""
-    folded, position = decode_unsigned(buffer, position, UINT64_BYTES)
-    return (folded >> 1) ^ -(folded & 1), position
+    raise ValueError(f"a varint of more than {UINT32_BYTES} bytes")
 
 
 class Kept(dict[int, bytes]):

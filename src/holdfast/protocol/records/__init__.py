@@ -1,0 +1,66 @@
+"""Record batches, format 2: what producers send, logs keep and consumers read.
+
+The broker's hot path uses `header` and `validate` only. The Arrow reader is in `arrow`; it needs
+numpy and pyarrow (the extra `spark`), so it is imported by name, when wanted.
+"""
+
+from holdfast.protocol.records.build import BatchBuilder, BatchOptions, NewRecord, build_batch
+from holdfast.protocol.records.compression import Compression
+from holdfast.protocol.records.control import (
+    EndMarker,
+    build_end_marker,
+    control_type,
+    read_end_marker,
+)
+from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.header import (
+    Batch,
+    RecordBatchHeader,
+    batches,
+    parse_header,
+    stamp,
+    stamp_max_timestamp,
+)
+from holdfast.protocol.records.record import Record, RecordHeader, read_records
+from holdfast.protocol.records.validate import (
+    RecordFacts,
+    Rules,
+    check_batch,
+    check_produced,
+    check_records,
+    needs_records,
+)
+
+ARROW_READER = "holdfast.protocol.records.arrow"
+"""The module to import for `read_table`."""
+
+__all__ = [
+    "ARROW_READER",
+    "Batch",
+    "BatchBuilder",
+    "BatchOptions",
+    "Compression",
+    "EndMarker",
+    "MalformedBatchError",
+    "NewRecord",
+    "Record",
+    "RecordBatchHeader",
+    "RecordFacts",
+    "RecordHeader",
+    "Rules",
+    "batches",
+    "build_batch",
+    "build_end_marker",
+    "check_batch",
+    "check_produced",
+    "check_records",
+    "control_type",
+    "crc32c",
+    "needs_records",
+    "parse_header",
+    "read_end_marker",
+    "read_records",
+    "stamp",
+    "stamp_max_timestamp",
+]

@@ -1,0 +1,291 @@
+"""The 61 bytes in front of every record batch (magic 2), and all the hot path ever looks at.
+
+A broker takes a batch, checks and stamps its header, and stores and sends the bytes; the records
+inside are opened only where a rule asks for it. The base offset and the leader epoch lie outside
+the CRC, so that a leader can write them into a producer's batch without summing it again.
+
+`parse_header` refuses what cannot be walked over: cut short, an unknown magic, an impossible size.
+It does not sum the CRC and does not judge; `check_span` and `validate` do.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from holdfast.model import (
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    BatchHeader,
+    ErrorCode,
+    LeaderEpoch,
+    Offset,
+    ProducerId,
+)
+from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.errors import MalformedBatchError
+
+Bytes = bytes | bytearray | memoryview
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+_unpack = HEADER.unpack_from
+LENGTH_END = 12
+"""The length field counts what comes after it; base offset and length itself are 12 bytes."""
+MAGIC = 2
+MAGIC_POSITION = 16
+CRC_POSITION = 17
+ATTRIBUTES_POSITION = 21
+"""The CRC covers everything from here to the end of the batch."""
+LEAST_RECORD_BYTES = 7
+"""An empty record: its length, attributes, two deltas, key and value length, header count."""
+
+COMPRESSION_MASK = 0x07
+APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+
+MAX_SEQUENCE = 2**31 - 1
+_MAX_OFFSET = 2**63 - 1
+_MAX_TIMESTAMP_POSITION = 35
+_OFFSET_FIELD = struct.Struct(">q")
+_EPOCH_FIELD = struct.Struct(">i")
+_CRC_FIELD = struct.Struct(">I")
+_ATTRIBUTES_FIELD = struct.Struct(">h")
+
+assert HEADER_BYTES == 61
+
+
+class RecordBatchHeader(NamedTuple):
+    """The header's fields in the order of the wire."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    """The batch spans [base_offset, base_offset + this], also after compaction took records out."""
+    base_timestamp: int
+    """Of the first record; the delete horizon instead where that attribute is set."""
+    max_timestamp: int
+    """The append time of all records where that attribute is set."""
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, header included."""
+        return self.length + LENGTH_END
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last one."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def compression(self) -> int:
+        """The codec's number; 5 to 7 are not assigned."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_append_time(self) -> bool:
+        """The broker's clock, not the producer's, gave the timestamps."""
+        return bool(self.attributes & APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Part of a transaction, or the marker that ends one."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds markers, not a client's records."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop this batch's tombstones and markers (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
+    def last_sequence(self) -> int:
+        """The producer's sequence number of the last offset."""
+        return sequence_at(self.base_sequence, self.last_offset_delta)
+
+    def to_model(self) -> BatchHeader:
+        """What the core wants to know.
+
+        The core counts offsets and sequence numbers, so it is told the span, which a compacted
+        batch keeps, rather than how many records are left.
+        """
+        return BatchHeader(
+            record_count=self.last_offset_delta + 1,
+            leader_epoch=LeaderEpoch(self.leader_epoch),
+            base_offset=Offset(self.base_offset),
+            producer_id=ProducerId(self.producer_id),
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+        )
+
+
+def sequence_at(base_sequence: int, offset_delta: int) -> int:
+    """Sequence numbers run on with the offsets and begin again at 0 after the largest int32."""
+    if base_sequence < 0:
+        return NO_SEQUENCE
+    return (base_sequence + offset_delta) & MAX_SEQUENCE
+
+
+def parse_header(data: Bytes, position: int = 0) -> RecordBatchHeader:
+    """The header at `position`, once it is sure that a whole batch could lie there."""
+    if position + HEADER_BYTES > len(data):
+        raise _cut_short(data, position)
+    fields = _unpack(data, position)
+    if fields[3] != MAGIC:
+        raise _foreign(fields[3], position)
+    size = fields[1] + LENGTH_END
+    if size < HEADER_BYTES or size > len(data) - position:
+        raise _cut_short(data, position)
+    # What RecordBatchHeader._make does, without its check of a length that the struct ensures.
+    return tuple.__new__(RecordBatchHeader, fields)
+
+
+def check_span(header: RecordBatchHeader, position: int = 0) -> None:
+    """Offsets and the count of records must be possible, or nothing may be derived from them.
+
+    Called once the CRC is known to match, or by a reader that does not sum: what it finds is a lie
+    of the writer, except in the base offset.
+    """
+    base_offset, last_delta, count = (
+        header.base_offset,
+        header.last_offset_delta,
+        header.record_count,
+    )
+    if base_offset < 0 or not 0 <= last_delta <= _MAX_OFFSET - base_offset:
+        raise MalformedBatchError(
+            position,
+            f"no offsets from {base_offset} to {base_offset} + {last_delta}",
+            ErrorCode.INVALID_RECORD,
+        )
+    # Compressed records may take less than a byte each; there decompressing shows the lie.
+    room = (header.size - HEADER_BYTES) // LEAST_RECORD_BYTES
+    if not 0 <= count <= last_delta + 1 or (count > room and not header.compression):
+        raise MalformedBatchError(
+            position + HEADER_BYTES - 4,
+            f"{count} records cannot be in {last_delta + 1} offsets and {header.size} bytes",
+            ErrorCode.INVALID_RECORD,
+        )
+
+
+def _cut_short(data: Bytes, position: int) -> MalformedBatchError:
+    """Says what is missing; an old magic or an impossible length is told first if it is there."""
+    left = len(data) - position
+    if left > MAGIC_POSITION and data[position + MAGIC_POSITION] != MAGIC:
+        magic = data[position + MAGIC_POSITION]
+        return _foreign(magic - 256 if magic > 127 else magic, position)
+    if left < LENGTH_END:
+        return MalformedBatchError(position, f"cut short: {left} bytes, a batch starts with 12")
+    size = _EPOCH_FIELD.unpack_from(data, position + 8)[0] + LENGTH_END
+    if size < HEADER_BYTES:
+        return MalformedBatchError(position + 8, f"a batch cannot be {size} bytes long")
+    return MalformedBatchError(position, f"cut short: {left} bytes of a batch of {size}")
+
+
+def _foreign(magic: int, position: int) -> MalformedBatchError:
+    if magic in (0, 1):
+        code = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+        reason = f"message format {magic} is not supported, only 2"
+    else:
+        code = ErrorCode.CORRUPT_MESSAGE
+        reason = f"no message format has the number {magic}"
+    return MalformedBatchError(position + MAGIC_POSITION, reason, code)
+
+
+class Batch:
+    """One batch in a buffer: its header, and its bytes as views that copy nothing."""
+
+    __slots__ = ("_data", "header", "position")
+
+    header: RecordBatchHeader
+    position: int
+    """Where the batch starts in the buffer it was found in; errors name positions from there."""
+
+    def __init__(self, data: Bytes, position: int = 0) -> None:
+        self.header = parse_header(data, position)
+        self.position = position
+        self._data = data
+
+    @property
+    def view(self) -> memoryview:
+        """The whole batch. Made when asked for: a walk over headers does without."""
+        return memoryview(self._data)[self.position : self.position + self.header.size]
+
+    @property
+    def body(self) -> memoryview:
+        """The records as they lie there, perhaps compressed."""
+        return self.view[HEADER_BYTES:]
+
+    def crc_matches(self) -> bool:
+        """Sum the batch and compare."""
+        return crc32c(self.view[ATTRIBUTES_POSITION:]) == self.header.crc
+
+    def check_crc(self) -> None:
+        """Raise unless the sum matches."""
+        if not self.crc_matches():
+            raise MalformedBatchError(
+                self.position + CRC_POSITION,
+                f"the CRC says {self.header.crc:#010x}, the bytes say "
+                f"{crc32c(self.view[ATTRIBUTES_POSITION:]):#010x}",
+            )
+
+
+def batches(data: Bytes, position: int = 0, *, partial_end: bool = False) -> Iterator[Batch]:
+    """The batches that lie one after the other in a buffer, headers only.
+
+    A fetch may cut the last batch off; with `partial_end` that ends the walk quietly. At most one
+    round for every 61 bytes: each batch is at least that long.
+    """
+    end = len(data)
+    while position < end:
+        if partial_end and _is_partial(data, position):
+            return
+        batch = Batch(data, position)
+        yield batch
+        position += batch.header.length + LENGTH_END
+
+
+def _is_partial(data: Bytes, position: int) -> bool:
+    left = len(data) - position
+    return left < LENGTH_END or left < _EPOCH_FIELD.unpack_from(data, position + 8)[0] + LENGTH_END
+
+
+def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+    """Write what only the leader knows into a batch. The CRC does not cover it and stays true."""
+    _OFFSET_FIELD.pack_into(data, position, base_offset)
+    _EPOCH_FIELD.pack_into(data, position + LENGTH_END, leader_epoch)
+
+
+def stamp_max_timestamp(
+    data: bytearray | memoryview, position: int, max_timestamp: int, *, append_time: bool
+) -> None:
+    """Write the broker's time, or the true maximum, into a batch, and sum it anew.
+
+    This is what message.timestamp.type=LogAppendTime costs: these fields lie under the CRC.
+    """
+    header = parse_header(data, position)
+    time_type = APPEND_TIME if append_time else 0
+    attributes = header.attributes & ~APPEND_TIME | time_type
+    _ATTRIBUTES_FIELD.pack_into(data, position + ATTRIBUTES_POSITION, attributes)
+    _OFFSET_FIELD.pack_into(data, position + _MAX_TIMESTAMP_POSITION, max_timestamp)
+    covered = memoryview(data)[position + ATTRIBUTES_POSITION : position + header.size]
+    _CRC_FIELD.pack_into(data, position + CRC_POSITION, crc32c(covered))
+
+
+def has_producer(header: RecordBatchHeader) -> bool:
+    """Whether an idempotent or transactional producer wrote it."""
+    return header.producer_id != NO_PRODUCER

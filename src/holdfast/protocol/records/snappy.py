@@ -1,0 +1,85 @@
+"""Snappy as it is found in Kafka: bare, or in the blocks of Java's library.
+
+Java's clients (and most others) write snappy-java's own framing: a magic of 8 bytes, two versions,
+then blocks of up to 32 KiB, each with its compressed length in front. librdkafka writes one bare
+block. Both are read; the framed form is written, because every client reads it.
+"""
+
+from __future__ import annotations
+
+import struct
+from types import ModuleType
+from typing import Final
+
+from holdfast.model import ErrorCode
+from holdfast.protocol.records.errors import ExpansionError
+
+try:
+    import cramjam
+except ImportError:
+    cramjam = None  # type: ignore[assignment]
+
+JAVA_MAGIC: Final = b"\x82SNAPPY\x00"
+JAVA_HEADER: Final = JAVA_MAGIC + struct.pack(">ii", 1, 1)
+BLOCK_BYTES: Final = 32 * 1024
+_BLOCK_LENGTH = struct.Struct(">i")
+
+
+def _library(module: ModuleType | None) -> ModuleType:
+    if module is None:
+        raise ExpansionError(
+            "the package cramjam is not installed; it comes with holdfast[compression]",
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        )
+    return module
+
+
+def compress_bare(data: bytes | memoryview) -> bytes:
+    """One block without a frame."""
+    return bytes(_library(cramjam).snappy.compress_raw(data))
+
+
+def compress_java(data: bytes) -> bytes:
+    """The framing of snappy-java."""
+    out = [JAVA_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(view), BLOCK_BYTES):
+        block = compress_bare(view[start : start + BLOCK_BYTES])
+        out.append(_BLOCK_LENGTH.pack(len(block)))
+        out.append(block)
+    return b"".join(out)
+
+
+def expand(data: memoryview, limit: int) -> bytes:
+    """Either form; at most `limit` bytes."""
+    if bytes(data[: len(JAVA_MAGIC)]) != JAVA_MAGIC:
+        return _expand_block(data, limit, limit)
+    if len(data) < len(JAVA_HEADER):
+        raise ExpansionError("cut short in the Java header")
+    pieces: list[bytes] = []
+    position, size = len(JAVA_HEADER), 0
+    # At most one round for every 4 bytes: each block has its length in front.
+    while position < len(data):
+        if position + 4 > len(data):
+            raise ExpansionError("cut short in the length of a block")
+        length = _BLOCK_LENGTH.unpack_from(data, position)[0]
+        position += 4
+        if not 0 <= length <= len(data) - position:
+            raise ExpansionError(f"a block of {length} bytes, {len(data) - position} are left")
+        piece = _expand_block(data[position : position + length], limit - size, limit)
+        size += len(piece)
+        pieces.append(piece)
+        position += length
+    return b"".join(pieces)
+
+
+def _expand_block(block: memoryview, room: int, limit: int) -> bytes:
+    library = _library(cramjam)
+    try:
+        # The block opens with its full length. The decoder sets that much aside, and then holds
+        # the block to it.
+        if library.snappy.decompress_raw_len(block) > room:
+            raise ExpansionError.too_large(limit)
+        return bytes(library.snappy.decompress_raw(block))
+    except library.DecompressionError as error:
+        raise ExpansionError(str(error)) from error

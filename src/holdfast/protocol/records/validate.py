@@ -1,0 +1,217 @@
+"""What a broker checks before it takes a batch, in the order Kafka's broker does.
+
+Three depths, each including the one before:
+
+1. `check_batch`: size, CRC, header against itself. Every batch, from anyone.
+2. `check_produced`: what a producer may send: one batch, offsets from 0, all of them in use, no
+   control records, producer fields that belong together, a clock not too far ahead.
+3. `check_records`: every record opened. Costs 12 to 20 times the rest, so the broker asks
+   `needs_records` whether a rule of the topic makes it necessary.
+
+A follower and a recovering log do the first only: the leader has done the others, and compaction
+leaves gaps that a producer may not.
+
+Nothing here knows the time or the log: the time comes in with the rules, and whether a sequence
+number follows the last one is for the core to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from holdfast.model import ErrorCode
+from holdfast.protocol.records.build import NO_TIMESTAMP
+from holdfast.protocol.records.compression import Compression
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.header import (
+    HEADER_BYTES,
+    Batch,
+    Bytes,
+    RecordBatchHeader,
+    check_span,
+    has_producer,
+)
+from holdfast.protocol.records.record import Record, read_records
+
+FOREVER = 2**63 - 1
+EXPANSION_LIMIT = 64
+"""How many times max.message.bytes a batch may expand to.
+
+max.message.bytes limits a batch as it is stored, compressed. Honest text rarely shrinks beyond a
+twentieth; zeros shrink a thousandfold, and a batch made to do harm ten thousandfold and more."""
+
+_KNOWN_CODECS = frozenset(Compression)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a topic and a request allow. Names and defaults are Kafka's."""
+
+    max_message_bytes: int = 1_048_588
+    is_append_time: bool = False
+    """message.timestamp.type=LogAppendTime: the producer's timestamps do not matter."""
+    timestamp_before_max_ms: int = FOREVER
+    timestamp_after_max_ms: int = 3_600_000
+    needs_keys: bool = False
+    """cleanup.policy holds compact: a record without a key could never be cleaned."""
+    allows_zstd: bool = True
+    """False for Produce below version 7, whose readers may not know zstd (KIP-110)."""
+
+    @property
+    def decompressed_limit(self) -> int:
+        """Bytes a batch may expand to."""
+        return self.max_message_bytes * EXPANSION_LIMIT
+
+
+class RecordFacts(NamedTuple):
+    """What opening the records has shown."""
+
+    max_timestamp: int
+    """The true maximum. Kafka mends a header that says otherwise: `stamp_max_timestamp`."""
+    offset_of_max_timestamp: int
+    is_header_true: bool
+
+
+DEFAULT_RULES = Rules()
+
+
+def check_batch(batch: Batch, max_message_bytes: int = FOREVER) -> None:
+    """Damage, and what no writer may do. The size comes first: it is known before any byte."""
+    header = batch.header
+    if header.size > max_message_bytes:
+        raise MalformedBatchError(
+            batch.position,
+            f"a batch of {header.size} bytes, {max_message_bytes} are allowed",
+            ErrorCode.MESSAGE_TOO_LARGE,
+        )
+    batch.check_crc()
+    check_span(header, batch.position)
+    if header.compression not in _KNOWN_CODECS:
+        raise MalformedBatchError(
+            batch.position,
+            f"no codec has the number {header.compression}",
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        )
+
+
+def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Batch:
+    """The one batch a producer sent for one partition, or why it is refused.
+
+    Nothing inside the records is looked at, except where `needs_records` says so.
+    """
+    batch = Batch(data)
+    if batch.header.size != len(data):
+        raise _refused(batch.header.size, "a producer may send one batch a partition, here is more")
+    check_batch(batch, rules.max_message_bytes)
+    _check_codec(batch.header, rules)
+    _check_offsets(batch.header)
+    _check_producer(batch.header)
+    _check_header_time(batch.header, now_ms, rules)
+    if needs_records(rules):
+        check_records(batch, now_ms, rules)
+    return batch
+
+
+def needs_records(rules: Rules) -> bool:
+    """Whether a rule cannot be checked from the header.
+
+    A header tells the latest time of its batch but not the earliest, and nothing of the keys.
+    """
+    return rules.needs_keys or (
+        not rules.is_append_time and rules.timestamp_before_max_ms < FOREVER
+    )
+
+
+def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> RecordFacts:
+    """Open every record of a producer's batch: structure, offsets, keys, times.
+
+    Offsets must run from 0 without a gap. The header's count, sizes and last offset are held
+    against what is there by the reader; its maximum timestamp is told, not refused.
+    """
+    header = batch.header
+    most, at = NO_TIMESTAMP, header.base_offset
+    is_create_time = not (rules.is_append_time or header.is_append_time)
+    expected = header.base_offset
+    for record in read_records(batch, rules.decompressed_limit):
+        if record.offset != expected:
+            raise _refused(batch.position, f"offset {record.offset} where {expected} belongs")
+        if rules.needs_keys and record.key is None:
+            raise _refused(batch.position, f"record {expected} has no key; the topic is compacted")
+        if is_create_time:
+            _check_record_time(batch, record, now_ms, rules)
+        if record.timestamp > most or expected == header.base_offset:
+            most, at = record.timestamp, record.offset
+        expected += 1
+    if expected != header.end_offset:
+        raise _refused(
+            batch.position, f"the records end before {expected}, the batch at {header.end_offset}"
+        )
+    return RecordFacts(most, at, most == header.max_timestamp)
+
+
+def _check_codec(header: RecordBatchHeader, rules: Rules) -> None:
+    if header.compression == Compression.ZSTD and not rules.allows_zstd:
+        raise MalformedBatchError(
+            0, "zstd needs Produce version 7 or later", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        )
+
+
+def _check_offsets(header: RecordBatchHeader) -> None:
+    if header.base_offset != 0:
+        raise _refused(0, f"a producer's offsets start at 0, not {header.base_offset}")
+    if header.record_count == 0:
+        raise _refused(HEADER_BYTES - 4, "a batch without records")
+    if header.record_count != header.last_offset_delta + 1:
+        raise _refused(
+            HEADER_BYTES - 4,
+            f"{header.record_count} records, but {header.last_offset_delta + 1} offsets",
+        )
+
+
+def _check_producer(header: RecordBatchHeader) -> None:
+    if header.is_control:
+        raise _refused(0, "a producer may not write control records")
+    if has_producer(header):
+        if header.producer_id < 0 or header.producer_epoch < 0 or header.base_sequence < 0:
+            raise _refused(
+                0,
+                f"producer {header.producer_id}, epoch {header.producer_epoch}: "
+                f"no sequence number {header.base_sequence}",
+            )
+    elif header.is_transactional:
+        raise _refused(0, "a transaction without a producer id")
+    if header.delete_horizon_ms is not None:
+        raise _refused(0, "only a broker's cleaner sets a delete horizon")
+
+
+def _check_header_time(header: RecordBatchHeader, now_ms: int, rules: Rules) -> None:
+    if header.is_append_time:
+        # Kafka's validator refuses this too: the mark is the broker's to set.
+        raise MalformedBatchError(
+            0, "a producer may not set the broker's append time", ErrorCode.INVALID_TIMESTAMP
+        )
+    if rules.is_append_time:
+        return
+    if header.max_timestamp - now_ms > rules.timestamp_after_max_ms:
+        raise _bad_time(0, header.max_timestamp, now_ms)
+
+
+def _check_record_time(batch: Batch, record: Record, now_ms: int, rules: Rules) -> None:
+    if record.timestamp == NO_TIMESTAMP:
+        return
+    ahead = record.timestamp - now_ms
+    if ahead > rules.timestamp_after_max_ms or -ahead > rules.timestamp_before_max_ms:
+        raise _bad_time(batch.position, record.timestamp, now_ms)
+
+
+def _bad_time(position: int, timestamp: int, now_ms: int) -> MalformedBatchError:
+    return MalformedBatchError(
+        position,
+        f"timestamp {timestamp} is too far from the broker's clock, {now_ms}",
+        ErrorCode.INVALID_TIMESTAMP,
+    )
+
+
+def _refused(position: int, reason: str) -> MalformedBatchError:
+    return MalformedBatchError(position, reason, ErrorCode.INVALID_RECORD)

@@ -1,0 +1,77 @@
+"""Zigzag varints, as record batches use them: seven bits a byte, lowest first, sign in bit 0.
+
+Reading is strict: a varint has at most 5 bytes and 32 bits, a varlong 10 bytes and 64 bits, and
+none leaves the space given. Java drops the surplus bits instead; no writer makes any, and a number
+that two readers understand differently is what this refuses.
+"""
+
+from __future__ import annotations
+
+from holdfast.model import ErrorCode
+from holdfast.protocol.records.errors import MalformedBatchError
+
+VARINT_BYTES = 5
+VARLONG_BYTES = 10
+SMALL = tuple((byte >> 1) ^ -(byte & 1) for byte in range(0x80))
+"""The number that a single byte is, for readers that cannot afford a call."""
+
+
+def _encode(value: int) -> bytes:
+    rest = value << 1 if value >= 0 else (~value << 1) | 1
+    out = bytearray()
+    while rest > 0x7F:
+        out.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_COMMON = {value: _encode(value) for value in range(-1, 4096)}
+"""Lengths and deltas are small numbers; a look-up is several times faster than the loop."""
+
+
+def encode_varint(value: int) -> bytes:
+    """Any integer of 32 or 64 bits; the caller knows which of the two the field holds."""
+    found = _COMMON.get(value)
+    return found if found is not None else _encode(value)
+
+
+def decode_varint(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
+    """A signed 32-bit number and the position after it; nothing at or above `end` is read."""
+    if position + 1 < end:
+        first = data[position]
+        if first < 0x80:
+            return SMALL[first], position + 1
+        second = data[position + 1]
+        if second < 0x80:
+            value = first & 0x7F | second << 7
+            return (value >> 1) ^ -(value & 1), position + 2
+    return _decode(data, position, min(end, position + VARINT_BYTES), 32, field)
+
+
+def decode_varlong(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
+    """A signed 64-bit number and the position after it; nothing at or above `end` is read."""
+    if position + 1 < end:
+        first = data[position]
+        if first < 0x80:
+            return SMALL[first], position + 1
+        second = data[position + 1]
+        if second < 0x80:
+            value = first & 0x7F | second << 7
+            return (value >> 1) ^ -(value & 1), position + 2
+    return _decode(data, position, min(end, position + VARLONG_BYTES), 64, field)
+
+
+def _decode(data: memoryview, start: int, end: int, bits: int, field: str) -> tuple[int, int]:
+    value = shift = 0
+    for position in range(start, end):  # At most 10 bytes: the caller has cut `end`.
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> bits:
+                break
+            return (value >> 1) ^ -(value & 1), position + 1
+        shift += 7
+    raise MalformedBatchError(
+        start, f"{field}: not a varint of {bits} bits within its space", ErrorCode.INVALID_RECORD
+    )
