@@ -193,6 +193,12 @@ def test_without_that_guard_beyond_the_end_is_out_of_range() -> None:
     assert answer.diverging is None
 
 
+@pytest.mark.parametrize("offset", [4, 6])
+def test_without_that_guard_up_to_the_end_is_still_in_range(offset: int) -> None:
+    answer = leader_of_two("out-of-range-diverges").fetched(fetch(B, offset, 0, epoch=2), 0)
+    assert (answer.error, answer.fetch_offset) == (ErrorCode.NONE, offset)
+
+
 @pytest.mark.parametrize("offset", [1, 7])
 def test_outside_the_log_and_without_an_epoch_is_out_of_range(offset: int) -> None:
     held = log(6, high_watermark=4, start=2, epochs=[(0, 2)])

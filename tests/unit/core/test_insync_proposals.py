@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core import (
+    CommitRule,
     ConsiderExpand,
     IsrApplied,
     IsrExpand,
@@ -122,6 +123,35 @@ def test_one_proposal_is_in_flight_at_a_time() -> None:
     assert leader.expand_isr(C) == ()
     assert only(ProposeIsr, leader.tick(99_999)) == []
     assert only(ConsiderExpand, leader.fetched(fetch(C, 5, 0, life=8), 0).effects) == []
+
+
+def test_while_one_joiner_is_proposed_another_must_wait() -> None:
+    four = state(isr=(A, B), replicas=(A, B, C, D))
+    leader = leading(four, log(5, epochs=[(0, 0)]), Rules(isr_expand=IsrExpand.UNGUARDED))
+    for follower in (B, C):
+        fetches(leader, follower, 5)
+    assert leader.expand_isr(C)
+    assert only(ConsiderExpand, fetches(leader, D, 5).effects) == []
+    assert leader.expand_isr(D) == ()
+
+
+def test_while_a_joiner_is_proposed_nobody_is_proposed_to_leave() -> None:
+    leader = proposing_c()
+    produce(leader)
+    assert only(ProposeIsr, leader.tick(99_999)) == []
+
+
+def test_even_an_unguarded_leader_adds_nobody_twice() -> None:
+    leader = leading(AB, log(), Rules(isr_expand=IsrExpand.UNGUARDED))
+    assert leader.expand_isr(B) == ()
+
+
+def test_under_the_majority_rule_nobody_joins_or_leaves() -> None:
+    rules = Rules(commit_rule=CommitRule.MAJORITY)
+    leader = leading(AB, log(settings=LAG), rules)
+    produce(leader)
+    assert only(ConsiderExpand, fetches(leader, C, 1).effects) == []
+    assert only(ProposeIsr, leader.tick(99_999)) == []
 
 
 def test_a_confirmed_proposal_is_applied() -> None:
