@@ -1,15 +1,14 @@
 """Three real replicas and a real controller over logs in memory: the smallest driver there is.
 
 It only carries messages and effects. When a message arrives, twice or never, who crashes and whose
-session ends is for the caller to say; `check` says what must hold whatever happens.
+session ends is for the caller to say; `cluster_checks` says what must hold whatever happens.
 
 What the world promises: a message to a process dies with that process; a message *from* a process
-may outlive it; the store is always right; at most one broker ever loses records it had written.
+may outlive it; a controller repeats itself until it is heard, and a broker takes a command only in
+the life it was meant for; the store is always right and obeys the newest controller only.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from holdfast.core import (
     ACKS_ALL,
@@ -17,23 +16,15 @@ from holdfast.core import (
     Acknowledge,
     AnswerAlter,
     AskLogEnd,
-    BrokerLife,
-    CleanShutdown,
     Commands,
     ConsiderExpand,
     Controller,
     Effects,
-    EpochCache,
     Fetch,
-    FetchAnswer,
-    Guards,
     Leader,
     LogEnd,
-    LogState,
-    NextFetch,
     ProposeIsr,
     Registration,
-    Replica,
     Rules,
     SendStateTo,
     Settings,
@@ -41,11 +32,6 @@ from holdfast.core import (
     WriteState,
 )
 from holdfast.model import (
-    NO_BROKER,
-    NO_BROKER_EPOCH,
-    NO_PRODUCER,
-    NO_SEQUENCE,
-    BatchHeader,
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
@@ -53,133 +39,23 @@ from holdfast.model import (
     LeaderEpoch,
     Offset,
     PartitionState,
-    ProducerId,
-    TopicPartition,
 )
-
-PARTITION = TopicPartition("events", 0)
-BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
-CONTROLLER = NO_BROKER
-PRODUCER = ProducerId(7)
-
-
-class Record(NamedTuple):
-    """One record; the idempotent producer counts its own up from 0, everyone else's are below."""
-
-    leader_epoch: LeaderEpoch
-    value: int
-
-
-class FetchSent(NamedTuple):
-    fetch: Fetch
-    asked: NextFetch
-    incarnation: int
-
-
-class FetchAnswered(NamedTuple):
-    asked: NextFetch
-    answer: FetchAnswer
-    records: tuple[Record, ...]
-
-
-class StateSent(NamedTuple):
-    controller_epoch: ControllerEpoch
-    broker_epoch: BrokerEpoch
-    state: PartitionState
-
-
-class Proposed(NamedTuple):
-    leader: BrokerId
-    broker_epoch: BrokerEpoch
-    incarnation: int
-    proposal: ProposeIsr
-
-
-class ProposalAnswered(NamedTuple):
-    error: ErrorCode
-    state: PartitionState | None
-
-
-class EndAsked(NamedTuple):
-    broker_epoch: BrokerEpoch
-    leader_epoch: LeaderEpoch
-
-
-class EndAnswered(NamedTuple):
-    broker: BrokerId
-    broker_epoch: BrokerEpoch
-    leader_epoch: LeaderEpoch
-    end: LogEnd
-
-
-Payload = (
-    FetchSent
-    | FetchAnswered
-    | StateSent
-    | Proposed
-    | ProposalAnswered
-    | EndAsked
-    | EndAnswered
+from tests.properties.node import Node, header_of
+from tests.properties.wire import (
+    BROKERS,
+    CONTROLLER,
+    PARTITION,
+    EndAnswered,
+    EndAsked,
+    FetchAnswered,
+    FetchSent,
+    Message,
+    Payload,
+    ProposalAnswered,
+    Proposed,
+    Record,
+    StateSent,
 )
-
-
-class Message(NamedTuple):
-    """Something on its way to one life of a broker, or of the controller."""
-
-    target: BrokerId
-    incarnation: int
-    payload: Payload
-
-
-class Node:
-    """A broker: its disk, and the process that may be running on it."""
-
-    def __init__(self, broker: BrokerId, settings: Settings, rules: Rules) -> None:
-        self.id = broker
-        self.settings = settings
-        self.rules = rules
-        self.log: list[Record] = []
-        self.alive = False
-        self.incarnation = 0
-        self.shutdown: CleanShutdown | None = None
-        self.broker_epoch = NO_BROKER_EPOCH
-        self.lost_in = NO_BROKER_EPOCH
-        """In which life it lost records; what it held before then is no longer sure."""
-        self.start(Offset(0))
-
-    def start(self, high_watermark: Offset) -> None:
-        """A new process over what the disk holds."""
-        self.alive = True
-        self.incarnation += 1
-        self.life = BrokerLife(self.incarnation, self.shutdown, self.rules.guards)
-        self.shutdown = None
-        log = LogState(
-            self.settings,
-            log_end_offset=Offset(len(self.log)),
-            high_watermark=high_watermark,
-            epochs=EpochCache.rebuilt_from(self.headers()),
-        )
-        self.replica = Replica(self.id, log, self.rules)
-        self.replica.truncated(self.headers())
-
-    def headers(self, start: int = 0) -> list[BatchHeader]:
-        """The log as batches of one record each."""
-        return [
-            header_of(record, Offset(offset))
-            for offset, record in enumerate(self.log[start:], start)
-        ]
-
-
-def header_of(record: Record, offset: Offset) -> BatchHeader:
-    ours = record.value >= 0
-    return BatchHeader(
-        1,
-        record.leader_epoch,
-        offset,
-        PRODUCER if ours else NO_PRODUCER,
-        0 if ours else -1,
-        record.value if ours else NO_SEQUENCE,
-    )
 
 
 class Cluster:
@@ -199,6 +75,8 @@ class Cluster:
         """What the producer was promised: its value, and where."""
         self.value = 0
         self.fillers = 0
+        self.records_a_fetch = 2
+        """An answer has room for no more, so followers come to rest anywhere."""
         self.nodes = {one: Node(one, self.settings, rules) for one in BROKERS}
         self.state = PartitionState(BROKERS, (), leader_epoch=LeaderEpoch(-1))
         self.controller = Controller(ControllerEpoch(1), (), {}, {}, rules)
@@ -296,7 +174,8 @@ class Cluster:
         self.effects(node, answer.effects)
         records: tuple[Record, ...] = ()
         if not answer.error and answer.diverging is None:
-            records = tuple(node.log[answer.fetch_offset : answer.end_offset])
+            upto = min(answer.end_offset, answer.fetch_offset + self.records_a_fetch)
+            records = tuple(node.log[answer.fetch_offset : upto])
         reply = FetchAnswered(sent.asked, answer._replace(effects=()), records)
         self.wire.append(Message(sent.fetch.follower, sent.incarnation, reply))
 
@@ -464,16 +343,10 @@ class Cluster:
         self.register(node)
 
 
-def without(*names: str) -> Rules:
-    """The safe rules with some guards taken out."""
-    return Rules(guards=Guards().without(*names))
-
-
 def true_leader(cluster: Cluster) -> Node | None:
     """The one who leads and knows it."""
     state = cluster.state
     node = cluster.nodes.get(state.leader)
-    if node and node.alive and isinstance(node.replica.role, Leader):
-        if node.replica.leader_epoch == state.leader_epoch:
-            return node
-    return None
+    if node is None or not node.alive or not isinstance(node.replica.role, Leader):
+        return None
+    return node if node.replica.leader_epoch == state.leader_epoch else None

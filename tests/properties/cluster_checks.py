@@ -6,7 +6,8 @@ from itertools import combinations
 
 from holdfast.core import Leader
 from holdfast.model import NO_BROKER, Offset
-from tests.properties.cluster import Cluster, Node, true_leader
+from tests.properties.cluster import Cluster, true_leader
+from tests.properties.node import Node
 
 
 def check(cluster: Cluster) -> None:
@@ -74,6 +75,7 @@ def heal(cluster: Cluster) -> None:
 def run_a_round(cluster: Cluster) -> None:
     cluster.now_ms += 1
     cluster.deliver_news()
+    cluster.command(cluster.controller.ask_again())
     cluster.flush_writes()
     for node in cluster.nodes.values():
         cluster.effects(node, node.replica.tick(cluster.now_ms))

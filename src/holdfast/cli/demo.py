@@ -71,7 +71,7 @@ def _tell_story(console: Console, scenario: Scenario, pause: float) -> None:
     _show_steps(console, run, pause)
     _heading(console, f"The same story, new rule ({_rules(after)})")
     last = fold(run_scenario(scenario, after).events)
-    console.print(render(last[-1], len(last), WIDTH))
+    console.print(render(last[-1], len(last), WIDTH, place=len(last) - 1))
     if run.verdict.lost:
         _heading(console, f"Why {run.verdict.lost[0]} is gone (holdfast lab explain {scenario.id})")
         label = run.verdict.lost[0]
@@ -83,7 +83,7 @@ def _show_steps(console: Console, run: Run, pause: float) -> None:
     frames = fold(run.events)
     for frame in steps(frames):
         console.print()
-        console.print(render(frame, len(frames), WIDTH))
+        console.print(render(frame, len(frames), WIDTH, place=frames.index(frame)))
         time.sleep(pause)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from holdfast.lab import (
 )
 from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
 
+LONGEST_SEED = 18
 CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
 
 
@@ -148,8 +150,9 @@ def run(
             scenario = _load(name)
             played = [_run(scenario, one, overrides) for one in _variants(scenario, variant)]
             runs.extend(played)
-            results.append(run_dict(played, changed=bool(overrides)))
-            if not as_json:
+            if as_json:
+                results.append(run_dict(played, changed=bool(overrides)))
+            else:
                 click.echo(run_text(played, changed=bool(overrides), verbose=not everything))
             advance()
     if trace_file:
@@ -204,18 +207,20 @@ def explain_command(
 ) -> None:
     """Say why a record is gone, or where it is: promised when, living where, removed by what."""
     if (offset is None) == (record is None):
-        raise BadInput("give --offset N or --record LABEL")
+        raise BadInput("give --offset N or --record LABEL", hint="try --offset 0")
     about: int | str = offset if offset is not None else record or ""
     if _is_trace(name):
         explanation = explain(_read_trace(name), about)
     else:
         scenario = _load(name)
         chosen = _variants(scenario, variant)[0]
-        events = _run(scenario, chosen, _overrides(settings, without)).events
+        overrides = _overrides(settings, without)
+        events = _run(scenario, chosen, overrides).events
         explanation = explain(events, about)
         lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
         if lost:
-            kept_by = remedies(scenario, chosen, lost[0])
+            played = replace(chosen, options={**chosen.options, **overrides})
+            kept_by = remedies(scenario, played, lost[0])
             explanation = explain(events, about, kept_by)
     click.echo(_json(explanation.to_dict()) if as_json else explanation.to_text())
 
@@ -242,9 +247,14 @@ def replay(
     A seed decides everything: faults, delays, traffic. The same number gives the same trace.
     """
     if not what.isdecimal():
+        if settings or without or trace_file:
+            hint = "--set, --without and --trace go with a seed"
+            raise BadInput("a trace is shown as it is", hint=hint)
         frames = fold(_read_trace(what))
         _show([(Path(what).name, frames)], Path(what).name, as_json=as_json, pictures=pictures)
         return
+    if len(what) > LONGEST_SEED:
+        raise BadInput(f"a seed has at most {LONGEST_SEED} digits", hint="try 1")
     overrides = _overrides(settings, without)
     base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
     result = run_seed(int(what), *build({**base, **overrides}, 3))
@@ -253,8 +263,8 @@ def replay(
     if any(pictures.values()):
         frames = fold(result.events)
         _show([(f"seed {what}", frames)], f"seed {what}", as_json=as_json, pictures=pictures)
-        return
-    click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides))
+    else:
+        click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides))
     ctx.exit(1 if result.failures else 0)
 
 
@@ -280,8 +290,9 @@ def _load(name: str) -> Scenario:
     except UnknownScenarioError as error:
         hint = error.hint or "try 'holdfast lab list'"
         raise BadInput(str(error), hint=hint) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read {name}: {error}") from None
+    except OSError as error:
+        hint = "try 'holdfast lab list'"
+        raise BadInput(f"cannot read {name}: {error.strerror}", hint=hint) from None
     except ScenarioError as error:
         raise BadInput(str(error), hint=error.hint or None) from None
 
@@ -326,15 +337,19 @@ def _is_trace(name: str) -> bool:
 
 
 def _read_trace(name: str) -> list[TraceEvent]:
+    hint = "write one with 'holdfast lab run ID --trace FILE'"
     try:
-        with Path(name).open(encoding="utf-8") as lines:
-            events = list(parse_trace(lines))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read the trace {name}: {error}") from None
+        content = Path(name).read_bytes()
+        events = list(parse_trace(content.decode().splitlines()))
+    except OSError as error:
+        raise BadInput(f"cannot read the trace {name}: {error.strerror}", hint=hint) from None
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise BadInput(f"{name}: line {line}: not UTF-8 text", hint=hint) from None
     except MalformedTraceError as error:
         raise BadInput(f"{name}: {error}", hint="one JSON object a line") from None
     if not events:
-        raise BadInput(f"{name}: the trace is empty")
+        raise BadInput(f"{name}: line 1: the trace is empty", hint=hint)
     return events
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
-from holdfast.lab import Run, Scenario, SeededRun, fold, section_of, table
+from holdfast.lab import Run, Scenario, SeededRun, fold, paths, section_of, table
 from holdfast.lab.narrate import line, names_of
 
 _SIGNS = {"valid": "✓", "invalid": "✗", "beyond the guarantee": "!"}
@@ -76,6 +78,8 @@ def _variant_dict(run: Run, *, changed: bool) -> dict[str, Any]:
         "consumer_lost": list(verdict.consumer_lost),
         "producer_lost": list(verdict.producer_lost),
         "processed_twice": list(verdict.processed_twice),
+        "hidden": list(verdict.hidden),
+        "skipped": list(verdict.skipped),
         "violations": list(verdict.violations),
         "mismatches": [
             {"line": one.line, "expected": list(one.expected), "actual": list(one.actual)}
@@ -106,7 +110,9 @@ def run_text(runs: Sequence[Run], *, changed: bool, verbose: bool) -> str:
             lines.extend(f"      expected  {text}" for text in one.expected)
             lines.extend(f"      happened  {text}" for text in one.actual)
     if verbose:
-        lines.append(f"  step through it: holdfast lab step {scenario.id}")
+        shipped = Path(scenario.path) in paths()
+        name = scenario.id if shipped else quote(scenario.path)
+        lines.append(f"  step through it: holdfast lab step {name}")
     return "\n".join(lines)
 
 
@@ -142,7 +148,7 @@ def seed_text(result: SeededRun, overrides: Mapping[str, str]) -> str:
     lines.append(f"outcome: {verdict.outcome} ({verdict.verdict}: {verdict.reason})")
     lines.extend(f"FAILED {one}" for one in result.failures)
     if result.failures:
-        options = "".join(f" --set {key}={value}" for key, value in overrides.items())
+        options = "".join(f" --set {quote(f'{key}={value}')}" for key, value in overrides.items())
         lines.append(f"see it again: holdfast lab replay {result.plan.seed}{options}")
     return "\n".join(lines)
 

@@ -116,11 +116,13 @@ class Controller:
 
     def broker_registered(self, registration: Registration) -> Commands:
         """A broker has a (new) session: tell it what it hosts, and see whom that lets lead."""
-        self.brokers[registration.broker] = registration
-        self._forget_log_ends(registration.broker)
+        broker = registration.broker
+        self.brokers[broker] = registration
+        # Its log may have lost its end since it was asked: ask that round of candidates anew.
+        self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
         commands: list[Command] = []
         for partition in self.partitions:
-            commands.extend(self._look_and_tell(partition, registration.broker))
+            commands.extend(self._look_and_tell(partition, broker))
         return tuple(commands)
 
     def broker_lost(
@@ -131,12 +133,7 @@ class Controller:
         if known is None or broker_epoch not in (NO_BROKER_EPOCH, known.broker_epoch):
             return ()
         del self.brokers[broker]
-        self._forget_log_ends(broker)
         return self._look_at_all()
-
-    def _forget_log_ends(self, broker: BrokerId) -> None:
-        """Its log may have lost its end since it was asked: ask that round of candidates anew."""
-        self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
 
     def shutdown_asked(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> Commands:
         """Controlled shutdown: move its leaderships and take it out of the ISRs first.

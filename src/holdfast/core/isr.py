@@ -7,7 +7,7 @@ second is decided by the controller.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from holdfast.core.rules import Guards, IsrLagRule, Settings
 from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, Offset, ReplicaBroker
@@ -64,6 +64,8 @@ class FollowerProgress:
             case IsrLagRule.MESSAGES:
                 known = max(0, self.log_end_offset)
                 return silent or leader_end - known > settings.replica_lag_max_messages
+            case _:
+                assert_never(rule)
 
     def may_join(self, high_watermark: Offset, epoch_start_offset: Offset, guards: Guards) -> bool:
         """Whether adding this follower to the ISR can lose nothing."""

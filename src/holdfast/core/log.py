@@ -7,6 +7,7 @@ effect, and the driver's log follows.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from holdfast.core.effects import TruncateTo
 from holdfast.core.epochs import EpochCache
@@ -86,6 +87,8 @@ class LogState:
                 return pending >= settings.log_flush_interval_messages
             case FlushRule.EVERY_T_MS:
                 return now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
+            case _:
+                assert_never(settings.flush_rule)
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
         """The driver has forced everything below `end_offset` to the disk."""

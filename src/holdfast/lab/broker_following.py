@@ -70,12 +70,14 @@ class FollowingSide(BrokerParts):
 
     def _copy(self, response: FetchResponse) -> None:
         written: list[Batch] = []
+        # With its guard taken out, a stale answer lands where the log happens to end. A disk that
+        # forgets what is written ends earlier than the log believes.
+        end = self.replica.log.log_end_offset
         for batch in response.batches:
-            # With its guard taken out, a stale answer lands where the log happens to end.
-            end = self.disk.end_offset
             placed = Batch(batch.header._replace(base_offset=end), batch.records)
             if not self._write(placed, as_leader=False):
                 return
+            end = placed.header.end_offset
             written.append(placed)
         headers = [batch.header for batch in written]
         high_watermark = response.answer.high_watermark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.core import Fetch, FetchAnswer
 from holdfast.lab.broker_parts import BrokerParts
+from holdfast.lab.disk import DiskError
 from holdfast.lab.messages import (
     Batch,
     BoundsRequest,
@@ -98,6 +99,11 @@ class LeadingSide(BrokerParts):
 
     def _answer_fetch(self, request: FetchRequest, answer: FetchAnswer) -> None:
         batches: tuple[Batch, ...] = ()
+        end = answer.end_offset
+        if not answer.error and answer.diverging is None:
+            if request.max_records:
+                end = Offset(min(end, answer.fetch_offset + request.max_records))
+            answer, batches = self._read(answer, end)
         if answer.error:
             self._trace("fetch-refused", follower=request.follower, error=answer.error.name)
         elif answer.diverging is not None:
@@ -108,10 +114,6 @@ class LeadingSide(BrokerParts):
                 end_offset=answer.diverging.end_offset,
             )
         else:
-            end = answer.end_offset
-            if request.max_records:
-                end = Offset(min(end, answer.fetch_offset + request.max_records))
-            batches = self.disk.read(answer.fetch_offset, end)
             self._trace(
                 "fetch-answered",
                 follower=request.follower,
@@ -119,11 +121,16 @@ class LeadingSide(BrokerParts):
                 end_offset=end,
                 high_watermark=answer.high_watermark,
             )
-        target = self.world.name_of(request.follower)
-        self._send(
-            target,
-            FetchResponse(self.id, request.asked, request.number, answer, batches),
-        )
+        response = FetchResponse(self.id, request.asked, request.number, answer, batches)
+        self._send(self.world.name_of(request.follower), response)
+
+    def _read(self, answer: FetchAnswer, end: Offset) -> tuple[FetchAnswer, tuple[Batch, ...]]:
+        """The records of an answer; a log that cannot be read goes offline."""
+        try:
+            return answer, self.disk.read(answer.fetch_offset, end)
+        except DiskError as error:
+            self._fail(error)
+            return answer._replace(error=ErrorCode.KAFKA_STORAGE_ERROR), ()
 
     def _wake(self, waiter: object) -> None:
         assert isinstance(waiter, tuple)
@@ -159,7 +166,7 @@ class LeadingSide(BrokerParts):
         )
         batches: tuple[Batch, ...] = ()
         if not answer.error and answer.diverging is None:
-            batches = self.disk.read(answer.fetch_offset, answer.end_offset)
+            answer, batches = self._read(answer, answer.end_offset)
         self._send(
             request.consumer,
             ReadResponse(self.id, request.consumer, request.fetch_offset, answer, batches),

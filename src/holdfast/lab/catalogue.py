@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from holdfast.lab.scenario import Scenario, parse, suggestion
+from holdfast.lab.scenario import Scenario, ScenarioError, parse, suggestion
 
 SUFFIX = ".scenario"
 
@@ -56,4 +56,9 @@ def find(name: str) -> Path:
 def load(name: str) -> Scenario:
     """A parsed scenario by its id or file name. OSError if the file cannot be read."""
     path = find(name)
-    return parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ScenarioError("not UTF-8 text", str(path), line, "save it as UTF-8") from None
+    return parse(text, str(path))

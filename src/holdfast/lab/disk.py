@@ -33,6 +33,8 @@ class SimDisk:
         self.epoch_checkpoint_lost = False
         self.fails: str = ""
         """Why every write and flush fails from now on; empty: the disk works."""
+        self.unreadable: str = ""
+        """Why every read fails; empty: the disk can be read."""
         self.forgets_writes = False
         """The error has passed unnoticed: writes seem to succeed and are gone."""
 
@@ -97,6 +99,8 @@ class SimDisk:
 
     def read(self, start: Offset, end: Offset) -> tuple[Batch, ...]:
         """Whole batches in [start, end); one that `start` or `end` splits is cut to fit."""
+        if self.unreadable and start < end:
+            raise DiskError(self.unreadable)
         found: list[Batch] = []
         for batch in self.batches:
             header = batch.header

@@ -232,7 +232,7 @@ class _Runner:
 
     def _start(self, broker: SimBroker) -> None:
         if not broker.alive:
-            broker.disk.fails = ""
+            broker.disk.fails = broker.disk.unreadable = ""
             broker.start()
 
     def _power_loss(self, broker: SimBroker, dice: Random) -> None:
@@ -319,15 +319,19 @@ class _Runner:
 
     def _disk_error(self, broker: SimBroker, dice: Random) -> None:
         """A disk fails; a broker with a failed log halts, and comes back with a mended disk."""
-        if broker.alive and not broker.disk.fails:
-            broker.disk.fails = dice.choice(("input/output error", "no space left on device"))
+        disk = broker.disk
+        if broker.alive and not (disk.fails or disk.unreadable):
+            if dice.random() < 0.3:
+                disk.unreadable = "input/output error"
+            else:
+                disk.fails = dice.choice(("input/output error", "no space left on device"))
             self.world.later(dice.randrange(100, 800), lambda: self._halt(broker, dice))
 
     def _halt(self, broker: SimBroker, dice: Random) -> None:
         if broker.replica.has_failed:
             self._crash(broker, dice)
         else:
-            broker.disk.fails = ""
+            broker.disk.fails = broker.disk.unreadable = ""
 
     # Peace.
 
@@ -339,7 +343,7 @@ class _Runner:
         if not world.controller.alive:
             world.new_controller()
         for broker in world.brokers.values():
-            broker.disk.fails = ""
+            broker.disk.fails = broker.disk.unreadable = ""
             self._resume(broker)
             if broker.replica.has_failed and broker.alive:
                 broker.die()

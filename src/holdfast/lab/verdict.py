@@ -99,7 +99,7 @@ def judge(world: World) -> Verdict:
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
-    verdict, reason = _guarantee(world, lost, facts, outcome)
+    verdict, reason = _guarantee(world, [*lost, *exposed], facts, outcome)
     return Verdict(
         verdict=verdict,
         outcome=outcome,
@@ -191,21 +191,20 @@ def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
 
 
 def _guarantee(
-    world: World, lost: list[Promise], facts: dict[str, tuple[object, ...]], outcome: str
+    world: World, gone: list[Promise], facts: dict[str, tuple[object, ...]], outcome: str
 ) -> tuple[str, str]:
     """Whether the settings promised what was not kept."""
     if facts["diverged"]:
         return INVALID, "no setting allows two committed records at one offset"
     if facts["skipped"]:
         return INVALID, "a reader must get every record, or an error"
-    excuses = [_excuse(world, one) for one in lost]
-    if lost and not all(excuses):
+    broken = [one for one in gone if not _excuse(world, one)]
+    if any(_promised(one) for one in broken):
         return INVALID, "the settings promised to keep it"
-    if lost:
-        return BEYOND, excuses[0]
-    if facts["exposed_lost"]:
-        excuse = _faults_beyond(world)
-        return (BEYOND, excuse) if excuse else (INVALID, "what a consumer can read must stay")
+    if broken:
+        return INVALID, "what a consumer can read must stay"
+    if gone:
+        return BEYOND, _excuse(world, gone[0])
     client_side = ("consumer_lost", "producer_lost", "reordered", "duplicated", "processed_twice")
     if any(facts[one] for one in client_side):
         return BEYOND, "the log kept its promise; the client's settings allow this"
@@ -215,16 +214,29 @@ def _guarantee(
 
 
 def _excuse(world: World, promise: Promise) -> str:
-    if promise.acks != ACKS_ALL:
-        promised = "nothing" if promise.acks == 0 else "one copy, on the leader"
-        return f"acks={promise.acks} promises {promised}"
-    return _faults_beyond(world)
+    """Why this record may be gone; empty if it may not.
+
+    What a producer asked for excuses the loss of its own promise. It does not excuse the loss of
+    what was committed: that a consumer could read, whoever wrote it.
+    """
+    faults = _faults_beyond(world)
+    if _promised(promise) or promise.status is not Status.ACKNOWLEDGED:
+        return faults
+    if promise.exposed and not faults:
+        return ""
+    promised = "nothing" if promise.acks == 0 else "one copy, on the leader"
+    return f"acks={promise.acks} promises {promised}"
+
+
+def _promised(promise: Promise) -> bool:
+    """Whether its producer was promised more than one copy."""
+    return promise.status is Status.ACKNOWLEDGED and promise.acks == ACKS_ALL
 
 
 def _faults_beyond(world: World) -> str:
     """Why the faults were more than the settings promise to survive; empty if they were not."""
     invariants = world.invariants
-    minimum = min(world.settings.min_insync_replicas, len(world.brokers))
+    minimum = max(1, min(world.settings.min_insync_replicas, len(world.brokers)))
     if len(invariants.lossy) >= minimum:
         who = ", ".join(invariants.lossy)
         return (

@@ -115,6 +115,28 @@ KINDS: Mapping[str, Kind] = {
 
 COMMON = ("id", "t", "b", "be", "p", "k", "why")
 
+_MAY_BE_NULL = ("b", "be", "why", "leader", "offset")
+_WHOLE_NUMBERS = (
+    *("id", "t", "b", "be", "why", "leader", "follower", "offset", "base_offset", "end_offset"),
+    *("start_offset", "log_end_offset", "fetch_offset", "high_watermark", "was", "kept", "torn"),
+    *("epoch", "leader_epoch", "partition_epoch", "controller_epoch", "last_fetched_epoch"),
+)
+_WORDS = (
+    *("p", "k", "schema", "text", "reason", "rule", "error", "verdict", "outcome", "what"),
+    *("source", "target", "producer", "record", "consumer"),
+)
+_LISTS_OF_NUMBERS = ("replicas", "isr", "eligible", "adding", "removing", "diverged")
+_LISTS_OF_WORDS = ("records", "lost", "exposed_lost", "refused_kept", "targets")
+_TABLES = ("names", "settings", "rules")
+
+_BY_A_BROKER = (
+    *("registered", "became-leader", "became-follower", "went-offline", "appended", "truncated"),
+    *("flushed", "high-watermark", "fetch-sent", "fetched", "fetch-parked", "fetch-answered"),
+    *("diverged", "fetch-refused", "crashed", "power-lost", "disk-lost", "stopped", "restarted"),
+    *("paused", "resumed", "session-expired", "disk-failed"),
+)
+"""Kinds that mean nothing without the broker it happened to."""
+
 
 class TraceEvent(NamedTuple):
     """One thing that happened."""
@@ -170,9 +192,12 @@ def _parse_line(line: str, number: int) -> TraceEvent:
     missing = [name for name in kind.numbers if name not in fields]
     if missing:
         raise MalformedTraceError(f"line {number}: {fields['k']} lacks {', '.join(missing)}")
-    for key in ("id", "t"):
-        if not isinstance(fields[key], int):
-            raise MalformedTraceError(f"line {number}: {key} is not a whole number")
+    for key, value in fields.items():
+        wrong = _what_is_wrong(key, value)
+        if wrong:
+            raise MalformedTraceError(f"line {number}: {key} {wrong}")
+    if fields["b"] is None and fields["k"] in _BY_A_BROKER:
+        raise MalformedTraceError(f"line {number}: {fields['k']} needs a broker (b)")
     numbers = {key: value for key, value in fields.items() if key not in COMMON}
     return TraceEvent(
         fields["id"],
@@ -184,3 +209,27 @@ def _parse_line(line: str, number: int) -> TraceEvent:
         numbers,
         fields["why"],
     )
+
+
+def _what_is_wrong(key: str, value: object) -> str:
+    """Why a reader would stumble over this value; empty if it is fine."""
+    if value is None and key in _MAY_BE_NULL:
+        return ""
+    if key in _WHOLE_NUMBERS:
+        return "" if isinstance(value, int) else "is not a whole number"
+    if key in _WORDS:
+        return "" if isinstance(value, str) else "is not text"
+    if key in _LISTS_OF_NUMBERS:
+        return "" if _all_are(int, value) else "is not a list of whole numbers"
+    if key in _LISTS_OF_WORDS:
+        return "" if _all_are(str, value) else "is not a list of texts"
+    if key == "names" and isinstance(value, dict):
+        known = all(number.isdecimal() for number in value) and _all_are(str, [*value.values()])
+        return "" if known else "does not map broker ids to texts"
+    if key in _TABLES:
+        return "" if isinstance(value, dict) else "is not a JSON object"
+    return ""
+
+
+def _all_are(kind: type, values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(one, kind) for one in values)

@@ -1,5 +1,57 @@
-"""Bytes to typed messages and back, all versions; record batches; CRC; compression.
+"""Bytes to typed messages and back: every API and version that Kafka's clients and brokers speak.
 
-The room does no input or output and knows no clock: bytes come in, values go out, and the other way
-round. `messages` holds requests and answers, `records` the record batches inside them.
+It reads and writes; it never does and never decides. A message is a plain object that knows nothing
+of versions until it is encoded for one. Messages are imported from their family's module,
+`from holdfast.protocol.messages import fetch`; record batches, which need the codecs, from
+`holdfast.protocol.records`; everything else is here.
 """
+
+from holdfast.protocol.errors import (
+    MalformedMessage,
+    UnsupportedFieldError,
+    UnsupportedVersionError,
+)
+from holdfast.protocol.frames import frame_length, framed, split_frames
+from holdfast.protocol.headers import (
+    RequestHeader,
+    ResponseHeader,
+    decode_request,
+    decode_request_header,
+    decode_response,
+    encode_request,
+    encode_response,
+    encode_unsupported_api_versions,
+    request_header_version,
+    response_header_version,
+)
+from holdfast.protocol.message import Message, Request, Response
+from holdfast.protocol.registry import APIS, Api
+from holdfast.protocol.structs import Struct
+from holdfast.protocol.types import ZERO_UUID, Payload
+
+__all__ = [
+    "APIS",
+    "ZERO_UUID",
+    "Api",
+    "MalformedMessage",
+    "Message",
+    "Payload",
+    "Request",
+    "RequestHeader",
+    "Response",
+    "ResponseHeader",
+    "Struct",
+    "UnsupportedFieldError",
+    "UnsupportedVersionError",
+    "decode_request",
+    "decode_request_header",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "encode_unsupported_api_versions",
+    "frame_length",
+    "framed",
+    "request_header_version",
+    "response_header_version",
+    "split_frames",
+]

@@ -15,8 +15,9 @@ from holdfast.core import (
     Settings,
 )
 from holdfast.core.leader import AppendAnswer
-from holdfast.model import BatchHeader, ErrorCode, Offset, PartitionState
+from holdfast.model import BatchHeader, ErrorCode, Offset
 from tests.unit.core.support import (
+    ONE,
     TWO,
     A,
     B,
@@ -32,6 +33,8 @@ from tests.unit.core.support import (
     state,
     without,
 )
+
+FLUSH = Settings(flush_rule=FlushRule.EVERY_APPEND)
 
 
 def append(
@@ -103,9 +106,24 @@ def test_a_shrink_below_the_minimum_refuses_who_waits_and_keeps_the_record() -> 
     assert leader.log.log_end_offset == 1
 
 
-def test_without_eligible_leaders_the_high_watermark_moved_and_the_producer_was_still_refused() -> (
-    None
-):
+def test_an_isr_that_is_still_large_enough_lets_them_wait() -> None:
+    leader = leading(held=log(settings=TWO))
+    produce(leader)
+    effects = leader.become_leader(state(isr=(A, B), version=2), 0)
+    assert only(Refuse, effects) == []
+    assert len(role_of(leader).waiting) == 1
+
+
+def test_before_kip_966_the_refusal_came_when_the_smaller_isr_had_it() -> None:
+    three = Settings(min_insync_replicas=3)
+    leader = leading(held=log(settings=three), rules=without("eligible-leaders"))
+    produce(leader)
+    assert only(Refuse, leader.become_leader(state(isr=(A, B), version=2), 0)) == []
+    refused = only(Refuse, fetches(leader, B, 1).effects)
+    assert [one.error for one in refused] == [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
+
+
+def test_before_kip_966_such_a_record_was_committed_and_its_producer_refused() -> None:
     leader = leading(held=log(settings=TWO), rules=without("eligible-leaders"))
     produce(leader)
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
@@ -164,15 +182,21 @@ def test_who_waits_too_long_is_told_so_and_not_answered_later() -> None:
 
 
 def test_flush_every_append_makes_acks_one_wait_for_the_disk() -> None:
-    settings = Settings(flush_rule=FlushRule.EVERY_APPEND)
-    leader = leading(state(isr=(A,)), log(settings=settings))
+    leader = leading(state(isr=(A,)), log(settings=FLUSH))
     assert only(Acknowledge, produce(leader, acks=ACKS_LEADER)) == []
     assert only(Acknowledge, leader.flushed(Offset(1), 0)) == [("producer", 0)]
 
 
+def test_a_flush_answers_only_what_it_has_covered() -> None:
+    leader = leading(state(isr=(A,)), log(settings=FLUSH))
+    produce(leader, "first", ACKS_LEADER)
+    produce(leader, "second", ACKS_LEADER)
+    assert only(Acknowledge, leader.flushed(Offset(1), 0)) == [("first", 0)]
+    assert only(Acknowledge, leader.flushed(Offset(2), 0)) == [("second", 1)]
+
+
 def test_flush_every_append_makes_acks_all_wait_for_the_leaders_disk() -> None:
-    settings = Settings(flush_rule=FlushRule.EVERY_APPEND)
-    leader = leading(state(isr=(A, B)), log(settings=settings))
+    leader = leading(state(isr=(A, B)), log(settings=FLUSH))
     produce(leader)
     assert only(Acknowledge, fetches(leader, B, 1).effects) == []
     assert only(Acknowledge, leader.flushed(Offset(1), 0)) == [("producer", 0)]
@@ -187,8 +211,8 @@ def test_a_flush_answers_nobody_under_the_other_rules() -> None:
 # Idempotent producers.
 
 
-def leading_alone(told: PartitionState | None = None, settings: Settings = Settings()) -> Replica:  # noqa: B008
-    return leading(told or state(isr=(A,)), log(settings=settings))
+def leading_alone(settings: Settings = ONE) -> Replica:
+    return leading(state(isr=(A,)), log(settings=settings))
 
 
 def test_a_duplicate_is_not_appended_and_answered_with_the_first_copys_offset() -> None:
@@ -218,8 +242,26 @@ def test_a_duplicate_with_acks_none_is_not_answered() -> None:
     assert append(leader, batch(producer=7, sequence=0), ACKS_NONE).effects == ()
 
 
+def test_a_duplicate_with_acks_none_is_not_answered_by_a_later_flush_either() -> None:
+    leader = leading_alone(FLUSH)
+    append(leader, batch(producer=7, sequence=0), ACKS_NONE)
+    leader.appended(0)
+    append(leader, batch(producer=7, sequence=0), ACKS_NONE)
+    assert only(Acknowledge, leader.flushed(Offset(1), 0)) == []
+
+
+@pytest.mark.parametrize("settings", [ONE, FLUSH])
+def test_a_duplicate_with_acks_one_does_not_wait_for_the_followers(settings: Settings) -> None:
+    leader = leading(state(isr=(A, B)), log(settings=settings))
+    append(leader, batch(producer=7, sequence=0), ACKS_LEADER)
+    leader.appended(0)
+    leader.flushed(Offset(1), 0)
+    again = append(leader, batch(producer=7, sequence=0), ACKS_LEADER, "retry")
+    assert again.effects == (Acknowledge("retry", Offset(0)),)
+
+
 def test_a_duplicate_with_acks_one_waits_for_the_leaders_disk_like_the_first_copy() -> None:
-    leader = leading_alone(settings=Settings(flush_rule=FlushRule.EVERY_APPEND))
+    leader = leading_alone(FLUSH)
     append(leader, batch(producer=7, sequence=0), ACKS_LEADER, "first")
     leader.appended(0)
     assert append(leader, batch(producer=7, sequence=0), ACKS_LEADER, "retry").effects == ()

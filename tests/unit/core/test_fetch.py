@@ -146,9 +146,7 @@ def test_a_diverging_log_teaches_no_position() -> None:
     assert known_end(leader, B) == -1
 
 
-def test_without_kip_279_such_an_epoch_is_unknown_and_the_follower_falls_back_to_its_watermark() -> (
-    None
-):
+def test_without_kip_279_such_an_epoch_is_unknown_and_the_watermark_is_all_that_is_left() -> None:
     answer = leader_of_two("answer-names-epoch").fetched(fetch(B, 5, 1, epoch=2), 0)
     assert answer.diverging == UNKNOWN_EPOCH_END
     follower = following(state(A, 2), log(5, epochs=[(0, 0), (1, 4)]))
@@ -193,6 +191,12 @@ def test_without_that_guard_beyond_the_end_is_out_of_range() -> None:
     answer = leader_of_two("out-of-range-diverges").fetched(fetch(B, 9, 0, epoch=2), 0)
     assert answer.error is ErrorCode.OFFSET_OUT_OF_RANGE
     assert answer.diverging is None
+
+
+@pytest.mark.parametrize("offset", [4, 6])
+def test_without_that_guard_up_to_the_end_is_still_in_range(offset: int) -> None:
+    answer = leader_of_two("out-of-range-diverges").fetched(fetch(B, offset, 0, epoch=2), 0)
+    assert (answer.error, answer.fetch_offset) == (ErrorCode.NONE, offset)
 
 
 @pytest.mark.parametrize("offset", [1, 7])

@@ -155,7 +155,9 @@ def test_an_optimistic_leader_acknowledges_alone_before_the_store_knows() -> Non
 
 def below_the_minimum(rules: Rules) -> Replica:
     """The ISR is {A} with a minimum of two; A has one record more than was committed."""
-    leader = leading(state(isr=(A,)), log(4, high_watermark=4, epochs=[(0, 0)], settings=TWO), rules)
+    leader = leading(
+        state(isr=(A,)), log(4, high_watermark=4, epochs=[(0, 0)], settings=TWO), rules
+    )
     produce(leader, acks=1)
     fetches(leader, B, 5)
     return leader

@@ -147,23 +147,27 @@ def throttle(stage: Stage, given: Command) -> None:
     stage.broker(name).fetch_max_records = 0 if limit == "off" else number(limit, "the limit")
 
 
-@command("disk BROKER fails|full|works|loses-epochs")
+@command("disk BROKER fails|full|unreadable|works|loses-epochs")
 def disk(stage: Stage, given: Command) -> None:
-    """A disk begins to fail, is full, works again, or has lost its epoch checkpoint."""
-    name, what = need(given.words, 2, "disk BROKER fails|full|works|loses-epochs")
+    """A disk fails, is full, cannot be read, works again, or has lost its epoch checkpoint."""
+    name, what = need(given.words, 2, "disk BROKER fails|full|unreadable|works|loses-epochs")
     broker = stage.broker(name)
     match what:
         case "fails":
             broker.disk.fails = "input/output error"
         case "full":
             broker.disk.fails = "no space left on device"
+        case "unreadable":
+            broker.disk.unreadable = "input/output error"
         case "works":
-            broker.disk.fails = ""
+            broker.disk.fails = broker.disk.unreadable = ""
             broker.disk.forgets_writes = False
         case "loses-epochs":
             broker.disk.epoch_checkpoint_lost = True
         case _:
-            raise CommandError(f"a disk cannot {what!r}", "fails, full, works or loses-epochs")
+            raise CommandError(
+                f"a disk cannot {what!r}", "fails, full, unreadable, works or loses-epochs"
+            )
 
 
 @command("offline BROKER")

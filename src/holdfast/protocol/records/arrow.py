@@ -25,7 +25,8 @@ from holdfast.protocol.records.columns import (
     decode_headers,
 )
 from holdfast.protocol.records.compression import decompress
-from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.crc import crc32c_in_place
+from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.header import (
     APPEND_TIME,
     ATTRIBUTES_POSITION,
@@ -107,7 +108,8 @@ def read_runs(
                     raise Untrue
             if starts:
                 yield from _run(view, starts, check_crc, limit)
-        except Untrue:
+        except (Untrue, MalformedBatchError):
+            # A codec may have failed on a later batch than the first that is wrong.
             _explain(view, position, check_crc, partial_end, limit)
         position = after
 
@@ -131,7 +133,7 @@ def _run(view: memoryview, starts: list[int], check_crc: bool, limit: int) -> It
     at = np.array(starts, np.int64)
     sizes = headers["length"].astype(np.int64) + LENGTH_END
     if check_crc:
-        _check_sums(view, starts, sizes, headers["crc"])
+        _check_sums(octets, starts, sizes, headers["crc"])
     if not (headers["attributes"] & COMPRESSION_MASK).any():
         base, end = starts[0], starts[-1] + int(sizes[-1])
         begins = at - base
@@ -148,9 +150,9 @@ def _run(view: memoryview, starts: list[int], check_crc: bool, limit: int) -> It
         done = taken.stop
 
 
-def _check_sums(view: memoryview, starts: list[int], sizes: Ints, sums: Ints) -> None:
+def _check_sums(octets: Octets, starts: list[int], sizes: Ints, sums: Ints) -> None:
     for start, size, crc in zip(starts, sizes.tolist(), sums.tolist(), strict=True):
-        if crc32c(view[start + ATTRIBUTES_POSITION : start + size]) != crc:
+        if crc32c_in_place(octets[start + ATTRIBUTES_POSITION : start + size]) != crc:
             raise Untrue
 
 

@@ -34,7 +34,8 @@ GZIP_WINDOW: Final = 31
 PIECE_BYTES: Final = 1 << 20
 """Output is asked for in pieces, so that a small batch under a large limit stays small."""
 ZSTD_MOST_WINDOW: Final = 1 << 27
-"""What Java's zstd takes unless told otherwise; a frame may ask for up to two gigabytes."""
+"""What Java's zstd takes, and what its level 22 asks for. A frame may ask for two gigabytes. The
+window is reserved, but its memory is touched only as far as output fills it, so the limit holds."""
 ZSTD_LEVEL: Final = 3
 
 
@@ -152,18 +153,13 @@ def _expand_zstd(data: memoryview, limit: int) -> bytes:
         frame = module.get_frame_parameters(data)
         if frame.content_size not in unknown and frame.content_size > limit:
             raise ExpansionError.too_large(limit)
-        worker = module.ZstdDecompressor(max_window_size=_zstd_window(limit))
+        worker = module.ZstdDecompressor(max_window_size=ZSTD_MOST_WINDOW)
         if frame.content_size not in unknown:
             packed: bytes = worker.decompress(data, allow_extra_data=False)
             return packed
         return _expand_sizeless_zstd(module, worker, data, limit)
     except module.ZstdError as error:
         raise ExpansionError(str(error)) from error
-
-
-def _zstd_window(limit: int) -> int:
-    """A frame needs no larger a window than its content, but level 19 asks for 8 MiB anyway."""
-    return min(ZSTD_MOST_WINDOW, max(1 << 23, 1 << (limit - 1).bit_length()))
 
 
 def _expand_sizeless_zstd(module: ModuleType, worker: Any, data: memoryview, limit: int) -> bytes:

@@ -7,6 +7,7 @@ table does, some thousand times slower: good enough to read a file, not to run a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 PIECE_BYTES = 1 << 16
 """The package accepts nothing but bytes, so a view must be copied. In pieces the copy stays in the
@@ -56,3 +57,8 @@ def crc32c(data: bytes | bytearray | memoryview) -> int:
     for start in range(0, len(view), PIECE_BYTES):
         crc = _extend(crc, bytes(view[start : start + PIECE_BYTES]))
     return crc
+
+
+def crc32c_in_place(array: Any) -> int:
+    """The checksum of a numpy array of bytes, which the package reads where it lies."""
+    return _extend(0, array if _extend is not extend_slowly else array.tobytes())

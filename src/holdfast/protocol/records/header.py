@@ -30,6 +30,7 @@ Bytes = bytes | bytearray | memoryview
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
+_unpack = HEADER.unpack_from
 LENGTH_END = 12
 """The length field counts what comes after it; base offset and length itself are 12 bytes."""
 MAGIC = 2
@@ -144,13 +145,14 @@ def parse_header(data: Bytes, position: int = 0) -> RecordBatchHeader:
     """The header at `position`, once it is sure that a whole batch could lie there."""
     if position + HEADER_BYTES > len(data):
         raise _cut_short(data, position)
-    header = RecordBatchHeader._make(HEADER.unpack_from(data, position))
-    if header.magic != MAGIC:
-        raise _foreign(header.magic, position)
-    size = header.length + LENGTH_END
+    fields = _unpack(data, position)
+    if fields[3] != MAGIC:
+        raise _foreign(fields[3], position)
+    size = fields[1] + LENGTH_END
     if size < HEADER_BYTES or size > len(data) - position:
         raise _cut_short(data, position)
-    return header
+    # What RecordBatchHeader._make does, without its check of a length that the struct ensures.
+    return tuple.__new__(RecordBatchHeader, fields)
 
 
 def check_span(header: RecordBatchHeader, position: int = 0) -> None:
@@ -205,19 +207,23 @@ def _foreign(magic: int, position: int) -> MalformedBatchError:
 
 
 class Batch:
-    """One batch in a buffer: its header, and its bytes as a view that copies nothing."""
+    """One batch in a buffer: its header, and its bytes as views that copy nothing."""
 
-    __slots__ = ("header", "position", "view")
+    __slots__ = ("_data", "header", "position")
 
     header: RecordBatchHeader
     position: int
     """Where the batch starts in the buffer it was found in; errors name positions from there."""
-    view: memoryview
 
     def __init__(self, data: Bytes, position: int = 0) -> None:
         self.header = parse_header(data, position)
         self.position = position
-        self.view = memoryview(data)[position : position + self.header.length + LENGTH_END]
+        self._data = data
+
+    @property
+    def view(self) -> memoryview:
+        """The whole batch. Made when asked for: a walk over headers does without."""
+        return memoryview(self._data)[self.position : self.position + self.header.size]
 
     @property
     def body(self) -> memoryview:
@@ -244,19 +250,18 @@ def batches(data: Bytes, position: int = 0, *, partial_end: bool = False) -> Ite
     A fetch may cut the last batch off; with `partial_end` that ends the walk quietly. At most one
     round for every 61 bytes: each batch is at least that long.
     """
-    view = memoryview(data)
-    end = len(view)
+    end = len(data)
     while position < end:
-        if partial_end and _is_partial(view, position):
+        if partial_end and _is_partial(data, position):
             return
-        batch = Batch(view, position)
+        batch = Batch(data, position)
         yield batch
         position += batch.header.length + LENGTH_END
 
 
-def _is_partial(view: memoryview, position: int) -> bool:
-    left = len(view) - position
-    return left < LENGTH_END or left < _EPOCH_FIELD.unpack_from(view, position + 8)[0] + LENGTH_END
+def _is_partial(data: Bytes, position: int) -> bool:
+    left = len(data) - position
+    return left < LENGTH_END or left < _EPOCH_FIELD.unpack_from(data, position + 8)[0] + LENGTH_END
 
 
 def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:

@@ -55,6 +55,10 @@ FEW = 48
 """Fewer chains than this are followed one by one: a round in numpy costs as much as so many steps
 of the loop."""
 
+LEAST_STRETCH = 16
+MOST_STRETCH = 4096
+"""Records of one size that are worth a look in numpy, and how many one look takes in."""
+
 _HEADER_RANGE = np.arange(HEADER_BYTES)
 _LENGTH = struct.Struct(">i")
 
@@ -173,7 +177,53 @@ def _size(view: memoryview, position: int) -> int:
     return after - position + length
 
 
-def _hop_alone(data: bytes | memoryview, position: int, count: int) -> tuple[list[int], int]:
+def _hop_alone(data: bytes | memoryview, position: int, count: int) -> tuple[Ints, int]:
+    """One chain. Records of one size follow each other often, and such a stretch is one step.
+
+    A stretch is looked for at the start and then at ever larger distances, for as long as none is
+    found: records of mixed sizes cost a few looks, not one each.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    pieces: list[Ints] = []
+    patience = LEAST_STRETCH
+    while count:  # Every round takes a record at least.
+        stretch, size = _stretch(octets, position, count)
+        pieces.append(np.arange(stretch) * size + position)
+        position += stretch * size
+        count -= stretch
+        if stretch < LEAST_STRETCH:
+            hops, position = _hop_one_by_one(data, position, min(count, patience))
+            pieces.append(np.array(hops, np.int64))
+            count -= len(hops)
+            patience *= 4
+        else:
+            patience = LEAST_STRETCH
+    return np.concatenate(pieces), position
+
+
+def _stretch(octets: Octets, position: int, count: int) -> tuple[int, int]:
+    """How many records from here on have the same length, byte for byte, and their size.
+
+    No guess: if the length here leads to the same length, that leads on by as much, and so forth.
+    """
+    size = _size(octets.data, position)
+    if size <= 0:
+        raise Untrue
+    width = 1
+    while octets[position + width - 1] & 0x80:  # At most 5: `_size` has decoded it.
+        width += 1
+    most = min(count, (len(octets) - position - width) // size + 1)
+    for look in (LEAST_STRETCH, MOST_STRETCH):
+        stretch = min(look, most)
+        is_same = np.ones(stretch, np.bool_)
+        for nth in range(position, position + width):
+            is_same &= octets[nth : nth + (stretch - 1) * size + 1 : size] == octets[nth]
+        if not is_same.all():
+            return int(is_same.argmin()), size
+    return stretch, size
+
+
+def _hop_one_by_one(data: bytes | memoryview, position: int, count: int) -> tuple[list[int], int]:
     starts: list[int] = []
     append = starts.append
     for _ in range(count):

@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast.model import ErrorCode
+from holdfast.model import NO_SEQUENCE, ErrorCode
 from holdfast.protocol.records.compression import decompress
 from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.header import (
     HEADER_BYTES,
+    LEAST_RECORD_BYTES,
+    MAX_SEQUENCE,
     Batch,
     RecordBatchHeader,
     check_span,
-    sequence_at,
 )
-from holdfast.protocol.records.varint import decode_varint, decode_varlong
+from holdfast.protocol.records.varint import SMALL, decode_varint, decode_varlong
 
 DECOMPRESSED_LIMIT = 64 << 20
 """Bytes one batch may expand to where no rule of a topic says otherwise."""
@@ -71,40 +72,73 @@ def read_records(batch: Batch, limit: int = DECOMPRESSED_LIMIT) -> Iterator[Reco
 
 
 def _walk(data: memoryview, header: RecordBatchHeader) -> Iterator[Record]:
+    facts = _Facts(
+        header.base_offset,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp if header.is_append_time else None,
+        header.base_sequence,
+    )
     position, end = 0, len(data)
     for _ in range(header.record_count):  # Each takes at least 7 bytes, or the data ends first.
         length, start = decode_varint(data, position, end, "record length")
         position = start + length
-        if length < 0 or position > end:
+        if length < LEAST_RECORD_BYTES - 1 or position > end:
             raise _refused(start, f"a record of {length} bytes, {end - start} are left")
-        yield _read(data, start, position, header)
+        try:
+            yield _read(data, start, position, facts)
+        except IndexError:
+            raise _refused(start, f"a record of {length} bytes ends too soon") from None
     if position != end:
         raise _refused(position, f"{end - position} bytes after the last record")
 
 
-def _read(data: memoryview, start: int, end: int, header: RecordBatchHeader) -> Record:
-    # The byte of attributes at `start` has no meaning yet; decoding from start + 1 checks it is
-    # there, because start + 1 > end leaves no space for the next field.
-    time_delta, position = decode_varlong(data, start + 1, end, "timestamp delta")
-    offset_delta, position = decode_varint(data, position, end, "offset delta")
-    if not 0 <= offset_delta <= header.last_offset_delta:
-        raise _refused(start, f"offset delta {offset_delta} of {header.last_offset_delta} at most")
-    timestamp = header.base_timestamp + time_delta
+class _Facts(NamedTuple):
+    """What a batch says that its records need."""
+
+    base_offset: int
+    last_offset_delta: int
+    base_timestamp: int
+    append_time: int | None
+    base_sequence: int
+
+
+def _read(data: memoryview, start: int, end: int, facts: _Facts) -> Record:
+    """The record in [start, end); its one byte of attributes has no meaning yet.
+
+    Most numbers are one byte, and calling the decoder for these would be most of the cost. They are
+    not held against `end` one by one: every field starts where the one before ends, so if the last
+    ends where the record does, none has left it. Beyond the data, Python itself refuses.
+    """
+    base_offset, last_offset_delta, base_timestamp, append_time, base_sequence = facts
+    position = start + 2
+    if (byte := data[start + 1]) < 0x80:
+        timestamp = base_timestamp + SMALL[byte]
+    else:
+        time_delta, position = decode_varlong(data, start + 1, end, "timestamp delta")
+        timestamp = base_timestamp + time_delta
+    if (byte := data[position]) < 0x80:
+        delta = SMALL[byte]
+        position += 1
+    else:
+        delta, position = decode_varint(data, position, end, "offset delta")
+    if not 0 <= delta <= last_offset_delta:
+        raise _refused(start, f"offset delta {delta} of {last_offset_delta} at most")
     if not -_INT64_LIMIT <= timestamp < _INT64_LIMIT:
         raise _refused(start, "a timestamp beyond 64 bits")
     key, position = read_bytes(data, position, end, "key")
     value, position = read_bytes(data, position, end, "value")
     headers: tuple[RecordHeader, ...] = ()
-    if position + 1 == end and data[position] == 0:
-        position = end
+    if data[position] == 0:
+        position += 1
     else:
         headers, position = _read_headers(data, position, end)
     if position != end:
-        raise _refused(position, f"{end - position} bytes left over in a record")
+        raise _refused(start, f"{end - position} bytes left over in a record")
     return Record(
-        header.base_offset + offset_delta,
-        header.max_timestamp if header.is_append_time else timestamp,
-        sequence_at(header.base_sequence, offset_delta),
+        base_offset + delta,
+        timestamp if append_time is None else append_time,
+        (base_sequence + delta) & MAX_SEQUENCE if base_sequence >= 0 else NO_SEQUENCE,
         key,
         value,
         headers,
@@ -115,11 +149,17 @@ def read_bytes(
     data: memoryview, position: int, end: int, field: str
 ) -> tuple[memoryview | None, int]:
     """Bytes with their length in front; -1 is null, and no other negative number is anything."""
-    length, position = decode_varint(data, position, end, field)
-    if length == -1:
-        return None, position
+    if (byte := data[position]) < 0x80:
+        length = SMALL[byte]
+        position += 1
+    else:
+        length, position = decode_varint(data, position, end, field)
     after = position + length
-    if length < 0 or after > end:
+    if length < 0:
+        if length == -1:
+            return None, position
+        raise _refused(position, f"{field} of {length} bytes")
+    if after > end:
         raise _refused(position, f"{field} of {length} bytes, {end - position} are left")
     return data[position:after], after
 

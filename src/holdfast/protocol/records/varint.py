@@ -12,6 +12,8 @@ from holdfast.protocol.records.errors import MalformedBatchError
 
 VARINT_BYTES = 5
 VARLONG_BYTES = 10
+SMALL = tuple((byte >> 1) ^ -(byte & 1) for byte in range(0x80))
+"""The number that a single byte is, for readers that cannot afford a call."""
 
 
 def _encode(value: int) -> bytes:
@@ -36,15 +38,27 @@ def encode_varint(value: int) -> bytes:
 
 def decode_varint(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
     """A signed 32-bit number and the position after it; nothing at or above `end` is read."""
-    if position < end and (byte := data[position]) < 0x80:
-        return (byte >> 1) ^ -(byte & 1), position + 1
+    if position + 1 < end:
+        first = data[position]
+        if first < 0x80:
+            return SMALL[first], position + 1
+        second = data[position + 1]
+        if second < 0x80:
+            value = first & 0x7F | second << 7
+            return (value >> 1) ^ -(value & 1), position + 2
     return _decode(data, position, min(end, position + VARINT_BYTES), 32, field)
 
 
 def decode_varlong(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
     """A signed 64-bit number and the position after it; nothing at or above `end` is read."""
-    if position < end and (byte := data[position]) < 0x80:
-        return (byte >> 1) ^ -(byte & 1), position + 1
+    if position + 1 < end:
+        first = data[position]
+        if first < 0x80:
+            return SMALL[first], position + 1
+        second = data[position + 1]
+        if second < 0x80:
+            value = first & 0x7F | second << 7
+            return (value >> 1) ^ -(value & 1), position + 2
     return _decode(data, position, min(end, position + VARLONG_BYTES), 64, field)
 
 

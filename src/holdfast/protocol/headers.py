@@ -1,0 +1,125 @@
+"""What stands before a message: who asks what, and which answer belongs to which question.
+
+A header has versions of its own, and nothing on the wire names them: they follow from the API and
+its version. Two rules have exceptions, both because a peer must read a header before it knows more:
+
+1. A flexible version has a flexible header (request 2, response 1), others the older one (1 and 0).
+   ControlledShutdown 0 has request header 0, from before clients had names.
+2. The response to ApiVersions always has header 0: a client reads it to learn what it may send, and
+   the broker may have answered in version 0 instead of the one that was asked (KIP-511).
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Packer
+from typing import Final
+
+from holdfast.model import ErrorCode
+from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
+from holdfast.protocol.frames import framed
+from holdfast.protocol.message import Message, Request, Response
+from holdfast.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from holdfast.protocol.registry import APIS, Api
+from holdfast.protocol.structs import field
+from holdfast.protocol.types import Int16, Int32, Payload, String
+
+API_VERSIONS: Final = 18
+CONTROLLED_SHUTDOWN: Final = 7
+
+_KEY_AND_VERSION: Final = Packer(">hh")
+_UNSUPPORTED_VERSION: Final = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
+
+
+class RequestHeader(Message, versions="0-2", flexible=2):
+    """Which API and version follows, and a number that the answer will carry again."""
+
+    request_api_key: Int16
+    request_api_version: Int16
+    correlation_id: Int32
+    client_id: String | None = field("1+", default="", ignorable=True, never_compact=True)
+
+
+class ResponseHeader(Message, versions="0-1", flexible=1):
+    """Which request is answered; nothing else says so."""
+
+    correlation_id: Int32
+
+
+def request_header_version(api: Api, version: int) -> int:
+    """The header version of a request. The version may be one that nobody knows yet."""
+    if api.key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    return 2 if api.request.is_flexible(version) else 1
+
+
+def response_header_version(api: Api, version: int) -> int:
+    """The header version of a response."""
+    return 1 if api.response.is_flexible(version) and api.key != API_VERSIONS else 0
+
+
+def decode_request_header(frame: Payload) -> tuple[RequestHeader, int]:
+    """The header at the start of a frame, and where the body begins.
+
+    An API that nobody knows is an UnsupportedVersionError: the header cannot be read any further.
+    The version is not checked: see `decode_request`.
+    """
+    if len(frame) < _KEY_AND_VERSION.size:
+        reason = f"needs {_KEY_AND_VERSION.size} bytes, {len(frame)} are there"
+        raise MalformedMessage(RequestHeader.__name__, 0, "request_api_key", 0, reason)
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
+    if key not in APIS:
+        raise UnsupportedVersionError(f"API {key}", version)
+    return RequestHeader.decode_from(frame, request_header_version(APIS[key], version))
+
+
+def decode_request(frame: Payload) -> tuple[RequestHeader, Request]:
+    """A whole request. A version that we lack is an UnsupportedVersionError.
+
+    A broker that must still answer it (ApiVersions) gets the header by `decode_request_header`.
+    """
+    header, position = decode_request_header(frame)
+    request = APIS[header.request_api_key].request
+    body = memoryview(frame)[position:]
+    return header, request.decode(body, header.request_api_version)
+
+
+def encode_request(
+    request: Request, version: int, *, correlation_id: int, client_id: str | None
+) -> list[Payload]:
+    """A whole request with its frame, in pieces for a scattering write."""
+    header = RequestHeader(
+        request_api_key=request.API_KEY,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    header_version = request_header_version(APIS[request.API_KEY], version)
+    return framed(header.encode_parts(header_version) + request.encode_parts(version))
+
+
+def encode_response(response: Response, version: int, *, correlation_id: int) -> list[Payload]:
+    """A whole response with its frame, in pieces for a scattering write."""
+    header = ResponseHeader(correlation_id=correlation_id)
+    header_version = response_header_version(APIS[response.API_KEY], version)
+    return framed(header.encode_parts(header_version) + response.encode_parts(version))
+
+
+def encode_unsupported_api_versions(*, correlation_id: int) -> list[Payload]:
+    """The answer to an ApiVersions request of a version that we lack.
+
+    It is sent in version 0, which every client can read, and names the versions of ApiVersions
+    alone, so that the client asks again with one of them (KIP-511).
+    """
+    span = APIS[API_VERSIONS].advertised
+    only = ApiVersion(api_key=API_VERSIONS, min_version=span[0], max_version=span[-1])
+    answer = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[only])
+    return encode_response(answer, 0, correlation_id=correlation_id)
+
+
+def decode_response(frame: Payload, api: Api, version: int) -> tuple[ResponseHeader, Response]:
+    """A whole response; the asker remembers which API and version it belongs to."""
+    header, position = ResponseHeader.decode_from(frame, response_header_version(api, version))
+    body = memoryview(frame)[position:]
+    if api.key == API_VERSIONS and body[:2] == _UNSUPPORTED_VERSION:
+        version = 0
+    return header, api.response.decode(body, version)

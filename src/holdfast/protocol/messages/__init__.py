@@ -1,0 +1,1 @@
+"""The definitions of all messages, one module for each family of APIs."""

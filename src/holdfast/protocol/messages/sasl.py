@@ -1,0 +1,37 @@
+"""Logging in. The exchange inside `auth_bytes` belongs to the mechanism, not to the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.protocol.message import Request, Response
+from holdfast.protocol.structs import field
+from holdfast.protocol.types import Bytes, Int16, Int64, String
+
+
+class SaslHandshakeRequest(Request, api_key=17, versions="0-1"):
+    """Choose a mechanism. Its tokens follow bare after version 0, in SaslAuthenticate after 1."""
+
+    mechanism: String
+
+
+class SaslHandshakeResponse(Response, api_key=17, versions="0-1"):
+    """Whether the mechanism will do, and which ones would."""
+
+    error_code: Int16
+    mechanisms: Sequence[String]
+
+
+class SaslAuthenticateRequest(Request, api_key=36, versions="0-2", flexible=2):
+    """One token of the client's side of the exchange."""
+
+    auth_bytes: Bytes
+
+
+class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible=2):
+    """One token of the broker's side. Version 1 limits the session's life (KIP-368)."""
+
+    error_code: Int16
+    error_message: String | None
+    auth_bytes: Bytes
+    session_lifetime_ms: Int64 = field("1+", default=0, ignorable=True)

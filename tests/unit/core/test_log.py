@@ -1,0 +1,144 @@
+"""A log's own numbers: flush rules, cuts, copies, order."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core import Flush, FlushRule, Settings
+from holdfast.model import Offset
+from tests.unit.core.support import A, B, batch, following, leading, log, only, produce, state
+
+EVERY_APPEND = Settings(flush_rule=FlushRule.EVERY_APPEND)
+EVERY_THREE = Settings(flush_rule=FlushRule.EVERY_N_MESSAGES, log_flush_interval_messages=3)
+EVERY_100_MS = Settings(flush_rule=FlushRule.EVERY_T_MS, log_flush_interval_ms=100)
+
+
+def test_a_high_watermark_beyond_a_torn_log_falls_back_to_its_end() -> None:
+    assert log(5, high_watermark=9).high_watermark == 5
+
+
+def test_a_high_watermark_before_the_log_rises_to_its_start() -> None:
+    assert log(9, start=5).high_watermark == 5
+
+
+# When to flush.
+
+
+@pytest.mark.parametrize(
+    ("settings", "flushed", "now_ms", "wants"),
+    [
+        (Settings(), 0, 99_999, False),
+        (EVERY_APPEND, 4, 0, True),
+        (EVERY_APPEND, 5, 0, False),
+        (EVERY_THREE, 3, 99_999, False),
+        (EVERY_THREE, 2, 0, True),
+        (EVERY_100_MS, 0, 99, False),
+        (EVERY_100_MS, 0, 100, True),
+        (EVERY_100_MS, 5, 100, False),
+    ],
+)
+def test_each_rule_asks_for_a_flush_in_its_own_way(
+    settings: Settings, flushed: int, now_ms: int, wants: bool
+) -> None:
+    assert log(5, flushed=flushed, settings=settings).wants_flush(now_ms) is wants
+
+
+def test_a_flush_starts_the_time_anew() -> None:
+    held = log(5, settings=EVERY_100_MS)
+    held.flushed(Offset(3), 100)
+    assert not held.wants_flush(199)
+    assert held.wants_flush(200)
+
+
+def test_a_late_flush_of_less_takes_nothing_back() -> None:
+    held = log(5, flushed=4)
+    held.flushed(Offset(2), 0)
+    assert held.flushed_offset == 4
+
+
+def test_more_than_there_is_cannot_be_flushed() -> None:
+    held = log(5)
+    held.flushed(Offset(9), 0)
+    assert held.flushed_offset == 5
+
+
+@pytest.mark.parametrize("settings", [EVERY_APPEND, EVERY_100_MS])
+def test_what_a_log_may_claim(settings: Settings) -> None:
+    held = log(5, flushed=2, settings=settings)
+    expected = 2 if settings is EVERY_APPEND else 5
+    assert held.claimed_end == expected
+
+
+def test_a_leader_flushes_what_it_has_appended() -> None:
+    leader = leading(state(isr=(A, B)), log(settings=EVERY_THREE))
+    assert only(Flush, produce(leader, records=2)) == []
+    assert only(Flush, produce(leader)) == [(3,)]
+
+
+def test_a_leader_flushes_when_the_time_has_come() -> None:
+    leader = leading(state(isr=(A, B)), log(settings=EVERY_100_MS))
+    assert only(Flush, produce(leader)) == []
+    assert only(Flush, leader.tick(99)) == []
+    assert only(Flush, leader.tick(100)) == [(1,)]
+
+
+def test_a_follower_flushes_by_the_same_rules() -> None:
+    follower = following(held=log(settings=EVERY_THREE))
+    assert follower.append_as_follower([batch(0, 2)], Offset(0), 0) == ()
+    assert follower.append_as_follower([batch(2, 1)], Offset(0), 0) == (Flush(Offset(3)),)
+
+
+def test_a_follower_flushes_when_the_time_has_come() -> None:
+    follower = following(held=log(settings=EVERY_100_MS))
+    follower.append_as_follower([batch(0)], Offset(0), 0)
+    assert follower.tick(99) == ()
+    assert follower.tick(100) == (Flush(Offset(1)),)
+
+
+# Cutting and copying.
+
+
+def test_a_cut_takes_flushed_offset_and_epochs_along() -> None:
+    held = log(9, flushed=8, epochs=[(0, 0), (1, 5)])
+    assert held.truncate_to(Offset(5)) == (5, 9)
+    assert (held.log_end_offset, held.next_offset, held.flushed_offset) == (5, 5, 5)
+    assert held.epochs.latest_epoch == 0
+
+
+def test_nothing_above_the_end_is_cut() -> None:
+    held = log(5, flushed=5, epochs=[(0, 0)])
+    assert held.truncate_to(Offset(5)) is None
+    assert held.truncate_to(Offset(9)) is None
+    assert (held.log_end_offset, held.epochs.latest_epoch) == (5, 0)
+
+
+def test_a_log_restarted_elsewhere_is_empty_there() -> None:
+    held = log(9, high_watermark=7, flushed=8, epochs=[(0, 0)])
+    assert held.restart_at(Offset(20)) == (20, 9)
+    held.check_invariants()
+    assert (held.log_start_offset, held.log_end_offset, held.high_watermark) == (20, 20, 20)
+    assert held.epochs.latest_epoch == -1
+
+
+def test_copied_batches_carry_their_epochs() -> None:
+    held = log(2, epochs=[(0, 0)])
+    held.copied([batch(2, 2, 0), batch(4, 1, 3)])
+    assert held.log_end_offset == 5
+    assert held.epochs.epoch_at(Offset(3)) == 0
+    assert held.epochs.epoch_at(Offset(4)) == 3
+
+
+def test_a_gap_in_a_followers_log_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="no gaps"):
+        log(2).copied([batch(3)])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("high_watermark", 9), ("flushed_offset", 9), ("log_start_offset", 9)]
+)
+def test_numbers_out_of_order_are_a_bug(field: str, value: int) -> None:
+    held = log(5)
+    held.check_invariants()
+    setattr(held, field, value)
+    with pytest.raises(AssertionError):
+        held.check_invariants()

@@ -1,0 +1,104 @@
+"""Brokers' lives: epochs, incarnations, and what survives which kind of end."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core import BrokerLife, CleanShutdown, Guards, Registration
+from holdfast.model import BrokerEpoch, ControllerEpoch, ErrorCode
+from tests.unit.core.support import A
+
+
+def life(incarnation: int = 1, shutdown: CleanShutdown | None = None) -> BrokerLife:
+    return BrokerLife(incarnation, shutdown, Guards())
+
+
+def registered(epoch: int, shutdown: CleanShutdown | None = None) -> BrokerLife:
+    broker = life(shutdown=shutdown)
+    assert broker.registration_answered(1, BrokerEpoch(epoch))
+    return broker
+
+
+def test_a_broker_has_no_epoch_before_it_is_registered() -> None:
+    assert life().broker_epoch == -1
+
+
+def test_a_registration_gives_it_one() -> None:
+    assert registered(5).broker_epoch == 5
+
+
+def test_an_answer_to_an_earlier_incarnation_is_not_for_us() -> None:
+    broker = life(incarnation=2)
+    assert not broker.registration_answered(1, BrokerEpoch(5))
+    assert broker.broker_epoch == -1
+
+
+def test_without_that_guard_a_broker_speaks_with_a_dead_ones_epoch() -> None:
+    guards = Guards().without("registration-incarnation")
+    broker = BrokerLife(2, None, guards)
+    assert broker.registration_answered(1, BrokerEpoch(5))
+
+
+@pytest.mark.parametrize("late", [4, 5])
+def test_a_late_answer_does_not_take_the_epoch_back(late: int) -> None:
+    broker = registered(5)
+    assert not broker.registration_answered(1, BrokerEpoch(late))
+    assert broker.broker_epoch == 5
+
+
+def test_a_newer_answer_counts() -> None:
+    broker = registered(5)
+    assert broker.registration_answered(1, BrokerEpoch(6))
+    assert broker.broker_epoch == 6
+
+
+# What it still holds.
+
+
+def test_after_a_crash_it_is_intact_from_its_new_epoch_on() -> None:
+    assert registered(5).intact_since == 5
+
+
+def test_after_a_clean_shutdown_it_is_intact_since_before() -> None:
+    left = registered(5).shut_down_cleanly()
+    assert left == (5, 5)
+    assert registered(8, left).intact_since == 5
+
+
+def test_a_chain_of_clean_shutdowns_keeps_its_beginning() -> None:
+    left = registered(8, registered(5).shut_down_cleanly()).shut_down_cleanly()
+    assert left == (8, 5)
+
+
+def test_a_broker_stopped_before_it_was_registered_left_nothing_to_count_on() -> None:
+    left = life().shut_down_cleanly()
+    assert registered(8, left).intact_since == 8
+
+
+def test_a_lost_session_is_not_a_lost_log() -> None:
+    broker = registered(5)
+    broker.session_lost()
+    assert broker.broker_epoch == -1
+    broker.registration_answered(1, BrokerEpoch(7))
+    assert (broker.broker_epoch, broker.intact_since) == (7, 5)
+
+
+@pytest.mark.parametrize(
+    ("member_epoch", "intact"), [(4, False), (5, True), (8, True), (-1, False)]
+)
+def test_a_member_is_intact_if_it_joined_in_an_unbroken_life(
+    member_epoch: int, intact: bool
+) -> None:
+    registration = Registration(A, BrokerEpoch(8), BrokerEpoch(5))
+    assert registration.is_intact(BrokerEpoch(member_epoch)) is intact
+
+
+# Controllers.
+
+
+def test_an_older_controller_is_refused() -> None:
+    broker = life()
+    assert broker.accept_controller(ControllerEpoch(3)) is ErrorCode.NONE
+    assert broker.accept_controller(ControllerEpoch(2)) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.accept_controller(ControllerEpoch(3)) is ErrorCode.NONE
+    assert broker.controller_epoch == 3

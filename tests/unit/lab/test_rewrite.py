@@ -1,0 +1,121 @@
+"""Rewriting a scenario file: what happened takes the place of what was expected, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.lab.catalogue import paths
+from holdfast.lab.rewrite import rewritten
+from holdfast.lab.run import run_scenario
+from holdfast.lab.scenario import parse
+
+WRONG = """\
+# A record is kept, or lost.
+#
+# The header stays as it is (KIP-101).
+
+variant hasty acks=0
+variant careful acks=all
+
+# These words stay.
+cluster brokers=(A,B)
+
+# Expected too little: nothing at all.
+produce A
+  m0
+
+# Expected too much: this beat is silent.
+wait 10
+----
+thunder
+
+# Expected the same of both, and they differ.
+crash A
+verdict
+---- hasty
+one thing
+----
+another
+
+# Expected different things of both, and they agree.
+isr
+---- careful
+store: gone
+---- hasty
+store: somewhere
+"""
+
+
+def again(text: str) -> str:
+    return rewritten(parse(text, "s"))
+
+
+def test_a_rewritten_file_is_as_expected() -> None:
+    story = parse(again(WRONG), "s")
+    assert all(run_scenario(story, variant).as_expected for variant in story.variants)
+
+
+def test_the_wrong_file_was_not_as_expected() -> None:
+    story = parse(WRONG, "s")
+    found = [run_scenario(story, variant).mismatches for variant in story.variants]
+    assert [len(one) for one in found] == [4, 4]
+
+
+def test_rewriting_twice_changes_nothing() -> None:
+    once = again(WRONG)
+    assert once != WRONG
+    assert again(once) == once
+
+
+def test_everything_but_the_blocks_is_kept() -> None:
+    def kept(text: str) -> list[str]:
+        story = parse(text, "s")
+        lines = [one.text for beat in story.beats for one in beat.commands]
+        return [*(line for line in text.splitlines() if line.startswith("#")), *lines]
+
+    assert kept(again(WRONG)) == kept(WRONG)
+    assert "variant hasty acks=0\nvariant careful acks=all\n" in again(WRONG)
+    assert "produce A\n  m0\n" in again(WRONG)
+
+
+def test_variants_that_agree_share_one_bare_block() -> None:
+    last = again(WRONG).rstrip("\n").split("\n\n")[-1].splitlines()
+    assert last[1:3] == ["isr", "----"]
+    assert len([line for line in last if line.startswith("----")]) == 1
+
+
+def test_variants_that_differ_get_a_block_each() -> None:
+    beat = next(one for one in again(WRONG).split("\n\n") if "verdict" in one.splitlines())
+    assert [line for line in beat.splitlines() if line.startswith("----")] == [
+        "---- hasty",
+        "---- careful",
+    ]
+
+
+def test_a_silent_beat_gets_no_block() -> None:
+    assert "wait 10\n\n" in again(WRONG)
+
+
+def test_two_of_three_variants_share_the_bare_block() -> None:
+    text = (
+        "# C.\n\nvariant a acks=all\nvariant b acks=1\nvariant c acks=all\n\n"
+        "cluster brokers=(A,B)\n\nproduce A\n  m0\n\nverdict\n"
+    )
+    produce = parse(again(text), "s").beats[1]
+    assert list(produce.expected) == ["b", ""]
+    assert produce.expects("a") == produce.expects("c") == ("A appends [0,1) epoch=0",)
+    assert produce.expects("b")[-1] == "A acknowledges offset=0"
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_a_shipped_story_loses_nothing_by_being_rewritten(path: Path) -> None:
+    story = parse(path.read_text(encoding="utf-8"), str(path))
+    once = rewritten(story)
+    renewed = parse(once, str(path))
+    assert [one.text for beat in renewed.beats for one in beat.commands] == [
+        one.text for beat in story.beats for one in beat.commands
+    ]
+    assert [one.narration for one in renewed.beats] == [one.narration for one in story.beats]
+    assert rewritten(renewed) == once

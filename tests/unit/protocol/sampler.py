@@ -1,0 +1,120 @@
+"""Messages with made-up values: any API, any version, from a source of dice.
+
+Values keep to what all oracles can hold: kio takes error codes and times for more than numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, TypeVar
+
+from holdfast.model import ErrorCode
+from holdfast.protocol import APIS, Message, Request, RequestHeader, Response, ResponseHeader
+from holdfast.protocol.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
+from holdfast.protocol.types import (
+    BOOL,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT16,
+    UINT32,
+    UUID,
+    Fixed,
+    Sized,
+)
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+BITS = {INT8: 7, INT16: 15, INT32: 31, INT64: 63, UINT16: 16, UINT32: 32}
+TEXTS = ("", "a", "topic-7", "grüße", "日本", "x" * 126, "y" * 127, "z" * 300)
+PAYLOADS = (b"", b"\0", b"payload", bytes(range(256)) * 2)
+
+
+def every_message() -> Iterator[tuple[type[Message], int]]:
+    """Every message class with every version of it, headers included."""
+    classes: list[type[Message]] = [RequestHeader, ResponseHeader]
+    for api in APIS.values():
+        classes += [api.request, api.response]
+    for cls in classes:
+        for version in cls.VERSIONS:
+            yield cls, version
+
+
+def every_api_message() -> Iterator[tuple[type[Request | Response], int]]:
+    """The same without headers."""
+    for cls, version in every_message():
+        if issubclass(cls, Request | Response):
+            yield cls, version
+
+
+def title(value: object) -> str:
+    """A name for a parameter of a test."""
+    return value.__name__ if isinstance(value, type) else f"v{value}"
+
+
+class Sampler:
+    """Draws messages. With `unknown_tags` some structs carry tagged fields that nobody knows.
+
+    A `small` message has at least one element in every array and nothing long: few bytes, and
+    every kind of field among them.
+    """
+
+    def __init__(self, dice: Random, *, unknown_tags: bool = False, small: bool = False) -> None:
+        self.dice = dice
+        self.unknown_tags = unknown_tags
+        self.counts = (1, 1) if small else (0, 3)
+        self.texts = TEXTS[1:4] if small else TEXTS
+        self.payloads = PAYLOADS[1:3] if small else PAYLOADS
+        self.nulls = 0.1 if small else 0.25
+
+    def message(self, cls: type[AnyMessage], version: int) -> AnyMessage:
+        """A message whose fields fit the version; all other fields hold their defaults."""
+        message = self.struct(cls.layout(version))
+        assert isinstance(message, cls)
+        return message
+
+    def struct(self, layout: Layout) -> Any:
+        values = {field.name: self.field(field) for field in layout.plain}
+        for field in layout.tagged:
+            if self.dice.random() < 0.5:
+                values[field.name] = self.field(field)
+        if layout.flexible and self.unknown_tags and self.dice.random() < 0.3:
+            tags = self.dice.sample((100, 101, 127, 128, 70000), self.dice.randint(1, 3))
+            values["unknown_tags"] = {tag: self.dice.choice(self.payloads) for tag in tags}
+        return layout.cls(**values)
+
+    def field(self, field: FieldLayout) -> Any:
+        if field.nullable and self.dice.random() < self.nulls:
+            return None
+        return self.value(field.wire, field.name)
+
+    def value(self, wire: Wire, name: str) -> Any:
+        match wire:
+            case Fixed():
+                return self.fixed(wire, name)
+            case Sized(is_text=True):
+                return self.dice.choice(self.texts)
+            case Sized():
+                return self.dice.choice(self.payloads)
+            case ArrayOf(element=element):
+                return [self.value(element, name) for _ in range(self.dice.randint(*self.counts))]
+            case StructOf():
+                return self.struct(wire.layout)
+
+    def fixed(self, wire: Fixed, name: str) -> Any:
+        if wire == BOOL:
+            return self.dice.random() < 0.5
+        if wire == UUID:
+            return self.dice.randbytes(16)
+        if wire == FLOAT64:
+            return self.dice.choice((0.0, -1.5, 1e300))
+        if name.endswith("error_code"):
+            return int(self.dice.choice(list(ErrorCode)))
+        highest = 2 ** BITS[wire] - 1
+        if name.endswith("_ms") or "timestamp" in name:
+            return self.dice.randint(0, min(highest, 2**31 - 1))
+        lowest = 0 if wire in (UINT16, UINT32) else -highest - 1
+        return self.dice.choice((lowest, highest, 0, 1, 127, self.dice.randint(lowest, highest)))
