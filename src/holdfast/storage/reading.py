@@ -16,7 +16,8 @@ from holdfast.storage.errors import OffsetOutOfRangeError
 from holdfast.storage.log import Log
 from holdfast.storage.rebuild import rebuild_transactions
 from holdfast.storage.scan import walk_headers
-from holdfast.storage.segment import Segment, Slice
+from holdfast.storage.segment import Segment
+from holdfast.storage.segment_files import Slice
 from holdfast.storage.transactions import AbortedTransaction, overlapping
 
 

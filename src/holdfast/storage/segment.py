@@ -10,13 +10,12 @@ to ends at the very offset the entry names; if not, the index is built anew from
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.header import LENGTH_END
 from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.disk import Buffer, Disk, File, read_whole, write_whole
+from holdfast.storage.disk import Buffer, Disk, read_whole, write_whole
 from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex
 from holdfast.storage.names import (
     LOG,
@@ -26,24 +25,12 @@ from holdfast.storage.names import (
     TRANSACTION_INDEX,
 )
 from holdfast.storage.scan import BadBatchError, FoundHeader, Run, read_header, walk_headers
-from holdfast.storage.segment_files import SegmentFiles
+from holdfast.storage.segment_files import SegmentFiles, Slice
 from holdfast.storage.transactions import AbortedTransaction, decode_transactions
 
 LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
 """Indexes keep offsets relative to the segment's first in 31 bits."""
 _NOTHING = TimeEntry(NO_TIMESTAMP, -1)
-
-
-class Slice(NamedTuple):
-    """Whole batches in a file, for reading or for sendfile."""
-
-    file: File
-    position: int
-    size: int
-
-    def read(self) -> bytes:
-        """The bytes."""
-        return self.file.read(self.position, self.size)
 
 
 class Segment(SegmentFiles):
@@ -53,6 +40,7 @@ class Segment(SegmentFiles):
         "_highest",
         "_index",
         "_is_active",
+        "_noted",
         "_since_entry",
         "_times",
         "_transactions",
@@ -75,6 +63,7 @@ class Segment(SegmentFiles):
         self._times: TimeIndex | None = None
         self._transactions: list[AbortedTransaction] | None = None
         self._highest = _NOTHING
+        self._noted = NO_TIMESTAMP
         self._since_entry = 0
         self._is_active = False
 
@@ -104,6 +93,7 @@ class Segment(SegmentFiles):
         self._times = TimeIndex(self.base_offset)
         self._transactions = []
         self._highest = _NOTHING
+        self._noted = NO_TIMESTAMP
         self._since_entry = 0
         self.first_timestamp = None
         self._is_active = True
@@ -129,11 +119,8 @@ class Segment(SegmentFiles):
         if timestamp > self._highest.timestamp:
             self._highest = TimeEntry(timestamp, last_offset)
         if self._since_entry > self.interval_bytes:
-            index, times = self._index, self._times
-            assert index is not None
-            assert times is not None
-            index.append(last_offset, position)
-            times.maybe_append(*self._highest)
+            self.index().append(last_offset, position)
+            self.times().maybe_append(*self._highest)
             self._since_entry = 0
         if position == 0:
             self.first_timestamp = timestamp
@@ -141,16 +128,24 @@ class Segment(SegmentFiles):
 
     def note_run(self, run: Run) -> None:
         """Index batches that recovery has verified: `note`, without a call for each of them."""
-        interval, since = self.interval_bytes, self._since_entry
+        index, times = self.index(), self.times()
+        start, interval, since = run.start, self.interval_bytes, self._since_entry
         highest = self._highest.timestamp
+        if start == 0 and run.batches:
+            self.first_timestamp = run.batches[0][1][8]
+        found: list[tuple[int, int]] = []
         for place, fields in run.batches:
-            size = fields[1] + LENGTH_END
-            if since > interval or fields[8] > highest or run.start + place == 0:
-                self._since_entry = since
-                self.note(run.start + place, size, fields[0] + fields[6], fields[8])
-                since, highest = self._since_entry, self._highest.timestamp
-            else:
-                since += size
+            if fields[8] > highest:
+                highest = fields[8]
+                self._highest = TimeEntry(highest, fields[0] + fields[6])
+            if since > interval:
+                found.append((fields[0] + fields[6], start + place))
+                since = 0
+                if highest != self._noted:
+                    times.maybe_append(*self._highest)
+                    self._noted = highest
+            since += fields[1] + LENGTH_END
+        index.extend(found)
         self._since_entry = since
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
@@ -166,12 +161,9 @@ class Segment(SegmentFiles):
 
     def seal(self) -> None:
         """Write the indexes out. The segment may go on growing (a clean shutdown), or not."""
-        index, times = self._index, self._times
-        assert index is not None
-        assert times is not None
-        times.maybe_append(*self._highest)
-        self.rewrite(OFFSET_INDEX, index.to_bytes())
-        self.rewrite(TIME_INDEX, times.to_bytes())
+        self.times().maybe_append(*self._highest)
+        self.rewrite(OFFSET_INDEX, self.index().to_bytes())
+        self.rewrite(TIME_INDEX, self.times().to_bytes())
         self.is_dirty = True
 
     def become_sealed(self) -> None:

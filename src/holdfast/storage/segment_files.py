@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from holdfast.model import Offset
 from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.disk import Disk, File, read_whole
 from holdfast.storage.names import DELETED, LOG, SEGMENT_KINDS, file_name
+
+
+class Slice(NamedTuple):
+    """Whole batches in a file, for reading or for sendfile."""
+
+    file: File
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        """The bytes."""
+        return self.file.read(self.position, self.size)
 
 
 class SegmentFiles:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from holdfast.core import EpochCache
 from holdfast.lab.byte_disk import ByteDisk, Step
@@ -81,7 +82,7 @@ class Life:
                 buffers.append(produced(offset, 5, self.sequence, [value], epoch=self.epoch))
                 self.sequence += 1
                 after[offset] = bytes(buffers[-1])
-            self._do(lambda buffers=buffers: self.log.append(buffers, NOW), after)  # type: ignore[misc]
+            self._do(partial(self.log.append, buffers, NOW), after)
 
     def transaction(self, *, is_commit: bool) -> None:
         """One record and its marker."""
