@@ -94,6 +94,31 @@ class SimBroker(LeadingSide, FollowingSide):
         self.paused = False
         self._epochs = tuple(self.replica.log.epochs.entries)
 
+    def crash(self) -> None:
+        """The process dies; the page cache survives."""
+        self.die()
+        self._trace("crashed")
+
+    def lose_power(self, torn: int = 0) -> None:
+        """The machine dies, or dies once more under a process that is gone already."""
+        if self.alive:
+            self.die()
+        was = self.disk.end_offset
+        gone = self.disk.lose_power(torn)
+        self._trace("power-lost", kept=self.disk.end_offset, was=was, torn=torn)
+        if gone:
+            self.world.invariants.lost_records(self.name, "lost power")
+
+    def pause(self) -> None:
+        """Stand still; the world goes on."""
+        self.paused = True
+        self._trace("paused")
+
+    def resume(self) -> None:
+        """Move again."""
+        self.paused = False
+        self._trace("resumed")
+
     def ask_to_stop(self) -> None:
         """Controlled shutdown: leaderships move first, `stop` follows."""
         self._send(self.world.controller_name, ShutdownRequest(self.id, self.life.broker_epoch))
@@ -104,6 +129,7 @@ class SimBroker(LeadingSide, FollowingSide):
         self.disk.flush(self.disk.end_offset)
         self.disk.clean_shutdown = self.life.shut_down_cleanly()
         self.die()
+        self._trace("stopped")
 
     # Messages.
 

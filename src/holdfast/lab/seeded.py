@@ -222,8 +222,7 @@ class _Runner:
 
     def _crash(self, broker: SimBroker, dice: Random) -> None:
         if broker.alive:
-            broker.die()
-            self.world.recorder.emit("crashed", broker.id, None)
+            broker.crash()
             self.world.break_connections(broker.name)
             self._back_later(broker, dice)
 
@@ -239,15 +238,7 @@ class _Runner:
         """At most one machine loses unflushed records: more is beyond the guarantee."""
         others = [name for name in self.world.invariants.lossy if name != broker.name]
         if broker.alive and not others:
-            broker.die()
-            was = broker.disk.end_offset
-            torn = dice.randrange(3)
-            gone = broker.disk.lose_power(torn)
-            self.world.recorder.emit(
-                "power-lost", broker.id, None, kept=broker.disk.end_offset, was=was, torn=torn
-            )
-            if gone:
-                self.world.invariants.lost_records(broker.name, "lost power")
+            broker.lose_power(torn=dice.randrange(3))
             self.world.break_connections(broker.name)
             self._back_later(broker, dice)
 
@@ -262,20 +253,17 @@ class _Runner:
             self.world.later(100, lambda: self._stop_now(broker, dice))
         elif broker.alive:
             broker.stop()
-            self.world.recorder.emit("stopped", broker.id, None)
             self.world.break_connections(broker.name)
             self._back_later(broker, dice)
 
     def _pause(self, broker: SimBroker, dice: Random) -> None:
         if broker.alive and not broker.paused:
-            broker.paused = True
-            self.world.recorder.emit("paused", broker.id, None)
+            broker.pause()
             self.world.later(dice.randrange(50, 2_500), lambda: self._resume(broker))
 
     def _resume(self, broker: SimBroker) -> None:
         if broker.alive and broker.paused:
-            broker.paused = False
-            self.world.recorder.emit("resumed", broker.id, None)
+            broker.resume()
             broker.maybe_fetch()
 
     def _cut(self, broker: SimBroker, dice: Random) -> None:

@@ -29,22 +29,12 @@ def crash(stage: Stage, given: Command) -> None:
         elif isinstance(stage.world.clients.get(name), SimConsumer):
             stage.consumer(name).crash()
         else:
-            _crash_broker(stage, stage.living(name), keep, torn)
+            broker = stage.living(name)
+            if keep == "written":
+                broker.crash()
+            else:
+                broker.lose_power(torn)
             stage.world.break_connections(name, keep_sent=wire == "kept")
-
-
-def _crash_broker(stage: Stage, broker: SimBroker, keep: str, torn: int) -> None:
-    world = stage.world
-    broker.die()
-    if keep == "written":
-        world.recorder.emit("crashed", broker.id, _epoch(broker))
-    else:
-        was = broker.disk.end_offset
-        gone = broker.disk.lose_power(torn)
-        kept = broker.disk.end_offset
-        world.recorder.emit("power-lost", broker.id, _epoch(broker), kept=kept, was=was, torn=torn)
-        if gone:
-            world.invariants.lost_records(broker.name, "lost power")
 
 
 def _epoch(broker: SimBroker) -> int | None:
@@ -59,13 +49,7 @@ def power_loss(stage: Stage, given: Command) -> None:
         broker = stage.broker(name)
         if broker.alive:
             raise CommandError(f"{name} is running", f"write 'crash {name} keep=flushed'")
-        was = broker.disk.end_offset
-        gone = broker.disk.lose_power()
-        stage.world.recorder.emit(
-            "power-lost", broker.id, _epoch(broker), kept=broker.disk.end_offset, was=was, torn=0
-        )
-        if gone:
-            stage.world.invariants.lost_records(name, "lost power")
+        broker.lose_power()
 
 
 @command("lose-disk BROKER …")
@@ -103,7 +87,6 @@ def stop(stage: Stage, given: Command) -> None:
     if broker.disk.fails:
         raise CommandError(f"{name}'s disk fails: it cannot stop cleanly", f"'crash {name}'")
     broker.stop()
-    stage.world.recorder.emit("stopped", broker.id, _epoch(broker))
     stage.world.break_connections(name)
 
 
@@ -122,8 +105,7 @@ def pause(stage: Stage, given: Command) -> None:
             stage.world.controller.paused = True
             continue
         broker = stage.living(name)
-        broker.paused = True
-        stage.world.recorder.emit("paused", broker.id, _epoch(broker))
+        broker.pause()
 
 
 @command("resume NODE …")
@@ -136,8 +118,7 @@ def resume(stage: Stage, given: Command) -> None:
         broker = stage.living(name)
         if not broker.paused:
             raise CommandError(f"{name} does not stand still", f"'pause {name}' first")
-        broker.paused = False
-        stage.world.recorder.emit("resumed", broker.id, _epoch(broker))
+        broker.resume()
 
 
 @command("throttle BROKER RECORDS|off")
