@@ -2,8 +2,8 @@
 
 `seeds.txt` keeps the seeds that once found something. The mutants below are cores with one guard
 taken out or one switch turned; each lists seeds that catch it. A change of the core changes what a
-seed plays: if none of the listed ones catches a mutant any more, `pytest tests/lab -m long -k
-within` finds others.
+seed plays: if none of the listed ones catches a mutant any more, `pytest tests/lab -k within -s`
+finds others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import guard_names
-from holdfast.lab import SeededRun, build, ids, run_seed
+from holdfast.lab import SeededRun, build, run_seed
 
 SEEDS = Path(__file__).with_name("seeds.txt")
 FRESH = range(1, 61)
@@ -28,14 +28,45 @@ WITHIN = 200
 SETTINGS = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 
 MUTANTS: dict[str, tuple[int, ...]] = {
-    "without=(higher-epoch-only)": (0, 8),
-    "truncation=high-watermark": (2,),
+    "without=(higher-epoch-only)": (0, 6, 10),
+    "without=(joiner-reached-high-watermark)": (6, 2, 3),
+    "without=(joiner-reached-epoch-start)": (180,),
+    "without=(stale-answer-by-offset)": (0, 2, 5),
+    "without=(fence-fetch)": (54,),
+    "without=(fence-truncation)": (77, 163, 177),
+    "without=(truncate-on-missed-epoch)": (3, 54, 116),
+    "without=(maximal-isr)": (7, 8, 31),
+    "without=(eligible-leaders)": (9, 16, 39),
+    "without=(best-log-recovery)": (39, 45, 167),
+    "without=(out-of-range-diverges)": (0, 39, 102),
+    "without=(offline-on-io-error)": (7, 2, 5),
+    "truncation=high-watermark": (7, 3, 6),
+    "isr_update=optimistic": (3, 0, 6),
 }
+"""Which core, and the seeds that catch it. One of them is enough."""
 
 NOT_CAUGHT = {
-    "registration-incarnation": "needs an answer of the store that outlives a power loss",
+    # These need two rare things in one short moment.
+    "registration-incarnation": "an answer of the store must outlive a power loss of its broker",
+    "forget-non-isr-followers": "a leader must miss a whole reign between two of its own",
+    "joiner-position-known": "a leader must miss a whole reign between two of its own",
+    "isr-change-partition-epoch": "a copy of a proposal must arrive when its member has left again",
+    "joiner-broker-epoch": "a fetch must outlive the disk of the broker that sent it",
+    "answer-names-epoch": "two short reigns that never met, and a commit that nobody heard of",
+    "epoch-at-election": "a reign without a record between two that share an offset",
+    "eligible-joiner": "a leader must die while a broker on its way out is let in",
+    # Another guard stands in front of these.
+    "stale-answer-by-epoch": "stale-answer-by-offset drops nearly all of them first",
+    "fence-high-watermark": "fence-fetch refuses such a fetch before it is looked at",
+    "fence-isr-expand": "fence-fetch refuses such a fetch before it is looked at",
+    "reread-partition-epoch": "the controller repeats the state until the leader has it",
+    # Seeded runs do not have these faults and readers.
+    "keep-first-epoch": "no checkpoint of epochs gets lost",
+    "consumer-epoch-check": "without unclean elections nothing is cut below a reader",
+    "follower-read-bound": "the reader asks the leader only",
 }
-"""Guards that random search does not miss within the bound; each has a story instead."""
+"""Guards that random search does not miss within the bound, and why. Each has a story instead
+(tests/scenarios/test_catalogue.py sees to that)."""
 
 
 def kept() -> dict[int, str]:
@@ -116,7 +147,9 @@ def test_one_seed_is_one_run_under_any_hash_seed() -> None:
 def test_a_mutant_is_caught(mutant: str) -> None:
     seeds = MUTANTS[mutant]
     caught = next((seed for seed in seeds if mutated(seed, mutant).failures), None)
-    assert caught is not None, f"seeds {seeds} play another run now; -m long -k within finds others"
+    assert caught is not None, (
+        f"seeds {seeds} play another run now; 'pytest tests/lab -k within -s' finds others"
+    )
     assert run_seed(caught).failures == (), "it is the missing guard that fails, not the run"
 
 
@@ -129,7 +162,6 @@ def test_a_mutant_is_caught_within_the_bound(mutant: str) -> None:
     print(f"{mutant}: {caught}")  # noqa: T201  # for the table above
 
 
-def test_every_guard_is_a_mutant_or_said_not_to_be_caught_and_has_a_story() -> None:
+def test_every_guard_is_in_one_of_the_two_tables() -> None:
     caught = [name for name in guard_names() if f"without=({name})" in MUTANTS]
     assert sorted([*caught, *NOT_CAUGHT]) == sorted(guard_names())
-    assert ids()

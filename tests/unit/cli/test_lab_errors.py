@@ -25,6 +25,7 @@ def lines_of_a_trace() -> list[str]:
 
 
 TRACE = lines_of_a_trace()
+APPENDED = next(place for place, line in enumerate(TRACE) if '"k":"appended"' in line)
 
 
 def refused(done: Result) -> str:
@@ -125,6 +126,7 @@ def changed(place: int, **changes: Any) -> list[str]:
         (changed(1, t="noon"), "line 2: t is not a whole number"),
         (changed(1, b="A"), "line 2: b is not a whole number"),
         (changed(1, b=None, k="appended"), "line 2: appended lacks"),
+        (changed(APPENDED, b=None), f"line {APPENDED + 1}: appended needs a broker (b)"),
         (changed(0, names={"x": "A"}), "line 1: names does not map broker ids"),
         (changed(0, isr=["A"]), "line 1: isr is not a list of whole numbers"),
         (changed(0, leader={}), "line 1: leader is not a whole number"),

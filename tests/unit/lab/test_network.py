@@ -53,6 +53,7 @@ def test_an_equal_message_is_another_message() -> None:
     network.pending.append(copy)
     assert copy == original
     assert network.take(copy)
+    assert not network.take(copy)
     assert network.pending[0] is original
 
 
