@@ -11,6 +11,7 @@ should have kept, as Linux does.
 
 from __future__ import annotations
 
+import builtins
 import errno
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -112,9 +113,12 @@ class ByteDisk:
             raise IsADirectoryError(errno.EISDIR, "a directory", path)
         return ByteFile(self, path, node)
 
-    def list(self, path: str) -> list[Entry]:
+    def list(self, path: str) -> builtins.list[Entry]:
         node = self._directory(path)
         return [Entry(name, isinstance(it, DirectoryNode)) for name, it in node.visible.items()]
+
+    def names(self, path: str) -> builtins.list[str]:
+        return [*self._directory(path).visible]
 
     def exists(self, path: str) -> bool:
         try:

@@ -15,6 +15,7 @@ kept, so trying again proves nothing: whoever gets the error stops writing for g
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -76,8 +77,11 @@ class Disk(Protocol):
     def open(self, path: str, *, create: bool = False) -> File:
         """An existing file, or a new empty one; FileNotFoundError or FileExistsError otherwise."""
 
-    def list(self, path: str) -> list[Entry]:
+    def list(self, path: str) -> builtins.list[Entry]:
         """What a directory holds, in no order."""
+
+    def names(self, path: str) -> builtins.list[str]:
+        """The bare names, where it does not matter what they stand for."""
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory has this name."""

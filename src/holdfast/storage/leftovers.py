@@ -15,6 +15,7 @@ from holdfast.storage.names import (
     CLEANED,
     DELETED,
     LOG,
+    OFFSET_DIGITS,
     SEGMENT_KINDS,
     SNAPSHOT,
     SWAP,
@@ -28,29 +29,43 @@ from holdfast.storage.scan import BadBatchError, walk_headers
 class Found(NamedTuple):
     """The usable files of a log's directory."""
 
-    bases: list[Offset]
+    bases: list[int]
     snapshots: list[int]
 
 
 def tidy_directory(disk: Disk, directory: str, notes: list[str]) -> Found:
-    """Clear up; then the segments' base offsets and the snapshots, oldest first."""
-    names = _names(disk, directory)
-    if any(name.state for name in names):
-        _finish(disk, directory, names, notes)
-        names = _names(disk, directory)
-    bases = sorted(name.base_offset for name in names if name.kind == LOG)
-    known = set(bases)
+    """Clear up; then the segments' base offsets and the snapshots, oldest first.
+
+    A start does this for every log, so the usual case looks at each name once.
+    """
+    numbers, rest = _by_kind(disk.names(directory))
+    if any(name.endswith((DELETED, CLEANED, SWAP)) for name in rest):
+        _finish(disk, directory, _parsed(disk.names(directory)), notes)
+        numbers, _ = _by_kind(disk.names(directory))
+    known = set(numbers[LOG])
+    for kind in SEGMENT_KINDS[1:]:
+        for number in numbers[kind]:
+            if number not in known:
+                notes.append(f"{directory}/{number}{kind}: no log beside it; removed")
+                disk.remove(f"{directory}/{number}{kind}")
+    return Found(sorted(map(int, known)), sorted(map(int, numbers[SNAPSHOT])))
+
+
+def _by_kind(names: list[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The offsets in the names of files in use, by kind; and all other names."""
+    numbers: dict[str, list[str]] = {kind: [] for kind in (*SEGMENT_KINDS, SNAPSHOT)}
+    rest = []
     for name in names:
-        if name.kind in SEGMENT_KINDS and name.base_offset not in known:
-            notes.append(f"{directory}/{file_name(*name)}: no log beside it; removed")
-            disk.remove(f"{directory}/{file_name(*name)}")
-    snapshots = sorted(int(name.base_offset) for name in names if name.kind == SNAPSHOT)
-    return Found(bases, snapshots)
+        ending = name[OFFSET_DIGITS:]
+        if ending in numbers and name[:OFFSET_DIGITS].isdecimal():
+            numbers[ending].append(name[:OFFSET_DIGITS])
+        else:
+            rest.append(name)
+    return numbers, rest
 
 
-def _names(disk: Disk, directory: str) -> list[LogFileName]:
-    names = (parse_file_name(entry.name) for entry in disk.list(directory))
-    return [name for name in names if name is not None]
+def _parsed(names: list[str]) -> list[LogFileName]:
+    return [found for found in map(parse_file_name, names) if found is not None]
 
 
 def _finish(disk: Disk, directory: str, names: list[LogFileName], notes: list[str]) -> None:

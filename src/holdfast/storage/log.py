@@ -86,7 +86,7 @@ class Log:
         self.offline: LogOfflineError | None = None
         self.last_flush_ms = 0
         self.deletions = Deletions(disk)
-        self._bases = [int(segment.base_offset) for segment in segments]
+        self._bases: list[int] = [segment.base_offset for segment in segments]
         self._written_epochs = tuple(epochs.entries)
         self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
         self._names_unflushed = False

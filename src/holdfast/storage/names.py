@@ -31,7 +31,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 
-_DIGITS = 20
+OFFSET_DIGITS = 20
 _ENDINGS = {
     kind + state: (kind, state)
     for kind in (*SEGMENT_KINDS, SNAPSHOT)
@@ -58,10 +58,10 @@ def file_name(base_offset: int, kind: str, state: str = "") -> str:
 
 def parse_file_name(name: str) -> LogFileName | None:
     """None for anything that is not a segment's file or a snapshot."""
-    ending = _ENDINGS.get(name[_DIGITS:])
-    if ending is None or not (name[:_DIGITS].isascii() and name[:_DIGITS].isdigit()):
+    ending = _ENDINGS.get(name[OFFSET_DIGITS:])
+    if ending is None or not (name[:OFFSET_DIGITS].isascii() and name[:OFFSET_DIGITS].isdigit()):
         return None
-    return LogFileName(Offset(int(name[:_DIGITS])), *ending)
+    return LogFileName(Offset(int(name[:OFFSET_DIGITS])), *ending)
 
 
 def partition_of(directory: str) -> TopicPartition | None:

@@ -17,7 +17,7 @@ from holdfast.storage.snapshots import read_snapshot, snapshot_path
 
 def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
     """The offsets of which a directory has producer snapshots, oldest first."""
-    names = (parse_file_name(entry.name) for entry in disk.list(directory))
+    names = map(parse_file_name, disk.names(directory))
     return sorted(
         int(name.base_offset) for name in names if name and name.kind == SNAPSHOT and not name.state
     )
