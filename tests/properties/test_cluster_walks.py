@@ -33,7 +33,6 @@ def test_walks_keep_every_promise(minimum: int) -> None:
     [
         "best-log-recovery",
         "eligible-leaders",
-        "fence-truncation",
         "higher-epoch-only",
         "joiner-reached-high-watermark",
         "maximal-isr",

@@ -68,8 +68,7 @@ def test_several_batches_may_be_written_at_once() -> None:
 
 def test_a_follower_refuses_producers() -> None:
     answer = append(following(), BatchHeader(1))
-    assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert answer.base_offset == -1
+    assert answer == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0, False, ())
 
 
 def test_a_follower_has_nothing_to_say_about_written_bytes() -> None:

@@ -69,6 +69,11 @@ def test_without_the_fetch_fence_a_zombie_is_served_by_its_offset_alone() -> Non
     assert leader.log.high_watermark == 5
 
 
+def test_without_the_fetch_fence_a_zombie_at_the_very_end_is_served() -> None:
+    answer = leader_of_two("fence-fetch").fetched(fetch(B, 6, 1, epoch=1), 0)
+    assert answer.error is ErrorCode.NONE
+
+
 def test_without_the_fetch_fence_a_fetch_beyond_the_end_is_still_refused() -> None:
     answer = leader_of_two("fence-fetch").fetched(fetch(B, 9, 1, epoch=1), 0)
     assert answer.error is ErrorCode.FENCED_LEADER_EPOCH
@@ -87,6 +92,12 @@ def test_without_the_truncation_fence_anyone_says_where_logs_part() -> None:
     answer = stale.fetched(fetch(A, 5, 0, epoch=1), 0)
     assert answer.error is ErrorCode.NONE
     assert answer.diverging == end_at(0, 3)
+
+
+def test_without_the_truncation_fence_the_answer_still_names_its_epoch() -> None:
+    held = log(3, epochs=[(0, 0), (2, 2)])
+    stale = following(state(C, 2), held, without("fence-truncation"))
+    assert stale.fetched(fetch(A, 5, 1, epoch=1), 0).diverging == end_at(0, 2)
 
 
 def test_without_the_truncation_fence_a_log_that_does_not_part_is_still_refused() -> None:
@@ -153,6 +164,12 @@ def test_without_kip_279_such_an_epoch_is_unknown_and_the_watermark_is_all_that_
     assert answer.diverging
     follower.diverged(answer.diverging)
     assert follower.log.log_end_offset == 0
+
+
+def test_a_leader_that_knows_epochs_checks_also_at_its_start() -> None:
+    held = log(6, high_watermark=4, start=2, epochs=[(0, 2)])
+    answer = leading(REIGN, held).fetched(fetch(B, 2, 1, epoch=2), 0)
+    assert answer.diverging == end_at(0, 6)
 
 
 def test_a_leader_that_knows_no_epochs_serves_from_its_start() -> None:

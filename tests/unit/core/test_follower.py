@@ -8,6 +8,7 @@ from holdfast.core import (
     Fetch,
     Flush,
     FlushRule,
+    Guards,
     NextFetch,
     Replica,
     Rules,
@@ -15,7 +16,7 @@ from holdfast.core import (
     TruncateTo,
     Truncation,
 )
-from holdfast.model import BrokerEpoch, LeaderEpoch, Offset
+from holdfast.model import UNKNOWN_EPOCH_END, BrokerEpoch, LeaderEpoch, Offset
 from tests.unit.core.support import (
     A,
     B,
@@ -136,6 +137,13 @@ def test_it_cuts_where_its_leader_says_the_logs_part() -> None:
     assert follower.log.epochs.latest_epoch == 0
 
 
+def test_a_leader_that_cannot_say_is_not_asked_for_ever() -> None:
+    # Only with a guard out: what is left above the high watermark counts as a prefix.
+    follower = following(state(A, 2), log(6, high_watermark=3, epochs=[(0, 0)]))
+    assert follower.diverged(UNKNOWN_EPOCH_END) == (TruncateTo(Offset(3), Offset(6)),)
+    assert asked(follower).last_fetched_epoch == -1
+
+
 def test_a_cut_below_the_high_watermark_takes_it_along() -> None:
     follower = following(state(A, 2), log(6, high_watermark=5, epochs=[(0, 0)]))
     follower.diverged(end_at(0, 2))
@@ -202,6 +210,12 @@ def test_a_leader_that_ends_before_this_log_starts_makes_it_begin_anew_below() -
     follower.check_invariants()
 
 
+def test_exactly_at_the_leaders_start_it_keeps_what_it_has() -> None:
+    follower = following(held=log(6, epochs=[(0, 0)]))
+    assert follower.out_of_range(Offset(6), Offset(9)) == ()
+    assert follower.log.log_start_offset == 0
+
+
 @pytest.mark.parametrize("leader_end", [6, 9])
 def test_a_leader_that_grew_meanwhile_is_asked_again(leader_end: int) -> None:
     # KAFKA-2143: only the epoch question can tell what is ours.
@@ -229,6 +243,15 @@ def test_truncating_to_the_high_watermark_cuts_nothing_that_is_not_above_it() ->
     rules = Rules(truncation=Truncation.HIGH_WATERMARK)
     b = Replica(B, log(3, high_watermark=3, epochs=[(0, 0)]), rules)
     assert b.become_follower(state(A, 0)) == ()
+
+
+def test_before_leader_epochs_too_the_same_leader_may_be_taken_for_the_same_reign() -> None:
+    guards = Guards().without("truncate-on-missed-epoch")
+    rules = Rules(truncation=Truncation.HIGH_WATERMARK, guards=guards)
+    b = following(state(A, 0), log(3, high_watermark=3, epochs=[(0, 0)]), rules)
+    b.append_as_follower([batch(3)], Offset(3), 0)
+    assert b.become_follower(state(A, 2)) == ()
+    assert b.log.log_end_offset == 4
 
 
 def test_by_leader_epoch_nothing_is_cut_before_the_leader_has_been_asked() -> None:

@@ -211,6 +211,15 @@ def test_without_that_guard_a_follower_outside_the_isr_is_remembered() -> None:
     assert role_of(leader).insync.followers[B].log_end_offset == -1
 
 
+def test_without_that_guard_a_replica_that_was_removed_is_not_remembered() -> None:
+    leader = leading(
+        state(isr=(A, B)), log(10, epochs=[(0, 0)]), without("forget-non-isr-followers")
+    )
+    fetches(leader, C, 10)
+    leader.become_leader(state(epoch=2, isr=(A, B), replicas=(A, B), version=3), 0)
+    assert list(role_of(leader).insync.followers) == [B]
+
+
 # The majority rule, for comparison.
 
 

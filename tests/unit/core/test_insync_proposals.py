@@ -256,11 +256,29 @@ def test_an_out_of_date_proposal_takes_over_the_agreed_state() -> None:
 def test_without_rereading_an_out_of_date_leader_keeps_its_old_version_for_ever() -> None:
     leader = wanting_c(rules=without("reread-partition-epoch"))
     leader.expand_isr(C)
-    leader.isr_answer(ErrorCode.INVALID_UPDATE_VERSION, state(isr=(A,), version=7))
+    effects = leader.isr_answer(ErrorCode.INVALID_UPDATE_VERSION, state(isr=(A,), version=7))
+    assert only(IsrApplied, effects) == [((A, B), 1)]
+    assert [one.broker for one in insync(leader).counted] == [B]
     assert insync(leader).partition_epoch == 1
     assert insync(leader).isr == (A, B)
     assert insync(leader).proposal is None
     assert leader.expand_isr(C) != ()
+
+
+def test_without_rereading_a_confirmed_proposal_is_applied_all_the_same() -> None:
+    leader = wanting_c(rules=without("reread-partition-epoch"))
+    leader.expand_isr(C)
+    leader.isr_answer(ErrorCode.NONE, ABC)
+    assert insync(leader).isr == (A, B, C)
+
+
+def test_after_a_confirmed_or_outdated_proposal_the_next_joiner_need_not_wait_for_a_tick() -> None:
+    replicas = (A, B, C, D)
+    for error in (ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION):
+        leader = wanting_c(state(isr=(A, B), replicas=replicas))
+        leader.expand_isr(C)
+        leader.isr_answer(error, state(isr=(A, B, C), replicas=replicas, version=2))
+        assert only(ConsiderExpand, fetches(leader, D, 5).effects) == [(D,)]
 
 
 def test_a_newer_agreed_state_of_this_reign_ends_the_proposal() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core import Flush, FlushRule, Settings
+from holdfast.core import Flush, FlushRule, Replica, Settings
 from holdfast.model import Offset
 from tests.unit.core.support import A, B, batch, following, leading, log, only, produce, state
 
@@ -95,6 +95,16 @@ def test_a_follower_flushes_when_the_time_has_come() -> None:
     assert follower.tick(100) == (Flush(Offset(1)),)
 
 
+def test_an_answer_without_records_flushes_nothing() -> None:
+    follower = following(held=log(settings=EVERY_100_MS))
+    follower.append_as_follower([batch(0)], Offset(0), 0)
+    assert follower.append_as_follower([], Offset(0), 100) == ()
+
+
+def test_a_replica_without_a_role_flushes_nothing() -> None:
+    assert Replica(A, log(5, settings=EVERY_APPEND)).tick(100) == ()
+
+
 # Cutting and copying.
 
 
@@ -109,6 +119,7 @@ def test_nothing_above_the_end_is_cut() -> None:
     held = log(5, flushed=5, epochs=[(0, 0)])
     assert held.truncate_to(Offset(5)) is None
     assert held.truncate_to(Offset(9)) is None
+    assert log(4, start=4).truncate_to(Offset(4)) is None
     assert (held.log_end_offset, held.epochs.latest_epoch) == (5, 0)
 
 

@@ -48,6 +48,12 @@ def test_a_batch_that_overlaps_another_is_out_of_order() -> None:
     assert error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
+def test_the_end_of_a_known_batch_alone_is_no_duplicate() -> None:
+    states = knowing(batch(0, 3, producer=7, sequence=0))
+    error = states.check(batch(records=2, producer=7, sequence=1)).error
+    assert error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
 def test_an_older_producer_epoch_is_fenced() -> None:
     states = knowing(batch(0, 1, producer=7, sequence=0, producer_epoch=2))
     error = states.check(batch(producer=7, sequence=1, producer_epoch=1)).error

@@ -45,6 +45,14 @@ def test_old_replicas_go_when_every_new_one_is_in_sync() -> None:
     assert only(StopReplica, commands) == [(B, P), (C, P)]
 
 
+def test_a_move_that_only_adds_ends_when_the_new_one_is_in_sync() -> None:
+    core = five()
+    settle(core, core.reassign(P, (A, B, C, D)))
+    assert of(core).adding == (D,)
+    join(core, (A, -1), (B, 2), (C, 3), (D, 4))
+    assert (of(core).replicas, of(core).adding) == ((A, B, C, D), ())
+
+
 def test_the_end_of_a_move_begins_a_new_epoch_also_under_the_same_leader() -> None:
     core = five()
     settle(core, core.reassign(P, (A, B)))

@@ -212,6 +212,13 @@ def test_a_leader_in_another_epoch_than_its_replica_is_a_bug() -> None:
         leader.check_invariants()
 
 
+def test_an_epoch_cache_out_of_order_is_a_bug() -> None:
+    follower = following(held=log(5, epochs=[(0, 0), (2, 3)]))
+    follower.log.epochs.entries.reverse()
+    with pytest.raises(AssertionError, match="do not rise"):
+        follower.check_invariants()
+
+
 def test_a_follower_keeps_its_invariants_too() -> None:
     follower = following()
     follower.check_invariants()
