@@ -121,7 +121,8 @@ class LogState:
     def copied(self, batches: Iterable[BatchHeader]) -> None:
         """Batches of the leader have been written behind our end."""
         for batch in batches:
-            assert batch.base_offset == self.log_end_offset, "a follower's log has no gaps"
+            # A compacted leader has gaps, and so has its follower; nothing is ever written twice.
+            assert batch.base_offset >= self.log_end_offset, "a batch overlaps a follower's log"
             self.epochs.assign(batch.leader_epoch, batch.base_offset)
             self.producers.append(batch)
             self.log_end_offset = self.next_offset = batch.end_offset

@@ -163,12 +163,10 @@ def test_without_that_guard_a_joiner_that_shuts_down_is_a_member() -> None:
 
 def test_a_member_that_shuts_down_may_stay_in_a_proposal() -> None:
     core = controller()
-    core.broker_lost(C)
     core.shutdown_asked(B, BrokerEpoch(2))
-    core.store_confirmed(P)  # C is out; B's own move waits in the store.
-    assert core.brokers[B].shutting_down
-    asked = proposal(core, (A, -1), (B, 2))
-    assert core.alter_partition(P, A, asked, "waiter") == ()
+    core.store_refused(P, of(core))  # Its leaving did not get into the store.
+    settle(core, alter(core, proposal(core, (A, -1), (B, 2))))
+    assert of(core).isr == (A, B)
 
 
 def test_a_joiner_of_an_earlier_life_is_refused() -> None:

@@ -301,6 +301,15 @@ def test_a_majority_elects_the_best_log_of_a_majority() -> None:
     assert rule_of(commands) == "majority"
 
 
+def test_a_replica_that_comes_back_in_time_is_compared_too() -> None:
+    core = controller(rules=MAJORITY)
+    lose(core, A)
+    asked = only(AskLogEnd, come_back(core, A, epoch=9))
+    assert [one.broker for one in asked] == [A, B, C]
+    answer_end(core, B, 0, 10)
+    assert answer_end(core, C, 0, 10) == ()
+
+
 def test_a_majority_needs_no_isr_to_go_on_with_its_leader() -> None:
     core = controller(rules=MAJORITY, up=(A, B))
     come_back(core, C, epoch=9)
