@@ -43,6 +43,10 @@ def append(
     return replica.append_as_leader(header, acks, waiter, 1_000)
 
 
+def test_acks_have_the_numbers_of_the_wire() -> None:
+    assert (ACKS_ALL, ACKS_LEADER, ACKS_NONE) == (-1, 1, 0)
+
+
 def test_a_batch_gets_the_next_offset_and_the_leaders_epoch() -> None:
     leader = leading(state(epoch=3), log(5, epochs=[(0, 0)]))
     answer = append(leader, BatchHeader(2))
