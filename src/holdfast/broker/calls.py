@@ -1,0 +1,69 @@
+"""A request that is being answered, and its place in the order of its connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.protocol import Api, Payload, Request, Response, encode_response
+
+if TYPE_CHECKING:
+    from holdfast.broker.connection import Connection
+
+
+class Call:
+    """One request. Answered once, at any later time; the connection keeps the order."""
+
+    __slots__ = (
+        "api",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "parts",
+        "request",
+        "size",
+        "version",
+    )
+
+    parts: list[Payload] | None
+    """The answer's bytes once there is one; empty if none is to be sent."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        api: Api,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        request: Request,
+        size: int,
+    ) -> None:
+        self.connection = connection
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.request = request
+        self.size = size
+        """Bytes of its frame, which stay in memory until it is answered."""
+        self.parts = None
+
+    def answer(self, response: Response) -> None:
+        """Send the response as soon as those before it have been sent."""
+        self.answer_bytes(
+            encode_response(response, self.version, correlation_id=self.correlation_id)
+        )
+
+    def answer_bytes(self, parts: list[Payload]) -> None:
+        """The same for an answer that is encoded already."""
+        assert self.parts is None, f"{self.api.name} answered twice"
+        self.parts = parts
+        self.connection.answered(self)
+
+    def answer_nothing(self) -> None:
+        """Produce with acks=0: the client does not wait for anything."""
+        self.answer_bytes([])
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer has been given, sent or not."""
+        return self.parts is not None

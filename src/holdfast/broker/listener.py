@@ -1,0 +1,195 @@
+"""The listening side: who may connect, what a frame asks, and who handles it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct as Packer
+from typing import Any, Final
+
+from holdfast.broker.calls import Call
+from holdfast.broker.connection import Connection
+from holdfast.broker.links import Links
+from holdfast.protocol import (
+    APIS,
+    Api,
+    UnsupportedVersionError,
+    decode_request_header,
+    encode_unsupported_api_versions,
+)
+from holdfast.protocol.messages.api_versions import ApiVersionsRequest
+
+BROKER_CLIENT_ID: Final = "holdfast-broker-"
+"""How brokers name themselves to each other, followed by their id."""
+
+_API_VERSIONS: Final = ApiVersionsRequest.API_KEY
+_KEY: Final = Packer(">h")
+
+Handler = Callable[[Call], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What strangers may ask of us; by Kafka's settings."""
+
+    request_bytes: int = 104_857_600
+    """socket.request.max.bytes."""
+    connections: int = 2**31 - 1
+    """max.connections."""
+    connections_per_address: int = 2**31 - 1
+    """max.connections.per.ip."""
+    queued_bytes: int = -1
+    """queued.max.request.bytes: requests under way, of all connections; -1 for no limit."""
+    idle_s: float = 600.0
+    """connections.max.idle.ms."""
+    backlog: int = 50
+    """socket.listen.backlog.size."""
+
+
+class Listener:
+    """Accepts connections and hands their requests to handlers by API key."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        handlers: dict[int, Handler],
+        limits: Limits,
+        links: Links,
+        log: Any,
+    ) -> None:
+        self.loop = loop
+        self.limits = limits
+        self.links = links
+        self.log = log
+        self._handlers = handlers
+        self._server: asyncio.AbstractServer | None = None
+        self._connections: dict[Connection, None] = {}
+        self._per_address: dict[str, int] = {}
+        self._to_write: list[Connection] = []
+        self._held: dict[Connection, None] = {}
+        self._bytes_under_way = 0
+        self.on_lost: Callable[[Connection], None] = _nobody
+        """Called when a connection has gone, so that what waits for it can be forgotten."""
+
+    async def open(self, host: str, port: int) -> int:
+        """Listen; gives the port, which the system chose if it was 0."""
+        self._server = await self.loop.create_server(
+            lambda: Connection(self), host, port, backlog=self.limits.backlog
+        )
+        self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
+        sockets = getattr(self._server, "sockets", ())
+        return int(sockets[0].getsockname()[1]) if sockets else port
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._connections):
+            connection.close()
+
+    # Connections.
+
+    def connected(self, connection: Connection) -> bool:
+        """Whether there is room for one more."""
+        host = connection.host
+        count = self._per_address.get(host, 0)
+        self._per_address[host] = count + 1
+        self._connections[connection] = None
+        limits = self.limits
+        if count >= limits.connections_per_address or len(self._connections) > limits.connections:
+            self.log.warning("connection refused: too many", client=host)
+            return False
+        return True
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is gone."""
+        if self._connections.pop(connection, 0) is None:
+            self._per_address[connection.host] -= 1
+            if not self._per_address[connection.host]:
+                del self._per_address[connection.host]
+        self._held.pop(connection, None)
+        self.bytes_went(connection, connection.bytes_under_way)
+        self.on_lost(connection)
+
+    def _close_idle(self) -> None:
+        now = self.loop.time()
+        for connection in tuple(self._connections):
+            if now - connection.last_read_s > self.limits.idle_s and not connection.bytes_under_way:
+                connection.close()
+        self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
+
+    # Requests.
+
+    def decode(self, connection: Connection, frame: bytearray) -> Call:
+        """What a frame asks. A version that we lack is an error, but for ApiVersions."""
+        api = self._api_of(frame)
+        header, position = decode_request_header(frame)
+        version = header.request_api_version
+        client_id = header.client_id
+        if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
+            number = client_id.removeprefix(BROKER_CLIENT_ID)
+            connection.broker = int(number) if number.isdecimal() else None
+        if api.key == _API_VERSIONS and version not in api.versions:
+            call = Call(
+                connection,
+                api,
+                0,
+                header.correlation_id,
+                client_id,
+                ApiVersionsRequest(),
+                len(frame),
+            )
+            call.parts = encode_unsupported_api_versions(correlation_id=header.correlation_id)
+            return call
+        request = api.request.decode(memoryview(frame)[position:], version)
+        return Call(connection, api, version, header.correlation_id, client_id, request, len(frame))
+
+    def _api_of(self, frame: bytearray) -> Api:
+        key = _KEY.unpack_from(frame)[0] if len(frame) >= _KEY.size else -1
+        if key not in self._handlers:
+            raise UnsupportedVersionError(f"API {key}", -1)
+        return APIS[key]
+
+    def handle(self, call: Call) -> None:
+        """Let the API's handler answer; a bug in one costs a connection, not the broker."""
+        if call.is_answered:
+            call.connection.answered(call)
+            return
+        try:
+            self._handlers[call.api.key](call)
+        except Exception:  # noqa: BLE001  # whatever a request makes happen, others are served
+            self.log.exception("request failed", api=call.api.name, version=call.version)
+            call.connection.close()
+
+    def queue_write(self, connection: Connection) -> None:
+        """Write at the end of this tick."""
+        if not self._to_write:
+            self.loop.call_soon(self._write_all)
+        self._to_write.append(connection)
+
+    def _write_all(self) -> None:
+        connections, self._to_write = self._to_write, []
+        for connection in connections:
+            connection.write()
+
+    def bytes_came(self, connection: Connection, size: int) -> None:
+        """Count what is under way, and stop reading when it is too much."""
+        connection.bytes_under_way += size
+        self._bytes_under_way += size
+        if 0 <= self.limits.queued_bytes < self._bytes_under_way:
+            connection.hold("queued bytes")
+            self._held[connection] = None
+
+    def bytes_went(self, connection: Connection, size: int) -> None:
+        """Requests of this size are answered, or their connection is gone."""
+        connection.bytes_under_way -= size
+        self._bytes_under_way -= size
+        if self._held and self._bytes_under_way <= self.limits.queued_bytes:
+            held, self._held = self._held, {}
+            for one in held:
+                one.release("queued bytes")
+
+
+def _nobody(_: Connection) -> None:
+    pass
