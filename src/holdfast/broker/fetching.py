@@ -219,8 +219,12 @@ class ParkedFetch:
         for reader in news:
             data, size, is_all = self._data(reader, budget - sent, is_first=sent == 0)
             sent += size
-            if is_full or size or data.error_code or not reader.is_answered or _has_news(
-                reader, data
+            if (
+                is_full
+                or size
+                or data.error_code
+                or not reader.is_answered
+                or _has_news(reader, data)
             ):
                 reader.is_answered = True
                 reader.answered_high_watermark = data.high_watermark

@@ -327,4 +327,3 @@ def _as_copied(header: RecordBatchHeader) -> BatchHeader:
     if header.attributes & CONTROL:
         return model._replace(producer_id=-1, producer_epoch=-1)  # type: ignore[arg-type]
     return model
-
