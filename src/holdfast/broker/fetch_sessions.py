@@ -11,7 +11,7 @@ A request without a session is a session that lasts for one answer.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode
@@ -183,12 +183,11 @@ class FetchSession:
 class FetchSessions:
     """All sessions of a broker; the one unused for longest goes when there are too many."""
 
-    def __init__(self, limit: int, dice: random.Random, closed: Callable[[FetchSession], None]):
+    def __init__(self, limit: int, dice: random.Random) -> None:
         self._limit = limit
         """max.incremental.fetch.session.cache.slots; followers do not count."""
         self._dice = dice
         self._sessions: dict[int, FetchSession] = {}
-        self._on_closed = closed
 
     def find(
         self, request: FetchRequest, follower: BrokerId | None
@@ -212,9 +211,10 @@ class FetchSessions:
         return session, ErrorCode.NONE
 
     def _open(self, follower: BrokerId | None) -> FetchSession:
-        clients = [one for one in self._sessions.values() if one.follower is None]
-        if follower is None and len(clients) >= self._limit:
-            self._close(clients[0].id)
+        peers = [one for one in self._sessions.values() if one.follower == follower]
+        # A follower has one session; a new one means that it lost the other.
+        if peers and (follower is not None or len(peers) >= self._limit):
+            self._close(peers[0].id)
         identity = NO_SESSION
         while identity == NO_SESSION or identity in self._sessions:
             identity = self._dice.randrange(1, _LARGEST_ID)
@@ -224,5 +224,4 @@ class FetchSessions:
     def _close(self, identity: int) -> None:
         session = self._sessions.pop(identity, None)
         if session is not None:
-            self._on_closed(session)
             session.close()

@@ -72,6 +72,10 @@ class Listener:
         self.on_lost: Callable[[Connection], None] = _nobody
         """Called when a connection has gone, so that what waits for it can be forgotten."""
 
+    def keys(self) -> list[int]:
+        """The APIs that somebody handles."""
+        return list(self._handlers)
+
     async def open(self, host: str, port: int) -> int:
         """Listen; gives the port, which the system chose if it was 0."""
         self._server = await self.loop.create_server(

@@ -38,7 +38,14 @@ from holdfast.model import (
     PartitionState,
     TopicPartition,
 )
-from holdfast.protocol.records import RecordBatchHeader, Rules, check_produced, stamp
+from holdfast.protocol.records import (
+    RecordBatchHeader,
+    Rules,
+    check_produced,
+    parse_header,
+    stamp,
+    stamp_max_timestamp,
+)
 from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError
 
@@ -60,7 +67,7 @@ class Partition:
     __slots__ = (
         "_unwritten",
         "_unwritten_headers",
-        "is_proposing",
+        "append_time_ms",
         "log",
         "name",
         "owner",
@@ -95,7 +102,7 @@ class Partition:
         self.rules = rules
         self.state = None
         self.sessions = {}
-        self.is_proposing = False
+        self.append_time_ms = -1
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -106,6 +113,10 @@ class Partition:
     ) -> None:
         """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
         header = check_produced(data, wall_ms, self.rules).header
+        if self.rules.is_append_time:
+            stamp_max_timestamp(data, 0, wall_ms, append_time=True)
+            header = parse_header(data)
+            self.append_time_ms = wall_ms
         self.append_checked(data, header, acks, waiter, deadline_ms)
 
     def append_checked(
