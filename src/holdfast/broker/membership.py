@@ -15,7 +15,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from holdfast.broker.clock import Clock
-from holdfast.broker.controller.nodes import BrokerNode, DamagedNodeError, decode_broker, encode_broker
+from holdfast.broker.controller.nodes import (
+    BrokerNode,
+    DamagedNodeError,
+    decode_broker,
+    encode_broker,
+)
 from holdfast.broker.errors import StartError
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
@@ -115,7 +120,11 @@ class Membership:
             raise StartError(f"the store's node {paths.CLUSTER_ID} is damaged") from None
 
     async def join(
-        self, endpoint: Endpoint, rack: str | None, mark: CleanShutdownMarker | None, patience_s: float
+        self,
+        endpoint: Endpoint,
+        rack: str | None,
+        mark: CleanShutdownMarker | None,
+        patience_s: float,
     ) -> None:
         """Register for the first time in this process; StartError if our id is taken."""
         self._endpoint, self._rack = endpoint, rack

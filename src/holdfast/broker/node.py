@@ -80,9 +80,7 @@ class Broker:
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
         self.directory = self._open_directory(disk)
-        self.replicas = Replicas(
-            self.id, loop, self.clock, self.directory, self.configs, log
-        )
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)
@@ -151,9 +149,7 @@ class Broker:
                 "change listeners"
             ) from None
         advertised = settings.advertised_listener
-        self.endpoint = Endpoint(
-            advertised.host or host, advertised.port or port
-        )
+        self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
 
     async def _drop_strays(self) -> None:
         """Forget logs of topics that were deleted, or moved elsewhere, while we were down."""
@@ -241,9 +237,7 @@ class Broker:
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
-        is_clean = self.directory.close(
-            self.clock.now_ms(), epoch, high_watermarks, intact_since
-        )
+        is_clean = self.directory.close(self.clock.now_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 
@@ -44,6 +44,26 @@ class Conditions:
 def _set(future: asyncio.Future[bool], value: bool) -> None:
     if not future.done():
         future.set_result(value)
+
+
+class Tasks:
+    """Coroutines that nobody awaits. A loop holds its tasks weakly, so they are kept here."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: Any) -> None:
+        self._loop = loop
+        self._log = log
+        self._running: dict[asyncio.Task[None], None] = {}
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin, and tell the log if it fails."""
+        task = self._loop.create_task(work)
+        self._running[task] = None
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("a task failed", exc_info=error)
 
 
 class Repeated:

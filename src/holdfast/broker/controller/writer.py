@@ -96,11 +96,12 @@ class StoreWriter:
                 jobs, self._jobs = self._jobs, []
                 transactions = [(self._check, *job.operations) for job in jobs]
                 outcomes = await self._commit(transactions)
-                waiting = []
-                for job, outcome in zip(jobs, outcomes, strict=True):
-                    if not self._is_closed and not await self._settle(job, outcome):
-                        waiting.append(job)
-                if waiting and not self._is_closed:
+                waiting = [
+                    job
+                    for job, outcome in zip(jobs, outcomes, strict=True)
+                    if not await self._settle(job, outcome)
+                ]
+                if waiting:
                     self._jobs[:0] = waiting
                     await asyncio.sleep(RETRY_S)
         finally:
@@ -114,6 +115,8 @@ class StoreWriter:
 
     async def _settle(self, job: _Job, outcome: Outcome) -> bool:
         """Whether the job is over."""
+        if self._is_closed:
+            return True
         match outcome:
             case tuple():
                 job.done(outcome)
