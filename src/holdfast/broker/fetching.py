@@ -242,11 +242,10 @@ class ParkedFetch:
             session.close()
 
     def _send(self, topics: dict[str | bytes, list[FetchPartitionData]]) -> None:
-        by_id = self._call.version >= BY_ID_FROM
         responses = [
-            FetchableTopicResponse(topic_id=topic, partitions=partitions)
-            if by_id
-            else FetchableTopicResponse(topic=topic, partitions=partitions)
+            FetchableTopicResponse(topic=topic, partitions=partitions)
+            if isinstance(topic, str)
+            else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
         self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct as Packer
 from typing import Any, Final
@@ -53,7 +53,7 @@ class Listener:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        handlers: dict[int, Handler],
+        handlers: Mapping[int, Handler],
         limits: Limits,
         links: Links,
         log: Any,
@@ -72,9 +72,10 @@ class Listener:
         self.on_lost: Callable[[Connection], None] = _nobody
         """Called when a connection has gone, so that what waits for it can be forgotten."""
 
-    def keys(self) -> list[int]:
-        """The APIs that somebody handles."""
-        return list(self._handlers)
+    @property
+    def handled(self) -> Iterable[int]:
+        """The keys of the APIs that somebody handles."""
+        return self._handlers
 
     async def open(self, host: str, port: int) -> int:
         """Listen; gives the port, which the system chose if it was 0."""
@@ -162,7 +163,7 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception:  # noqa: BLE001  # whatever a request makes happen, others are served
+        except Exception:  # whatever a request makes happen, others are served
             self.log.exception("request failed", api=call.api.name, version=call.version)
             call.connection.close()
 

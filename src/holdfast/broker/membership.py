@@ -9,13 +9,19 @@ copy is not taken for intact.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
 from holdfast.broker.clock import Clock
-from holdfast.broker.controller.nodes import BrokerNode, DamagedNodeError, decode_broker, encode_broker
+from holdfast.broker.controller.nodes import (
+    BrokerNode,
+    DamagedNodeError,
+    decode_broker,
+    encode_broker,
+)
 from holdfast.broker.errors import StartError
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
@@ -103,10 +109,9 @@ class Membership:
                     "mend the store's address, or move the directory away to start empty"
                 )
             fresh = json.dumps({"version": "1", "id": id_text(uuid.uuid4())}).encode()
-            try:
+            # A conflict: another broker of the same new cluster was first.
+            with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))
-            except ConflictError:
-                pass  # Another broker of the same new cluster was first.
             node = await self._store.get(paths.CLUSTER_ID)
             assert node is not None
         try:
@@ -115,7 +120,11 @@ class Membership:
             raise StartError(f"the store's node {paths.CLUSTER_ID} is damaged") from None
 
     async def join(
-        self, endpoint: Endpoint, rack: str | None, mark: CleanShutdownMarker | None, patience_s: float
+        self,
+        endpoint: Endpoint,
+        rack: str | None,
+        mark: CleanShutdownMarker | None,
+        patience_s: float,
     ) -> None:
         """Register for the first time in this process; StartError if our id is taken."""
         self._endpoint, self._rack = endpoint, rack

@@ -17,8 +17,8 @@ from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
-from holdfast.broker.controller.nodes import decode_state, decode_topic
 from holdfast.broker.controller.elector import Elector
+from holdfast.broker.controller.nodes import decode_state, decode_topic
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.errors import StartError
 from holdfast.broker.failures import FailureReports
@@ -41,7 +41,7 @@ from holdfast.model import BrokerId, TopicPartition
 from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
 
 if TYPE_CHECKING:
-    from holdfast.broker.trace_file import BrokerTrace
+    from holdfast.broker.tracing import BrokerTrace
 
 TICK_S: Final = 0.25
 """How often expired requests and laggards are looked for."""
@@ -80,9 +80,7 @@ class Broker:
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
         self.directory = self._open_directory(disk)
-        self.replicas = Replicas(
-            self.id, loop, self.clock, self.directory, self.configs, log
-        )
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)
@@ -151,9 +149,7 @@ class Broker:
                 "change listeners"
             ) from None
         advertised = settings.advertised_listener
-        self.endpoint = Endpoint(
-            advertised.host or host, advertised.port or port
-        )
+        self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
 
     async def _drop_strays(self) -> None:
         """Forget logs of topics that were deleted, or moved elsewhere, while we were down."""
@@ -177,7 +173,7 @@ class Broker:
 
     def _registered(self) -> None:
         if self.trace is not None:
-            self.trace.registered(self.life.broker_epoch)
+            self.trace.registered()
 
     # Chores.
 
@@ -241,9 +237,7 @@ class Broker:
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
-        is_clean = self.directory.close(
-            self.clock.now_ms(), epoch, high_watermarks, intact_since
-        )
+        is_clean = self.directory.close(self.clock.now_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()

@@ -245,9 +245,9 @@ class Partition:
         for effect in effects:
             kind = type(effect)
             if kind is Acknowledge:
-                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr]
             elif kind is WakeFetch:
-                effect.waiter.wake(self)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.wake(self)  # type: ignore[union-attr]
             elif kind is HighWatermarkMoved:
                 self._high_watermark_moved(effect)  # type: ignore[arg-type]
             elif isinstance(effect, Refuse):

@@ -1,6 +1,6 @@
 """All partitions of this broker, and the chores they share.
 
-Whatever many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+What many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.storage import LogDirectory, LogOfflineError
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
     from holdfast.broker.proposals import Proposals
-    from holdfast.broker.trace_file import BrokerTrace
+    from holdfast.broker.tracing import BrokerTrace
 
 
 class Replicas:

@@ -38,9 +38,7 @@ async def _ask(broker: Broker) -> bool:
     if controller is None or not broker.peers.knows(controller):
         return False
     answer: asyncio.Future[Response | None] = broker.loop.create_future()
-    request = ControlledShutdownRequest(
-        broker_id=broker.id, broker_epoch=broker.life.broker_epoch
-    )
+    request = ControlledShutdownRequest(broker_id=broker.id, broker_epoch=broker.life.broker_epoch)
 
     def answered(response: Response | None) -> None:
         if not answer.done():

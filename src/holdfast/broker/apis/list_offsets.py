@@ -35,9 +35,7 @@ def handle(broker: Broker, call: Call) -> None:
     topics = [
         ListOffsetsTopicResponse(
             name=topic.name,
-            partitions=[
-                _answer(broker, topic.name, asked, request) for asked in topic.partitions
-            ],
+            partitions=[_answer(broker, topic.name, asked, request) for asked in topic.partitions],
         )
         for topic in request.topics
     ]
