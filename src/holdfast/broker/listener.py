@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct as Packer
-from typing import Any, Final
+from typing import Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.connection import Connection
 from holdfast.broker.links import Links
+from holdfast.broker.log_lines import LogLines
 from holdfast.protocol import (
     APIS,
     Api,
@@ -56,7 +57,7 @@ class Listener:
         handlers: Mapping[int, Handler],
         limits: Limits,
         links: Links,
-        log: Any,
+        log: LogLines,
     ) -> None:
         self.loop = loop
         self.limits = limits
@@ -163,8 +164,8 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception:  # whatever a request makes happen, others are served
-            self.log.exception("request failed", api=call.api.name, version=call.version)
+        except Exception as error:  # whatever happens, others are served
+            self.log.exception("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 
     def queue_write(self, connection: Connection) -> None:

@@ -13,7 +13,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.nodes import (
@@ -23,6 +23,7 @@ from holdfast.broker.controller.nodes import (
     encode_broker,
 )
 from holdfast.broker.errors import StartError
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
     ConflictError,
@@ -58,7 +59,7 @@ class Membership:
         broker: BrokerId,
         store: Store,
         clock: Clock,
-        log: Any,
+        log: LogLines,
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker

@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
@@ -26,6 +26,7 @@ from holdfast.broker.fetch_sessions import FetchSessions
 from holdfast.broker.fetchers import Fetchers
 from holdfast.broker.links import Links
 from holdfast.broker.listener import Limits, Listener
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.membership import Membership
 from holdfast.broker.metadata import Metadata
 from holdfast.broker.peer_set import Peers
@@ -57,7 +58,7 @@ class Broker:
         layers: Layers,
         disk: Disk,
         store: Store,
-        log: Any,
+        log: LogLines,
         dice: random.Random,
         trace: BrokerTrace | None = None,
     ) -> None:

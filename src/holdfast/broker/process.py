@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import signal
-import sys
-from typing import Any, Final
-
-import structlog
+from typing import Final
 
 from holdfast.broker.errors import StartError
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.coordination import EmbeddedStore, Store, StoreError
@@ -32,7 +29,7 @@ def run(layers: Layers) -> None:
 
 async def _serve(layers: Layers) -> None:
     settings = BrokerSettings.of(layers)
-    log = logger(settings)
+    log = LogLines(settings.node_id)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in _STOP_SIGNALS:
@@ -47,7 +44,7 @@ async def _serve(layers: Layers) -> None:
 
 
 def make_broker(
-    loop: asyncio.AbstractEventLoop, layers: Layers, settings: BrokerSettings, log: Any
+    loop: asyncio.AbstractEventLoop, layers: Layers, settings: BrokerSettings, log: LogLines
 ) -> Broker:
     """A broker on this machine's disk and the store that the settings name."""
     if len(settings.log_dirs) > 1:
@@ -80,20 +77,3 @@ def make_store(settings: BrokerSettings) -> Store:
     return ZooKeeperStore(
         settings.zookeeper_connect, session_timeout_ms=settings.zookeeper_session_timeout_ms
     )
-
-
-def logger(settings: BrokerSettings) -> Any:
-    """Lines for people, to stderr."""
-    structlog.configure(
-        processors=[
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.add_log_level,
-            structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(
-                key_order=("timestamp", "level", "broker", "event"), bool_as_flag=False
-            ),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    return structlog.get_logger().bind(broker=settings.node_id)

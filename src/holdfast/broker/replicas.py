@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
@@ -33,7 +34,7 @@ class Replicas:
         clock: Clock,
         directory: LogDirectory,
         configs: Configs,
-        log: Any,
+        log: LogLines,
     ) -> None:
         self.broker = broker
         self.loop = loop
