@@ -165,7 +165,7 @@ class Listener:
         try:
             self._handlers[call.api.key](call)
         except Exception as error:  # whatever happens, others are served
-            self.log.exception("request failed", error, api=call.api.name, version=call.version)
+            self.log.bug("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 
     def queue_write(self, connection: Connection) -> None:
