@@ -22,7 +22,7 @@ from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset
 from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
-from holdfast.storage.appending import end_after, headers_of, needs_roll
+from holdfast.storage.appending import headers_of, needs_roll, span_of
 from holdfast.storage.checkpoints import write_epochs
 from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
@@ -101,16 +101,24 @@ class Log:
         """The segment that grows."""
         return self.segments[-1]
 
-    def append(self, buffers: Sequence[Buffer], now_ms: int) -> Appended:
+    def append(
+        self,
+        buffers: Sequence[Buffer],
+        now_ms: int,
+        headers: Sequence[RecordBatchHeader] | None = None,
+    ) -> Appended:
         """Write batches behind the end, with one call to the system.
 
         They are stamped, validated and in order. A compacted leader leaves gaps between offsets,
-        so rising is all that is asked of them.
+        so rising is all that is asked of them. Who has parsed the headers already hands them in,
+        as they are after stamping (`stamped`), one for every batch in the buffers.
         """
         if self.offline is not None:
             raise self.offline
-        headers, size = headers_of(buffers)
-        first, end = headers[0].base_offset, end_after(self.log_end_offset, headers)
+        if headers is None:
+            headers = headers_of(buffers)
+        first, end, size = span_of(headers, self.log_end_offset)
+        assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
         age_ms = now_ms - self._created_ms
         has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
@@ -122,13 +130,16 @@ class Log:
             if not entries or entries[-1] is not self._newest or headers[-1][2] != self._newest[0]:
                 self._assign_epochs(headers)
             segment.append(buffers, headers)
-            self.log_end_offset = Offset(end)
-            self._note_producers(segment, buffers, headers)
+            self.log_end_offset = end
+            for header in headers:
+                if header[9] >= 0:
+                    self._note_producers(segment, buffers, headers)
+                    break
         except OSError as error:
             raise self._failed(error) from error
-        return Appended(Offset(first), Offset(end), size, has_rolled)
+        return Appended(first, end, size, has_rolled)
 
-    def _assign_epochs(self, headers: list[RecordBatchHeader]) -> None:
+    def _assign_epochs(self, headers: Sequence[RecordBatchHeader]) -> None:
         epochs = self.epochs
         for header in headers:
             if header.leader_epoch > epochs.latest_epoch:
@@ -137,13 +148,8 @@ class Log:
             self.write_epochs()
 
     def _note_producers(
-        self, segment: Segment, buffers: Sequence[Buffer], headers: list[RecordBatchHeader]
+        self, segment: Segment, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]
     ) -> None:
-        for header in headers:
-            if header.producer_id >= 0:
-                break
-        else:
-            return
         if not any(header.attributes & CONTROL for header in headers):
             for header in headers:
                 self.producers.append(header)

@@ -109,18 +109,18 @@ class Segment(SegmentFiles):
         self.is_dirty = True
         file.append(buffers)
         for header in headers:
-            size = header.length + LENGTH_END
-            last_offset = header.base_offset + header.last_offset_delta
-            self.note(position, size, last_offset, header.max_timestamp)
-            position += size
+            self.note(position, header[1] + LENGTH_END, header[0] + header[6], header[8])
+            position += header[1] + LENGTH_END
 
     def note(self, position: int, size: int, last_offset: int, timestamp: int) -> None:
         """Index a batch that is in the file."""
-        if timestamp > self._highest.timestamp:
+        if timestamp > self._highest[0]:
             self._highest = TimeEntry(timestamp, last_offset)
         if self._since_entry > self.interval_bytes:
             self.index().append(last_offset, position)
-            self.times().maybe_append(*self._highest)
+            if self._highest[0] != self._noted:
+                self.times().maybe_append(*self._highest)
+                self._noted = self._highest[0]
             self._since_entry = 0
         if position == 0:
             self.first_timestamp = timestamp
@@ -385,6 +385,7 @@ class Segment(SegmentFiles):
         self.times().truncate_to(offset)
         self._is_active = True
         self._highest = self.times().last() or _NOTHING
+        self._noted = NO_TIMESTAMP
         last = self.index().at_or_before(offset)
         start = last.position if last is not None else 0
         if start == 0:
