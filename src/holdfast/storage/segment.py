@@ -128,24 +128,26 @@ class Segment(SegmentFiles):
 
     def note_run(self, run: Run) -> None:
         """Index batches that recovery has verified: `note`, without a call for each of them."""
-        index, times = self.index(), self.times()
-        start, interval, since = run.start, self.interval_bytes, self._since_entry
+        times = self.times()
+        position, interval, since = run.start, self.interval_bytes, self._since_entry
         highest = self._highest.timestamp
-        if start == 0 and run.batches:
-            self.first_timestamp = run.batches[0][1][8]
+        if position == 0 and run.batches:
+            self.first_timestamp = run.batches[0][8]
         found: list[tuple[int, int]] = []
-        for place, fields in run.batches:
-            if fields[8] > highest:
-                highest = fields[8]
+        for fields in run.batches:
+            size, timestamp = fields[1] + LENGTH_END, fields[8]
+            if timestamp > highest:
+                highest = timestamp
                 self._highest = TimeEntry(highest, fields[0] + fields[6])
             if since > interval:
-                found.append((fields[0] + fields[6], start + place))
+                found.append((fields[0] + fields[6], position))
                 since = 0
                 if highest != self._noted:
                     times.maybe_append(*self._highest)
                     self._noted = highest
-            since += fields[1] + LENGTH_END
-        index.extend(found)
+            since += size
+            position += size
+        self.index().extend(found)
         self._since_entry = since
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
