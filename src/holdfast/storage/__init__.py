@@ -7,8 +7,14 @@ where to cut come from the core. All files are Apache Kafka's, byte for byte.
 from holdfast.storage.compaction import Cleaning, clean
 from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
-from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
+from holdfast.storage.errors import (
+    AppendRefusedError,
+    LogClosedError,
+    LogOfflineError,
+    OffsetOutOfRangeError,
+)
 from holdfast.storage.examine import Examined, Finding, examine_log
+from holdfast.storage.held import HeldSlice, SliceCutError
 from holdfast.storage.log import Appended, Log
 from holdfast.storage.reading import (
     TimedOffset,
@@ -21,6 +27,7 @@ from holdfast.storage.reading import (
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention
+from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import LogSettings, log_settings
 
 __all__ = [
@@ -32,8 +39,10 @@ __all__ = [
     "Examined",
     "File",
     "Finding",
+    "HeldSlice",
     "LastKnown",
     "Log",
+    "LogClosedError",
     "LogDirectory",
     "LogOfflineError",
     "LogSettings",
@@ -41,6 +50,8 @@ __all__ = [
     "OpenedLog",
     "RealDisk",
     "Report",
+    "Slice",
+    "SliceCutError",
     "TimedOffset",
     "aborted_transactions",
     "apply_retention",

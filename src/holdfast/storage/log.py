@@ -26,7 +26,7 @@ from holdfast.storage.appending import headers_of, needs_roll, span_of
 from holdfast.storage.checkpoints import write_epochs
 from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
-from holdfast.storage.errors import AppendRefusedError, LogOfflineError
+from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
 from holdfast.storage.names import EPOCH_CHECKPOINT
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import producer_headers, rebuild_producers, snapshot_offsets
@@ -352,10 +352,15 @@ class Log:
     # Ending.
 
     def abandon(self) -> None:
-        """Give all handles back without a word to the disk: the log is being deleted."""
+        """Give all handles back without a word to the disk: the log is being deleted.
+
+        Held slices stay good; everything else is refused from now on.
+        """
         for segment in self.segments:
             segment.close()
         self.deletions.close()
+        if self.offline is None:
+            self.offline = LogClosedError(self.directory)
 
     def close(self, now_ms: int) -> None:
         """Leave everything on the disk such that the next start need not look at it."""

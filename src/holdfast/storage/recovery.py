@@ -232,7 +232,7 @@ class _Opening:
         self.report.notes.append(
             f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {cut} bytes cut"
         )
-        segment.file.truncate(good)
+        segment.cut(good)
         segment.file.flush()
         return False
 

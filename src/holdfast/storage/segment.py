@@ -317,7 +317,7 @@ class Segment(SegmentFiles):
         entry in between are headers read.
         """
         if limit - position <= max_bytes:
-            return Slice(self.file, position, limit - position)
+            return Slice(self.file, position, limit - position, self)
         entry = self.index().last_start(position + max_bytes)
         end = entry.position if entry is not None and self._is_true(entry) else 0
         if end <= position:
@@ -329,7 +329,7 @@ class Segment(SegmentFiles):
                 end = after
                 if after - position > max_bytes:
                     break
-        return Slice(self.file, position, end - position)
+        return Slice(self.file, position, end - position, self)
 
     # Times.
 
@@ -366,7 +366,7 @@ class Segment(SegmentFiles):
         found = self.find(offset)
         if found is not None:
             self.is_dirty = True
-            self.file.truncate(found.position)
+            self.cut(found.position)
             offset = min(offset, found.header.base_offset)
         self._keep_aborted_before(offset)
         self.rebuild_tail(offset)
