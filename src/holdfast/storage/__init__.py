@@ -4,7 +4,8 @@ Storage keeps bytes and finds them again. It decides nothing about replication: 
 where to cut come from the core. All files are Apache Kafka's, byte for byte.
 """
 
-from holdfast.storage.compaction import Cleaning, clean
+from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
+from holdfast.storage.compaction import Cleaning
 from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
@@ -33,7 +34,9 @@ from holdfast.storage.settings import LogSettings, log_settings
 __all__ = [
     "AppendRefusedError",
     "Appended",
+    "Cleaner",
     "Cleaning",
+    "CleaningNeed",
     "DirectoryLockedError",
     "Disk",
     "Examined",
@@ -48,6 +51,7 @@ __all__ = [
     "LogSettings",
     "OffsetOutOfRangeError",
     "OpenedLog",
+    "Progress",
     "RealDisk",
     "Report",
     "Slice",
@@ -56,6 +60,7 @@ __all__ = [
     "aborted_transactions",
     "apply_retention",
     "clean",
+    "cleaning_need",
     "examine_log",
     "latest_timestamp",
     "locate",

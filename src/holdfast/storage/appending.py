@@ -65,7 +65,10 @@ def needs_roll(
     if since is None or since < 0:
         since = segment.age_starts_at()
     # By the records' own clock, so that a mirror of an old log rolls as the log did.
-    return (age_ms if since is None else last[8] - since) > settings.segment_ms
+    age_ms = age_ms if since is None else last[8] - since
+    if age_ms > settings.max_compaction_lag_ms and settings.is_compacted:
+        return True  # Or its records could not be cleaned in time: only sealed segments are.
+    return age_ms > settings.segment_ms
 
 
 def _is_index_full(segment: Segment, held: int, index_bytes: int) -> bool:

@@ -136,7 +136,7 @@ class Log:
                     self._note_producers(segment, buffers, headers)
                     break
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.fail(error) from error
         return Appended(first, end, size, has_rolled)
 
     def _assign_epochs(self, headers: Sequence[RecordBatchHeader]) -> None:
@@ -387,9 +387,10 @@ class Log:
         try:
             return action()
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.fail(error) from error
 
-    def _failed(self, error: OSError) -> LogOfflineError:
+    def fail(self, error: OSError) -> LogOfflineError:
+        """Go offline over an error of the disk; what to raise."""
         self.offline = LogOfflineError(self.directory, error)
         return self.offline
 

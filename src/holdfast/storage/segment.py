@@ -161,16 +161,12 @@ class Segment(SegmentFiles):
             file.close()
         known.append(transaction)
 
-    def seal(self) -> None:
-        """Write the indexes out. The segment may go on growing (a clean shutdown), or not."""
+    def become_sealed(self) -> None:
+        """Write the indexes out for good; from now on they are read from there."""
         self.times().maybe_append(*self._highest)
         self.rewrite(OFFSET_INDEX, self.index().to_bytes())
         self.rewrite(TIME_INDEX, self.times().to_bytes())
         self.is_dirty = True
-
-    def become_sealed(self) -> None:
-        """Write the indexes out for good; from now on they are read from there."""
-        self.seal()
         self._is_active = False
 
     def flush(self) -> None:
