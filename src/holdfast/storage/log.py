@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset
+from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset, ProducerId
 from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
 from holdfast.storage.appending import headers_of, needs_roll, span_of
@@ -36,8 +36,6 @@ from holdfast.storage.snapshots import snapshot_path, write_snapshot
 from holdfast.storage.transactions import AbortedTransaction
 
 _Result = TypeVar("_Result")
-
-
 NO_REIGN = EpochEntry(NO_EPOCH, NO_OFFSET)
 
 
@@ -93,6 +91,8 @@ class Log:
         self._created_ms = 0
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
+        self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
+        """Called with producers that retention has forgotten: for the core's `ProducerStates`."""
 
     # Growing.
 
@@ -296,9 +296,8 @@ class Log:
             return
         assert offset <= self.log_end_offset, "deleting records that do not exist"
         self.log_start_offset = offset
-        before = tuple(self.epochs.entries)
         self.epochs.advance_start_to(offset)
-        if before != tuple(self.epochs.entries):
+        if tuple(self.epochs.entries) != self._written_epochs:
             self.write_epochs()
 
     def drop_oldest(self, now_ms: int) -> None:
@@ -395,5 +394,5 @@ class Log:
         return self.offline
 
 
-def _nobody() -> None:
+def _nobody(*_: object) -> None:
     pass
