@@ -164,7 +164,7 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception as error:  # whatever happens, others are served
+        except Exception as error:  # noqa: BLE001  # whatever happens, others are served
             self.log.bug("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 

@@ -202,7 +202,7 @@ class Broker:
 
     def _delete_files(self) -> None:
         try:
-            self.directory.delete_due(self.clock.now_ms())
+            self.directory.delete_due(self.clock.wall_ms())
         except OSError as error:
             self.log.error("files not deleted", error=str(error))
 
@@ -238,7 +238,7 @@ class Broker:
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
-        is_clean = self.directory.close(self.clock.now_ms(), epoch, high_watermarks, intact_since)
+        is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()

@@ -154,9 +154,9 @@ class Partition:
             return
         headers = self._unwritten_headers
         self._unwritten, self._unwritten_headers = [], []
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
-            self.log.append(batches, now_ms)
+            self.log.append(batches, clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return
@@ -164,7 +164,7 @@ class Partition:
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=True)
-        self.run(self.replica.appended(now_ms))
+        self.run(self.replica.appended(clock.now_ms()))
 
     # Following.
 
@@ -172,10 +172,10 @@ class Partition:
         self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
     ) -> bool:
         """Write what our leader has sent; False if the log failed."""
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
             if headers:
-                self.log.append([records], now_ms)
+                self.log.append([records], clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return False
@@ -184,7 +184,8 @@ class Partition:
             for header in headers:
                 trace.appended(self, header, as_leader=False)
         models = [_as_copied(header) for header in headers]
-        self.run(self.replica.append_as_follower(models, Offset(leader_high_watermark), now_ms))
+        high_watermark = Offset(leader_high_watermark)
+        self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -279,15 +280,15 @@ class Partition:
             self.failed(error)
 
     def _truncate(self, cut: TruncateTo) -> None:
-        now_ms = self.owner.clock.now_ms()
+        wall_ms = self.owner.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
                 cut.end_offset < self.log.log_start_offset
             ):
-                self.log.restart_at(cut.end_offset, now_ms)
+                self.log.restart_at(cut.end_offset, wall_ms)
             else:
-                end = self.log.truncate_to(cut.end_offset, now_ms)
+                end = self.log.truncate_to(cut.end_offset, wall_ms)
                 if end < cut.end_offset:
                     numbers.truncate_to(end)
         except LogOfflineError as error:
