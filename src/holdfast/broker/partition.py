@@ -11,7 +11,8 @@ out in order. Two rules of its own:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core import (
     Acknowledge,
@@ -50,7 +51,7 @@ from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError
 
 if TYPE_CHECKING:
-    from holdfast.broker.fetch_sessions import FetchSession
+    from holdfast.broker.fetch_sessions import FetchSession, Reader
     from holdfast.broker.replicas import Replicas
 
 
@@ -68,6 +69,7 @@ class Partition:
         "_unwritten",
         "_unwritten_headers",
         "append_time_ms",
+        "leader_high_watermark",
         "log",
         "name",
         "owner",
@@ -80,7 +82,7 @@ class Partition:
 
     state: PartitionState | None
     """What the controller told us last."""
-    sessions: dict[FetchSession, Any]
+    sessions: dict[FetchSession, Reader]
     """Fetch sessions that read this partition, to be told when its high watermark moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
@@ -103,6 +105,8 @@ class Partition:
         self.state = None
         self.sessions = {}
         self.append_time_ms = -1
+        self.leader_high_watermark = 0
+        """As a leader told it last, for the lag."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -183,6 +187,7 @@ class Partition:
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=False)
+        self.leader_high_watermark = leader_high_watermark
         models = [_as_copied(header) for header in headers]
         high_watermark = Offset(leader_high_watermark)
         self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
@@ -310,6 +315,12 @@ class Partition:
     def leader(self) -> BrokerId:
         """Whom the controller named last."""
         return self.state.leader if self.state is not None else NO_BROKER
+
+    def follower_starts(self) -> Iterator[tuple[BrokerId, int]]:
+        """Where the logs of our followers start, as their fetches say."""
+        for session, reader in self.sessions.items():
+            if session.follower is not None:
+                yield session.follower, reader.log_start_offset
 
     @property
     def last_stable_offset(self) -> Offset:
