@@ -101,7 +101,7 @@ def test_what_kafka_does_not_know_is_ours_or_old() -> None:
     extra = [name for name in BROKER if name not in kafkas and not name.startswith(OURS_ALONE)]
     old = [name for name in extra if "3.x only" in BROKER[name].meaning]
     rest = [name for name in extra if name not in old]
-    assert sorted(rest) == sorted((*QUOTAS, "leader.imbalance.per.broker.percentage"))
+    assert sorted(rest) == sorted(QUOTAS)
 
 
 def test_topics_inherit_what_they_inherit_in_kafka() -> None:
