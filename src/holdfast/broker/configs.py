@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.broker.controller.nodes import DamagedNodeError, decode_config
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, TopicSettings
 from holdfast.coordination import Store, paths
 from holdfast.core import Settings
@@ -27,7 +28,7 @@ class Chosen(NamedTuple):
 class Configs:
     """Asked for a topic's settings, and told when the store's have changed."""
 
-    def __init__(self, broker: BrokerId, layers: Layers, log: Any) -> None:
+    def __init__(self, broker: BrokerId, layers: Layers, log: LogLines) -> None:
         self._broker = broker
         self._log = log
         self.layers = layers

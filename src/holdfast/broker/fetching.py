@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
+from holdfast.broker.nearest import preferred_replica
 from holdfast.core import Fetch
-from holdfast.model import BrokerEpoch, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
+from holdfast.model import (
+    NO_BROKER,
+    BrokerEpoch,
+    BrokerId,
+    EpochEnd,
+    ErrorCode,
+    LeaderEpoch,
+    Offset,
+)
 from holdfast.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -242,11 +251,10 @@ class ParkedFetch:
             session.close()
 
     def _send(self, topics: dict[str | bytes, list[FetchPartitionData]]) -> None:
-        by_id = self._call.version >= BY_ID_FROM
         responses = [
-            FetchableTopicResponse(topic_id=topic, partitions=partitions)
-            if by_id
-            else FetchableTopicResponse(topic=topic, partitions=partitions)
+            FetchableTopicResponse(topic=topic, partitions=partitions)
+            if isinstance(topic, str)
+            else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
         self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))
@@ -261,6 +269,13 @@ class ParkedFetch:
             return self._refused(reader, verdict.error), 0, True
         records = b""
         missing = verdict.upto - reader.fetch_offset
+        nearest = NO_BROKER
+        if self._session.follower is None and self._request.rack_id:
+            nearest = preferred_replica(
+                self._broker, partition, self._request.rack_id, reader.fetch_offset
+            )
+            if nearest != NO_BROKER:
+                missing = 0
         if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
             try:
                 limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
@@ -278,6 +293,7 @@ class ParkedFetch:
             last_stable_offset=partition.last_stable_offset,
             log_start_offset=numbers.log_start_offset,
             aborted_transactions=self._aborted(partition, reader.fetch_offset, verdict.upto),
+            preferred_read_replica=nearest,
             records=records,
         )
         if verdict.diverging is not None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct as Packer
-from typing import Any, Final
+from typing import Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.connection import Connection
 from holdfast.broker.links import Links
+from holdfast.broker.log_lines import LogLines
 from holdfast.protocol import (
     APIS,
     Api,
@@ -53,10 +54,10 @@ class Listener:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        handlers: dict[int, Handler],
+        handlers: Mapping[int, Handler],
         limits: Limits,
         links: Links,
-        log: Any,
+        log: LogLines,
     ) -> None:
         self.loop = loop
         self.limits = limits
@@ -72,9 +73,10 @@ class Listener:
         self.on_lost: Callable[[Connection], None] = _nobody
         """Called when a connection has gone, so that what waits for it can be forgotten."""
 
-    def keys(self) -> list[int]:
-        """The APIs that somebody handles."""
-        return list(self._handlers)
+    @property
+    def handled(self) -> Iterable[int]:
+        """The keys of the APIs that somebody handles."""
+        return self._handlers
 
     async def open(self, host: str, port: int) -> int:
         """Listen; gives the port, which the system chose if it was 0."""
@@ -146,7 +148,8 @@ class Listener:
             )
             call.parts = encode_unsupported_api_versions(correlation_id=header.correlation_id)
             return call
-        request = api.request.decode(memoryview(frame)[position:], version)
+        # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
+        request, _ = api.request.decode_from(frame, version, position)
         return Call(connection, api, version, header.correlation_id, client_id, request, len(frame))
 
     def _api_of(self, frame: bytearray) -> Api:
@@ -162,8 +165,8 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception:  # noqa: BLE001  # whatever a request makes happen, others are served
-            self.log.exception("request failed", api=call.api.name, version=call.version)
+        except Exception as error:  # noqa: BLE001  # whatever happens, others are served
+            self.log.bug("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 
     def queue_write(self, connection: Connection) -> None:

@@ -9,10 +9,11 @@ copy is not taken for intact.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.nodes import (
@@ -22,6 +23,7 @@ from holdfast.broker.controller.nodes import (
     encode_broker,
 )
 from holdfast.broker.errors import StartError
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
     ConflictError,
@@ -57,7 +59,7 @@ class Membership:
         broker: BrokerId,
         store: Store,
         clock: Clock,
-        log: Any,
+        log: LogLines,
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker
@@ -108,10 +110,9 @@ class Membership:
                     "mend the store's address, or move the directory away to start empty"
                 )
             fresh = json.dumps({"version": "1", "id": id_text(uuid.uuid4())}).encode()
-            try:
+            # A conflict: another broker of the same new cluster was first.
+            with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))
-            except ConflictError:
-                pass  # Another broker of the same new cluster was first.
             node = await self._store.get(paths.CLUSTER_ID)
             assert node is not None
         try:

@@ -11,7 +11,8 @@ out in order. Two rules of its own:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core import (
     Acknowledge,
@@ -50,7 +51,7 @@ from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError
 
 if TYPE_CHECKING:
-    from holdfast.broker.fetch_sessions import FetchSession
+    from holdfast.broker.fetch_sessions import FetchSession, Reader
     from holdfast.broker.replicas import Replicas
 
 
@@ -68,6 +69,7 @@ class Partition:
         "_unwritten",
         "_unwritten_headers",
         "append_time_ms",
+        "leader_high_watermark",
         "log",
         "name",
         "owner",
@@ -80,7 +82,7 @@ class Partition:
 
     state: PartitionState | None
     """What the controller told us last."""
-    sessions: dict[FetchSession, Any]
+    sessions: dict[FetchSession, Reader]
     """Fetch sessions that read this partition, to be told when its high watermark moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
@@ -103,6 +105,8 @@ class Partition:
         self.state = None
         self.sessions = {}
         self.append_time_ms = -1
+        self.leader_high_watermark = 0
+        """As a leader told it last, for the lag."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -154,9 +158,9 @@ class Partition:
             return
         headers = self._unwritten_headers
         self._unwritten, self._unwritten_headers = [], []
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
-            self.log.append(batches, now_ms)
+            self.log.append(batches, clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return
@@ -164,7 +168,7 @@ class Partition:
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=True)
-        self.run(self.replica.appended(now_ms))
+        self.run(self.replica.appended(clock.now_ms()))
 
     # Following.
 
@@ -172,10 +176,10 @@ class Partition:
         self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
     ) -> bool:
         """Write what our leader has sent; False if the log failed."""
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
             if headers:
-                self.log.append([records], now_ms)
+                self.log.append([records], clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return False
@@ -183,8 +187,10 @@ class Partition:
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=False)
+        self.leader_high_watermark = leader_high_watermark
         models = [_as_copied(header) for header in headers]
-        self.run(self.replica.append_as_follower(models, Offset(leader_high_watermark), now_ms))
+        high_watermark = Offset(leader_high_watermark)
+        self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -245,9 +251,9 @@ class Partition:
         for effect in effects:
             kind = type(effect)
             if kind is Acknowledge:
-                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr]
             elif kind is WakeFetch:
-                effect.waiter.wake(self)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.wake(self)  # type: ignore[union-attr]
             elif kind is HighWatermarkMoved:
                 self._high_watermark_moved(effect)  # type: ignore[arg-type]
             elif isinstance(effect, Refuse):
@@ -279,15 +285,15 @@ class Partition:
             self.failed(error)
 
     def _truncate(self, cut: TruncateTo) -> None:
-        now_ms = self.owner.clock.now_ms()
+        wall_ms = self.owner.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
                 cut.end_offset < self.log.log_start_offset
             ):
-                self.log.restart_at(cut.end_offset, now_ms)
+                self.log.restart_at(cut.end_offset, wall_ms)
             else:
-                end = self.log.truncate_to(cut.end_offset, now_ms)
+                end = self.log.truncate_to(cut.end_offset, wall_ms)
                 if end < cut.end_offset:
                     numbers.truncate_to(end)
         except LogOfflineError as error:
@@ -309,6 +315,12 @@ class Partition:
     def leader(self) -> BrokerId:
         """Whom the controller named last."""
         return self.state.leader if self.state is not None else NO_BROKER
+
+    def follower_starts(self) -> Iterator[tuple[BrokerId, int]]:
+        """Where the logs of our followers start, as their fetches say."""
+        for session, reader in self.sessions.items():
+            if session.follower is not None:
+                yield session.follower, reader.log_start_offset
 
     @property
     def last_stable_offset(self) -> Offset:

@@ -29,7 +29,7 @@ def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -
         if error is None:
             call.answer(task.result())
         else:
-            broker.log.error("request failed", api=call.api.name, exc_info=error)
+            broker.log.bug("request failed", error, api=call.api.name)
             call.connection.close()
 
     task.add_done_callback(done)

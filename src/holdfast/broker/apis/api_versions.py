@@ -20,6 +20,6 @@ def handle(broker: Broker, call: Call) -> None:
             min_version=APIS[key].lowest_advertised,
             max_version=APIS[key].highest_advertised,
         )
-        for key in broker.listener.keys()
+        for key in broker.listener.handled
     ]
     call.answer(ApiVersionsResponse(error_code=0, api_keys=keys))

@@ -113,6 +113,7 @@ class ControllerService:
         for broker, epoch in live.epochs.items():
             self._open_channel(broker, epoch)
         self.run(self.core.start())
+        self.flush_soon()
 
     def fenced(self, reason: str) -> None:
         """Somebody else reigns, or nobody."""
@@ -164,7 +165,7 @@ class ControllerService:
                 self._broker_registered(broker, epoch)
 
     def _broker_lost(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
-        self.host.log.info("broker lost", broker=broker, broker_epoch=epoch)
+        self.host.log.info("broker lost", lost=broker, broker_epoch=epoch)
         channel = self.channels.pop(broker, None)
         if channel is not None:
             channel.close()
@@ -172,7 +173,7 @@ class ControllerService:
         self.run(self.core.broker_lost(broker, epoch))
 
     def _broker_registered(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
-        self.host.log.info("broker registered", broker=broker, broker_epoch=epoch)
+        self.host.log.info("broker registered", registered=broker, broker_epoch=epoch)
         self._open_channel(broker, epoch)
         self._publish_broker(broker)
         self.run(self.core.broker_registered(self.broker_nodes[broker].registration(epoch)))
@@ -181,6 +182,7 @@ class ControllerService:
         """Everyone learns who is alive, and which replicas are offline."""
         for channel in self.channels.values():
             channel.publish_brokers()
+        self.flush_soon()
         for partition, state in self.core.partitions.items():
             if broker in state.replicas:
                 self._publish(partition)
