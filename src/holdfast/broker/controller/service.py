@@ -17,6 +17,7 @@ from holdfast.broker.controller.loading import LiveBrokers, Loaded, load, load_b
 from holdfast.broker.controller.nodes import TopicNode, encode_topic
 from holdfast.broker.controller.rebalancing import Rebalancer
 from holdfast.broker.controller.states import StateWrites
+from holdfast.broker.controller.topics import Topics
 from holdfast.broker.controller.waiting import Conditions, Repeated, Tasks
 from holdfast.broker.controller.writer import StoreWriter
 from holdfast.broker.peers import Endpoint
@@ -39,15 +40,11 @@ from holdfast.model import (
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
-    ErrorCode,
     LeaderEpoch,
-    PartitionState,
     TopicPartition,
 )
 
 ASK_AGAIN_S: Final = 0.2
-
-AlterAnswered = Callable[[ErrorCode, PartitionState | None], None]
 
 
 class ControllerService:
@@ -77,6 +74,7 @@ class ControllerService:
         self.is_over = False
         self._on_ended = ended
         self.states = StateWrites(self)
+        self.admin = Topics(self)
         self._refresh = Repeated(host.loop, self._refresh_brokers, host.log)
         self._watches: list[Watch] = []
         self._failures = FailureReader(self)
