@@ -23,6 +23,7 @@ from holdfast.model import (
     LeaderEpoch,
     Offset,
 )
+from holdfast.protocol import Payload
 from holdfast.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -37,7 +38,6 @@ from holdfast.storage import (
     OffsetOutOfRangeError,
     aborted_transactions,
     locate,
-    read,
 )
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class ParkedFetch:
         partition = reader.partition
         if partition is None or verdict.error:
             return self._refused(reader, verdict.error), 0, True
-        records = b""
+        records: Payload = b""
         missing = verdict.upto - reader.fetch_offset
         nearest = NO_BROKER
         if self._session.follower is None and self._request.rack_id:
@@ -279,7 +279,7 @@ class ParkedFetch:
         if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
             try:
                 limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
-                records = read(partition.log, reader.fetch_offset, limit, verdict.upto)
+                records = partition.read(reader.fetch_offset, limit, verdict.upto)
             except LogOfflineError as error:
                 partition.failed(error)
                 return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.broker.tail import Tail
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,
@@ -39,6 +40,7 @@ from holdfast.model import (
     PartitionState,
     TopicPartition,
 )
+from holdfast.protocol import Payload
 from holdfast.protocol.records import (
     RecordBatchHeader,
     Rules,
@@ -48,7 +50,7 @@ from holdfast.protocol.records import (
     stamp_max_timestamp,
 )
 from holdfast.protocol.records.header import CONTROL
-from holdfast.storage import Log, LogOfflineError
+from holdfast.storage import Log, LogOfflineError, read
 
 if TYPE_CHECKING:
     from holdfast.broker.fetch_sessions import FetchSession, Reader
@@ -77,6 +79,7 @@ class Partition:
         "rules",
         "sessions",
         "state",
+        "tail",
         "topic_id",
     )
 
@@ -104,6 +107,7 @@ class Partition:
         self.rules = rules
         self.state = None
         self.sessions = {}
+        self.tail = Tail()
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """As a leader told it last, for the lag."""
@@ -164,6 +168,9 @@ class Partition:
         except LogOfflineError as error:
             self.failed(error)
             return
+        self.tail.trim(self.replica.log.high_watermark)
+        for header, data in zip(headers, batches, strict=True):
+            self.tail.add(header[0], header.end_offset, data)
         trace = self.owner.trace
         if trace is not None:
             for header in headers:
@@ -205,6 +212,7 @@ class Partition:
     def apply(self, state: PartitionState) -> None:
         """The controller has told us a newer agreed state."""
         self.write()
+        self.tail.clear()
         replica = self.replica
         before = replica.role
         self.state = state
@@ -315,6 +323,17 @@ class Partition:
     def leader(self) -> BrokerId:
         """Whom the controller named last."""
         return self.state.leader if self.state is not None else NO_BROKER
+
+    def read(self, offset: int, max_bytes: int, upto: int) -> Payload:
+        """Whole batches from `offset` on, below `upto`: from memory if they are new enough.
+
+        Raises LogOfflineError or OffsetOutOfRangeError.
+        """
+        if offset >= self.log.log_start_offset:
+            recent = self.tail.read(offset, max_bytes, upto)
+            if recent is not None:
+                return recent
+        return read(self.log, offset, max_bytes, upto)
 
     def follower_starts(self) -> Iterator[tuple[BrokerId, int]]:
         """Where the logs of our followers start, as their fetches say."""

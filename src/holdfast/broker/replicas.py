@@ -208,6 +208,7 @@ class Replicas:
         """Look for what has expired, lags or is due."""
         now_ms = self.clock.now_ms()
         for partition in tuple(self.partitions.values()):
+            partition.tail.trim(partition.replica.log.high_watermark)
             effects = partition.replica.tick(now_ms)
             if effects:
                 partition.run(effects)
