@@ -20,6 +20,8 @@ def apply_retention(log: Log, high_watermark: int, now_ms: int) -> int:
     if log.settings.is_deleted:
         gone += _drop_while(log, high_watermark, now_ms, _is_too_old)
         gone += _drop_by_size(log, high_watermark, now_ms)
+    # Ended transactions are remembered until their markers are committed, which this takes note of.
+    log.producers.last_stable_offset(high_watermark)
     silent = log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
     if silent:
         log.producers_expired(silent)
