@@ -6,8 +6,8 @@ may still be what the next leader has. A segment's age is that of its latest rec
 The same pass forgets producers that have been silent for producer.id.expiration.ms, here and
 through `Log.producers_expired` in the core.
 
-On the thread that owns the log. A segment that goes costs a rename and a flush of the directory; its
-bytes are freed later, by `LogDirectory.delete_due`.
+On the thread that owns the log. A segment that goes costs a rename and a flush of the directory;
+its bytes are freed later, by `LogDirectory.delete_due`.
 """
 
 from __future__ import annotations
