@@ -214,7 +214,9 @@ class Office:
         metadata: str = "",
         expire_ms: int = -1,
     ) -> int:
-        committed = CommittedOffset(Offset(offset), metadata=metadata, expire_timestamp_ms=expire_ms)
+        committed = CommittedOffset(
+            Offset(offset), metadata=metadata, expire_timestamp_ms=expire_ms
+        )
         offsets = tuple((each, committed) for each in partitions)
         waiter = self.waiter()
         request = Commit(caller or Caller(G, ""), offsets)
