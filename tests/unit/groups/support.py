@@ -110,7 +110,6 @@ class Office:
         assert group is not None
         return group
 
-    @property
     def state(self) -> GroupState:
         return self.group.state
 
@@ -249,14 +248,14 @@ class Office:
     def settle_group(self) -> None:
         """Everybody joins again and asks for an assignment; the leader deals out b"id"."""
         for member in tuple(self.group.members.values()):
-            if self.state is GroupState.PREPARING_REBALANCE and member.join_waiter is None:
+            if self.state() is GroupState.PREPARING_REBALANCE and member.join_waiter is None:
                 instance = member.group_instance_id
                 self.join(member.member_id, protocols=member.protocols, instance=instance)
-        assert self.state is GroupState.COMPLETING_REBALANCE, self.state
+        assert self.state() is GroupState.COMPLETING_REBALANCE, self.state()
         dealt = {each: each.encode() for each in self.group.members}
         for member_id in tuple(self.group.members):
             self.sync(member_id, dealt if member_id == self.group.leader else None)
-        assert self.state is GroupState.STABLE, self.state
+        assert self.state() is GroupState.STABLE, self.state()
 
 
 def stable(*member_ids: str, settings: GroupSettings = NO_DELAY) -> Office:

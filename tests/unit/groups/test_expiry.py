@@ -85,7 +85,7 @@ def test_an_offset_with_an_end_of_its_own_expires_then() -> None:
 def test_a_group_that_never_came_to_be_is_cleared_away() -> None:
     office = Office(SETTINGS)
     office.join(new_id="a", requires_member_id=True)
-    assert office.state is GroupState.EMPTY
+    assert office.state() is GroupState.EMPTY
     office.pass_time(2 * MINUTE)
     assert office.groups.group(G) is None
 

@@ -12,7 +12,7 @@ def test_a_returning_member_takes_its_place_without_a_rebalance() -> None:
     waiter = office.join(new_id="j-2", instance="j")
     answer = office.joined(waiter)
     assert (answer.member_id, answer.generation, answer.leader) == ("j-2", 2, "i-1")
-    assert office.state is GroupState.STABLE
+    assert office.state() is GroupState.STABLE
     assert office.heartbeat("i-1") is ErrorCode.NONE
     assert office.group.members["j-2"].assignment == b"j-1"
 
@@ -88,7 +88,7 @@ def test_a_return_while_assignments_are_awaited_means_another_rebalance() -> Non
     waiter = office.join(new_id="j-2", instance="j")
     assert office.sync_error(sync) is ErrorCode.FENCED_INSTANCE_ID
     assert office.waits(waiter)
-    assert office.state is GroupState.PREPARING_REBALANCE
+    assert office.state() is GroupState.PREPARING_REBALANCE
 
 
 def test_a_waiting_old_self_is_fenced_at_once() -> None:
@@ -104,7 +104,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() ->
     office.group.members["j-1"].rebalance_timeout_ms = 8_000
     office.join("i-1", instance="i", rebalance_ms=8_000)
     office.pass_time(8_000)
-    assert office.state is GroupState.COMPLETING_REBALANCE
+    assert office.state() is GroupState.COMPLETING_REBALANCE
     assert list(office.group.members) == ["i-1", "j-1"]
 
 
@@ -115,9 +115,9 @@ def test_only_silent_static_members_put_the_generation_off_until_their_sessions_
     office.settle_group()
     office.leave("i-1")
     office.pass_time(29_000)
-    assert office.state is GroupState.PREPARING_REBALANCE
+    assert office.state() is GroupState.PREPARING_REBALANCE
     office.pass_time(1_000)
-    assert office.state is GroupState.EMPTY
+    assert office.state() is GroupState.EMPTY
 
 
 # Writes that fail.
@@ -172,3 +172,27 @@ def test_a_returning_member_that_is_removed_meanwhile_is_told() -> None:
     assert office.join_error(waiter) is ErrorCode.UNKNOWN_MEMBER_ID
     office.finish()
     assert list(office.group.members) == ["i-1"]
+
+
+def test_a_member_that_came_back_need_not_sync_in_time() -> None:
+    office = stable_static("i", "j")
+    office.join("i-1", instance="i")
+    office.join("j-1", instance="j")
+    office.sync("i-1", {}, instance="i")
+    office.join(new_id="j-2", instance="j")
+    for _ in range(20):
+        office.heartbeat("i-1")
+        office.heartbeat("j-2")
+        office.pass_time(5_000)
+    assert office.state() is GroupState.STABLE
+
+
+def test_a_write_of_a_group_that_is_gone_concerns_nobody() -> None:
+    office = stable_static("i")
+    office.holds_writes = True
+    office.join(new_id="i-2", instance="i")
+    office.leave(Leaver("", "i"))
+    office.holds_writes = False
+    office.delete()
+    office.finish(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert office.groups.group(G) is None

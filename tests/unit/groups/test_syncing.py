@@ -14,7 +14,7 @@ def completing(*member_ids: str) -> Office:
     office = stable(*member_ids)
     for member_id in member_ids:  # The leader first: its joining is what begins the rebalance.
         office.join(member_id)
-    assert office.state is GroupState.COMPLETING_REBALANCE
+    assert office.state() is GroupState.COMPLETING_REBALANCE
     return office
 
 
@@ -26,7 +26,7 @@ def test_everybody_gets_what_the_leader_dealt_out() -> None:
     answer = office.answer(leader, AnswerSync)
     assert answer == AnswerSync(leader, ErrorCode.NONE, "consumer", "range", b"A")
     assert office.answer(follower, AnswerSync).assignment == b"B"
-    assert office.state is GroupState.STABLE
+    assert office.state() is GroupState.STABLE
 
 
 def test_nobody_learns_of_an_assignment_before_it_is_stored() -> None:
@@ -94,7 +94,7 @@ def test_an_assignment_that_cannot_be_stored_means_another_rebalance(
     office.finish(refused)
     assert office.sync_error(leader) is told
     assert office.sync_error(follower) is told
-    assert office.state is GroupState.PREPARING_REBALANCE
+    assert office.state() is GroupState.PREPARING_REBALANCE
     assert all(each.assignment == b"" for each in office.group.members.values())
 
 
@@ -105,7 +105,7 @@ def test_an_assignment_of_a_generation_that_has_passed_is_given_to_nobody() -> N
     newcomer = office.join(new_id="c")
     assert office.sync_error(leader) is ErrorCode.REBALANCE_IN_PROGRESS
     office.finish()
-    assert office.state is GroupState.PREPARING_REBALANCE
+    assert office.state() is GroupState.PREPARING_REBALANCE
     assert office.waits(newcomer)
     assert office.group.members["a"].assignment == b""
 
@@ -116,9 +116,9 @@ def test_a_stale_verdict_does_not_complete_the_next_generation() -> None:
     office.sync("a", {"a": b"old"})
     office.join(new_id="b")
     office.join("a")
-    assert office.state is GroupState.COMPLETING_REBALANCE
+    assert office.state() is GroupState.COMPLETING_REBALANCE
     office.finish()
-    assert office.state is GroupState.COMPLETING_REBALANCE
+    assert office.state() is GroupState.COMPLETING_REBALANCE
 
 
 # Refusals.
@@ -173,7 +173,7 @@ def test_who_never_asks_for_its_assignment_is_out_after_the_rebalance_timeout() 
         office.heartbeat("b")
         office.pass_time(5_000)
     assert list(office.group.members) == ["a"]
-    assert office.state is GroupState.PREPARING_REBALANCE
+    assert office.state() is GroupState.PREPARING_REBALANCE
 
 
 def test_a_leader_that_never_deals_out_is_out() -> None:
@@ -192,4 +192,16 @@ def test_nobody_is_out_when_all_have_asked() -> None:
     for _ in range(30):
         office.heartbeat("a")
         office.pass_time(5_000)
-    assert office.state is GroupState.STABLE
+    assert office.state() is GroupState.STABLE
+
+
+def test_a_refused_write_of_a_group_that_is_gone_concerns_nobody() -> None:
+    office = stable("a")
+    office.join("a")
+    office.holds_writes = True
+    office.sync("a", {})
+    office.leave("a")
+    office.holds_writes = False
+    office.delete()
+    assert office.groups.group(G) is None
+    office.finish(ErrorCode.NOT_ENOUGH_REPLICAS)
