@@ -156,3 +156,16 @@ def test_all_members_may_leave_during_the_initial_delay() -> None:
     office.leave("a")
     assert office.state() is GroupState.EMPTY
     assert office.groups.list_groups()[0].group_id == G
+
+
+def test_a_sign_of_life_of_who_waited_too_long_starts_its_clock_again() -> None:
+    office = stable("a")
+    office.join("a")
+    office.holds_writes = True
+    office.sync("a", {})
+    office.pass_time(10_000)
+    assert office.group.members["a"].session_deadline_ms is None
+    assert office.heartbeat("a") is ErrorCode.NONE
+    office.finish()
+    office.pass_time(10_000)
+    assert office.state() is GroupState.EMPTY

@@ -109,6 +109,13 @@ class Groups:
             self._deadlines.note(group.group_id, group.next_deadline_ms())
         return tuple(turn.effects)
 
+    def _note_session(self, caller: Caller) -> None:
+        """After a sign of life: who waited too long for an answer has a deadline again."""
+        group = self._groups.get(caller.group_id)
+        member = group.members.get(caller.member_id) if group is not None else None
+        if member is not None:
+            self._deadlines.note(caller.group_id, member.session_deadline_ms)
+
     def _refusal(self, group_id: str) -> ErrorCode:
         """For members. Offsets may be kept under an empty id, seen and deleted, as in old times."""
         return self.error if group_id else ErrorCode.INVALID_GROUP_ID
@@ -218,8 +225,9 @@ class Groups:
         group = self._groups.get(caller.group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        # Moves a deadline further away only, so there is nothing to note.
-        return syncing.heartbeat(self._turn(now_ms), group, caller)
+        error = syncing.heartbeat(self._turn(now_ms), group, caller)
+        self._note_session(caller)
+        return error
 
     def leave(
         self, group_id: str, leavers: Sequence[Leaver], waiter: object, now_ms: int
@@ -245,6 +253,7 @@ class Groups:
             turn.add(AnswerCommit(waiter, results))
         else:
             self._writes.commit(turn, request, waiter)
+            self._note_session(request.caller)
         return self._end(turn)
 
     def fetch_offsets(
