@@ -120,6 +120,28 @@ def test_only_silent_static_members_put_the_generation_off_until_their_sessions_
     assert office.state() is GroupState.EMPTY
 
 
+def test_a_silent_static_leader_keeps_its_place_but_not_its_office() -> None:
+    office = stable_static("i", "j")
+    for member in office.group.members.values():
+        member.rebalance_timeout_ms = 8_000
+    changed = (MemberProtocol("range", b"topics:u"),)
+    waiter = office.join("j-1", instance="j", protocols=changed, rebalance_ms=8_000)
+    office.pass_time(8_000)
+    assert office.joined(waiter).leader == "j-1"
+    assert [each.member_id for each in office.joined(waiter).members] == ["i-1", "j-1"]
+
+
+def test_no_time_to_rebalance_is_no_reason_to_look_all_the_time() -> None:
+    office = stable_static("i", "j")
+    for member in office.group.members.values():
+        member.rebalance_timeout_ms = 0
+    office.leave("i-1")
+    office.pass_time(9_000)
+    assert office.state() is GroupState.PREPARING_REBALANCE
+    office.pass_time(1_000)
+    assert office.state() is GroupState.EMPTY
+
+
 # Writes that fail.
 
 

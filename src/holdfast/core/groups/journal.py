@@ -89,9 +89,6 @@ class Journal:
         self._last_token = 0
         self._writes: dict[int, Write | None] = {}
 
-    def __len__(self) -> int:
-        return len(self._writes)
-
     def begin(self, write: Write | None) -> int:
         """A token for records about to be written. None: nothing waits for them."""
         self._last_token += 1

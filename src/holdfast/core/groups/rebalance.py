@@ -14,6 +14,8 @@ from holdfast.core.groups.member import GroupMember
 from holdfast.core.groups.states import GroupState
 from holdfast.model import ErrorCode
 
+SHORTEST_PAUSE_MS = 1_000
+
 
 def rebalance_or_complete(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
     """Somebody came, went or changed: begin a rebalance, or see whether the present one is done."""
@@ -89,7 +91,9 @@ def _complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
             group.remove(member.member_id)
     if group.members and not _elect_leader(group):
         # Only silent static members are left. Their sessions will end, or they will come.
-        group.join_deadline_ms = turn.now_ms + group.rebalance_timeout_ms
+        # A client may have asked for no time at all: that must not keep us looking all the time.
+        pause_ms = max(group.rebalance_timeout_ms, SHORTEST_PAUSE_MS)
+        group.join_deadline_ms = turn.now_ms + pause_ms
         return
     group.generation += 1
     group.protocol_name = group.chosen_protocol() if group.members else None
