@@ -19,7 +19,7 @@ A driver's duties:
   passes them.
 - time: call `tick` when `next_deadline_ms` has come; calling it earlier or more often is harmless.
 - draw `new_member_id` for every JoinGroup: the instance id, or else the client id, then "-" and a
-  random UUID. Member ids must never repeat.
+  random UUID. Member ids must never repeat, and must fit a string of the wire: cut long names.
 - a deleted topic: `partitions_deleted`.
 
 Bytes given in requests are kept for as long as the member lives, so they must be copies and not
