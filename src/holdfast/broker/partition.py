@@ -228,7 +228,7 @@ class Partition:
         self.tail.clear()
         replica = self.replica
         before = replica.role
-        self.state = state
+        self._know(state)
         if state.leader == replica.broker:
             effects = replica.become_leader(state, self.owner.clock.now_ms())
         else:
@@ -241,8 +241,17 @@ class Partition:
     def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
         """The controller has answered our proposal."""
         if state is not None:
-            self.state = state
+            self._know(state)
         self.run(self.replica.isr_answer(error, state))
+
+    def _know(self, state: PartitionState) -> None:
+        """Keep the newest: a command that was repeated may say what was true before."""
+        known = self.state
+        if known is None or (state.leader_epoch, state.partition_epoch) >= (
+            known.leader_epoch,
+            known.partition_epoch,
+        ):
+            self.state = state
 
     def failed(self, error: LogOfflineError) -> None:
         """The disk has failed: nobody is served any more, and the controller hears of it."""
