@@ -94,7 +94,7 @@ class Database:
         self._is_open = False
         try:
             if self.life is not None:
-                self.end_session()
+                self._end_session()
         except StoreAwayError:
             pass
         finally:
@@ -104,10 +104,10 @@ class Database:
             self._neighbours.know({})
             self._connection.close()
 
-    def end_session(self) -> None:
-        """Our own, as another process would end it."""
-        with self._writing():
-            self._tree.end_session(self.session)
+    def expire(self) -> None:
+        """End our own session as another process would, and find out."""
+        self._end_session()
+        self._look()
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         with self._reading():
@@ -148,6 +148,10 @@ class Database:
         with self._errors(outcome_unknown=False):
             self._demand_file()
         self._end_dead_sessions()
+
+    def _end_session(self) -> None:
+        with self._writing():
+            self._tree.end_session(self.session)
 
     def _commit(self, transaction: Transaction) -> Outcome:
         if not transaction:

@@ -80,7 +80,7 @@ class EmbeddedStore(Store):
         self._end()
 
     async def expire(self) -> None:
-        await self._worker.call(self._database.end_session)
+        await self._worker.call(self._database.expire)
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
