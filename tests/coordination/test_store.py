@@ -234,6 +234,7 @@ async def test_watches_tell_of_data_existence_and_children(backend: Backend) -> 
     async with backend.store() as store, backend.store() as other:
         told: list[str] = []
         watch = store.watch("/a", told.append)
+        assert await store.get("/a") is None
         changes: list[Operation] = [
             Create("/a"),
             Set("/a", b"1"),
@@ -247,10 +248,12 @@ async def test_watches_tell_of_data_existence_and_children(backend: Backend) -> 
             await other.commit(change)
             await eventually(lambda: bool(told), f"told of {change}")
             assert set(told) == {"/a"}
+            assert await store.get("/a") == await other.get("/a")
         own: list[str] = []
         store.watch("/a", own.append)
         await store.commit(Set("/a", b"own"))
         await eventually(lambda: bool(own), "told of our own change")
+        await store.get("/a")
 
         watch.cancel()
         watch.cancel()
