@@ -110,16 +110,17 @@ class FaultyDisk(RealDisk):
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         self.maybe_fail("create" if create else "open", path)
-        file = super().open(path, create=create)
-        if create and self.journal is not None:
-            self.journal.note("create", path)
-        return file
+        if not create or self.journal is None:
+            return super().open(path, create=create)
+        return self.journal.around(lambda: RealDisk.open(self, path, create=True), "create", path)
 
     def create_directory(self, path: str) -> None:
         self.maybe_fail("create", path)
-        super().create_directory(path)
-        if self.journal is not None:
-            self.journal.note("create_directory", path)
+        if self.journal is None:
+            super().create_directory(path)
+        else:
+            make = lambda: RealDisk.create_directory(self, path)  # noqa: E731  # one line, like its like
+            self.journal.around(make, "create_directory", path)
 
     def rename(self, old: str, new: str) -> None:
         self.maybe_fail("rename", old)

@@ -158,7 +158,7 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception:  # noqa: BLE001  # whatever a request makes happen, others are served
+        except Exception:  # whatever a request makes happen, others are served
             self.log.exception("request failed", api=call.api.name, version=call.version)
             call.connection.close()
 

@@ -148,6 +148,7 @@ class NameTree:
         holder = self.find(path.rpartition("/")[0])
         assert isinstance(holder, Directory), path
         directory = holder
+        assert undo.kind != "create" or undo.name not in directory.names, path
         if undo.kind != "create":
             del directory.names[undo.name]
         if undo.kind != "remove":

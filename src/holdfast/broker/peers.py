@@ -84,7 +84,7 @@ class Peer:
         self._queued.append((request, version, answered))
         if not self._is_connecting and not self._is_closed:
             self._is_connecting = True
-            self._loop.create_task(self._connect())  # noqa: RUF006  # the flag keeps it single
+            self._loop.create_task(self._connect())  # the flag keeps it single
 
     async def _connect(self) -> None:
         connection = _PeerConnection(

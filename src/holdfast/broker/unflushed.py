@@ -13,9 +13,9 @@ log directory. After a kill, `take_unflushed` puts the files back to what was du
 Both are outcomes that `lab.byte_disk` gives for a power failure; of all of them, the one that keeps
 least. Appends are not told, so writing costs nothing; a flush costs one small write more.
 
-Renames, removals and truncations are written down before they are done, everything else after it.
-A process that dies in between leaves a last line whose change was not made; whoever opens the
-journal next sees that on the disk and strikes the line out.
+Changes are written down before they are made, flushes after it. A process that dies in between
+leaves a last line whose change was not made; whoever opens the journal next sees that on the disk
+and strikes the line out.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from holdfast.broker.name_tree import Change, Directory, FileName, NameTree
+
+T = TypeVar("T")
 
 JOURNAL: Final = "journal"
 KEPT: Final = "kept"
 LONGEST_BYTES: Final = 4 * 1024 * 1024
 """A longer journal is begun anew with what it amounts to."""
 
-_BEFORE: Final = ("rename", "remove", "truncate")
-"""Written down before they are done."""
+_CREATES: Final = ("create", "create_directory")
+_CHANGES: Final = (*_CREATES, "rename", "remove", "truncate")
+"""Written down before they are made."""
 
 
 class Journal:
@@ -61,32 +64,38 @@ class Journal:
         self._descriptor, self._size = _write_state(self._side, self._tree)
 
     def note(self, *change: str | int) -> None:
-        """A change that has been made: create, create_directory, flush, flush_directory."""
+        """A flush that has been done: flush, flush_directory."""
         with self._lock:
             no_longer_kept = self._tree.apply(change)
             self._write(change)
             for number in no_longer_kept:
                 (self._side / KEPT / str(number)).unlink(missing_ok=True)
 
-    def around(self, make: Callable[[], None], *change: str | int) -> None:
+    def around(self, make: Callable[[], T], *change: str | int) -> T:
         """Write a change down, then make it; struck out again if it fails."""
-        assert change[0] in _BEFORE, change
+        assert change[0] in _CHANGES, change
         with self._lock:
+            if change[0] in _CREATES and not self._can_create(self._root / str(change[1])):
+                return make()  # which fails; were it written down, it would look like a new file
             self._keep(change)
             self._tree.apply(change)
             self._write(change)
             try:
-                make()
+                return make()
             except OSError:
                 self._tree.strike_out()
                 self._write(("failed",))
                 raise
 
+    @staticmethod
+    def _can_create(full: Path) -> bool:
+        return full.parent.is_dir() and not full.exists()
+
     def _keep(self, change: Change) -> None:
         """Give the file that loses its name another one, below `kept`."""
-        name = str(change[2] if change[0] == "rename" else change[1])
-        if change[0] == "truncate":
+        if change[0] not in ("rename", "remove"):
             return
+        name = str(change[2] if change[0] == "rename" else change[1])
         node = self._tree.find(name)
         if isinstance(node, FileName):
             kept = self._side / KEPT / str(node.number)
@@ -210,17 +219,10 @@ def _load(root: Path, side: Path) -> NameTree:
                 tree.strike_out()
             else:
                 tree.apply(tuple(last))
-    if last is not None and last[0] in _BEFORE and not _was_made(root, last):
-        tree.strike_out()
+    if last is not None and last[0] in ("rename", "remove") and (root / last[1]).exists():
+        tree.strike_out()  # The name is still there, and no later line gave it to another file.
     _adopt(root, tree.root, tree)
     return tree
-
-
-def _was_made(root: Path, change: list[Any]) -> bool:
-    full = root / change[1]
-    if change[0] == "truncate":
-        return not full.exists() or full.stat().st_size <= change[2]
-    return not full.exists()
 
 
 def _adopt(at: Path, directory: Directory, tree: NameTree) -> None:
