@@ -117,6 +117,17 @@ class InSyncSet:
             self.enough = True
         self.counted = [self.followers[one] for one in counted if one in self.followers]
 
+    def still_caught_up(self, follower: BrokerId, at_ms: int) -> None:
+        """It held everything until then."""
+        progress = self.followers.get(follower)
+        if progress is not None and at_ms > progress.last_caught_up_ms:
+            progress.last_caught_up_ms = at_ms
+
+    def settings_changed(self, settings: Settings) -> None:
+        """Another minimum, another patience."""
+        self.settings = settings
+        self._recount()
+
     def may_expand(
         self, progress: FollowerProgress, high_watermark: Offset, epoch_start_offset: Offset
     ) -> bool:

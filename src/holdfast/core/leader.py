@@ -30,7 +30,7 @@ from holdfast.core.fetch import Fetch, FetchAnswer, divergence, refusal
 from holdfast.core.insync import InSyncSet
 from holdfast.core.isr import FollowerProgress
 from holdfast.core.log import LogState
-from holdfast.core.rules import CommitRule, FlushRule, IsrUpdate, Rules
+from holdfast.core.rules import CommitRule, FlushRule, IsrUpdate, Rules, Settings
 from holdfast.core.waiting import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.model import (
     NO_OFFSET,
@@ -293,8 +293,18 @@ class Leader:
             self._applied(effects)
         return tuple(effects)
 
+    def settings_changed(self, settings: Settings) -> Effects:
+        """A lower minimum may let the high watermark go on; a higher one may stop it."""
+        self.insync.settings_changed(settings)
+        effects: list[Effect] = []
+        self._recounted(effects)
+        return tuple(effects)
+
     def _applied(self, effects: list[Effect]) -> None:
         effects.append(IsrApplied(self.insync.isr, self.insync.partition_epoch))
+        self._recounted(effects)
+
+    def _recounted(self, effects: list[Effect]) -> None:
         self._advance(effects)
         if not self.insync.enough and self.rules.guards.eligible_leaders:
             # The high watermark stands still now: waiting longer would not help them.

@@ -118,6 +118,13 @@ class LogState:
         self.epochs.truncate_to(Offset(0))
         return TruncateTo(start_offset, was)
 
+    def advance_start_to(self, start_offset: Offset) -> None:
+        """Records below are gone, by retention or because somebody asked. The epochs are the log's
+        business, which shares them with us.
+        """
+        self.log_start_offset = Offset(max(self.log_start_offset, start_offset))
+        self.high_watermark = Offset(max(self.high_watermark, self.log_start_offset))
+
     def copied(self, batches: Iterable[BatchHeader]) -> None:
         """Batches of the leader have been written behind our end."""
         for batch in batches:

@@ -25,7 +25,7 @@ from holdfast.core.follower import Follower, NextFetch
 from holdfast.core.leader import AppendAnswer, Leader
 from holdfast.core.log import LogState
 from holdfast.core.roles import Offline, Role, check_move
-from holdfast.core.rules import SAFE_RULES, ReadRule, Rules, Truncation
+from holdfast.core.rules import SAFE_RULES, ReadRule, Rules, Settings, Truncation
 from holdfast.model import (
     NO_EPOCH,
     NO_OFFSET,
@@ -183,6 +183,16 @@ class Replica:
         error = ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
         return refusal(error, self.log, tuple(effects))
 
+    def still_caught_up(self, follower: BrokerId, at_ms: int) -> None:
+        """A follower had everything until `at_ms`, though its session did not name this partition.
+
+        Incremental fetches leave out what has not changed. Without this an idle follower would
+        look silent, and leave the ISR with the first record after a long pause.
+        """
+        role = self.role
+        if isinstance(role, Leader):
+            role.insync.still_caught_up(follower, at_ms)
+
     def expand_isr(self, follower: BrokerId) -> Effects:
         """Propose a candidate that `ConsiderExpand` named, if it still qualifies."""
         role = self.role
@@ -298,6 +308,14 @@ class Replica:
         if self.log.high_watermark < role.epoch_start_offset:
             return ErrorCode.OFFSET_NOT_AVAILABLE, NO_OFFSET
         return ErrorCode.NONE, self.log.high_watermark
+
+    # Settings.
+
+    def settings_changed(self, settings: Settings) -> Effects:
+        """The topic's settings are others now."""
+        self.log.settings = settings
+        role = self.role
+        return role.settings_changed(settings) if isinstance(role, Leader) else ()
 
     # Waiting and time.
 

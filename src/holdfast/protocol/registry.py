@@ -151,6 +151,7 @@ _ALL: Final = (
     _api(share_groups.ShareGroupHeartbeatRequest, share_groups.ShareGroupHeartbeatResponse),
     _api(share_groups.ShareFetchRequest, share_groups.ShareFetchResponse),
     _api(share_groups.ShareAcknowledgeRequest, share_groups.ShareAcknowledgeResponse),
+    _api(control.GetReplicaLogInfoRequest, control.GetReplicaLogInfoResponse),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ALL}

@@ -21,9 +21,10 @@ from holdfast.storage.reading import (
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention
-from holdfast.storage.settings import LogSettings, log_settings
+from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
 
 __all__ = [
+    "BROKER_NAMES",
     "AppendRefusedError",
     "Appended",
     "Cleaning",

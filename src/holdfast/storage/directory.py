@@ -207,6 +207,7 @@ class LogDirectory:
         now_ms: int,
         broker_epoch: int,
         high_watermarks: Mapping[TopicPartition, Offset] | None = None,
+        intact_since: int = -1,
     ) -> bool:
         """Shut down cleanly; False, and no mark, if a log is offline and cannot be vouched for."""
         for log in self.logs.values():
@@ -215,6 +216,6 @@ class LogDirectory:
         if is_clean:
             self.write_checkpoints(high_watermarks or {})
             self.write_cleaner_offsets()
-            write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch))
+            write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch, intact_since))
         self._lock.release()
         return is_clean

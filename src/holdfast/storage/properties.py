@@ -115,6 +115,8 @@ class CleanShutdownMarker(NamedTuple):
     """The last process closed every log here."""
 
     broker_epoch: int
+    intact_since: int = -1
+    """The first life of an unbroken chain of clean ones; ours alone, Kafka does not look at it."""
 
 
 def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
@@ -124,14 +126,17 @@ def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
         return None
     try:
         found = json.loads(content)
-        return CleanShutdownMarker(int(found["brokerEpoch"]))
+        return CleanShutdownMarker(int(found["brokerEpoch"]), int(found.get("intactSince", -1)))
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFileError(CLEAN_SHUTDOWN, f"not Kafka's JSON: {error}") from None
 
 
 def write_clean_shutdown(disk: Disk, marker: CleanShutdownMarker) -> None:
     """The last thing a clean shutdown does: everything else is on the disk by now."""
-    text = json.dumps({"version": 0, "brokerEpoch": marker.broker_epoch}, separators=(",", ":"))
+    fields = {"version": 0, "brokerEpoch": marker.broker_epoch}
+    if marker.intact_since >= 0:
+        fields["intactSince"] = marker.intact_since
+    text = json.dumps(fields, separators=(",", ":"))
     write_whole(disk, CLEAN_SHUTDOWN, text.encode())
 
 

@@ -56,7 +56,7 @@ def _policy(text: str) -> tuple[str, ...]:
     return policies
 
 
-_BROKER_NAMES: dict[str, tuple[tuple[str, int], ...]] = {
+BROKER_NAMES: dict[str, tuple[tuple[str, int], ...]] = {
     "segment_bytes": (("log.segment.bytes", 1),),
     "segment_ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
     "segment_index_bytes": (("log.index.size.max.bytes", 1),),
@@ -78,6 +78,8 @@ _BROKER_NAMES: dict[str, tuple[tuple[str, int], ...]] = {
     "max_message_bytes": (("message.max.bytes", 1),),
     "producer_id_expiration_ms": (("producer.id.expiration.ms", 1),),
 }
+"""The broker's settings that each field falls back to, and what one of them is worth; the finest
+unit first. What topics inherit elsewhere is made from this table."""
 
 
 def log_settings(topic: Mapping[str, str], broker: Mapping[str, str]) -> LogSettings:
@@ -90,7 +92,7 @@ def log_settings(topic: Mapping[str, str], broker: Mapping[str, str]) -> LogSett
         default = LogSettings.__dataclass_fields__[field.name].default
         read: Callable[[str], Any] = type(default) if not isinstance(default, tuple) else _policy
         sources = [(topic, field.name.replace("_", "."), 1)]
-        sources += [(broker, name, unit) for name, unit in _BROKER_NAMES[field.name]]
+        sources += [(broker, name, unit) for name, unit in BROKER_NAMES[field.name]]
         for properties, name, unit in sources:
             if name in properties:
                 chosen[field.name] = _value(name, properties[name], read, unit)

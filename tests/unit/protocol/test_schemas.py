@@ -37,7 +37,15 @@ from tests.unit.protocol.schemas import CURRENT, LAST_WITH_CONTROL, schema
 CONTROL = (4, 5, 6, 7)
 """LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: gone from 4.0."""
 
-CLASSES = [cls for api in APIS.values() for cls in (api.request, api.response)]
+UNRELEASED = (93,)
+"""GetReplicaLogInfo: in Kafka's trunk, and in no jar yet."""
+
+CLASSES = [
+    cls
+    for api in APIS.values()
+    if api.key not in UNRELEASED
+    for cls in (api.request, api.response)
+]
 
 WIRES: dict[str, Wire] = {
     "bool": BOOL,
@@ -176,7 +184,7 @@ def test_a_header_is_kafkas(cls: type[Message]) -> None:
 @pytest.mark.slow
 def test_an_unstable_version_is_not_advertised() -> None:
     for api in APIS.values():
-        if api.key not in CONTROL:
+        if api.key not in (*CONTROL, *UNRELEASED):
             definition = schema(CURRENT, api.request.__name__)
             unstable = definition.get("latestVersionUnstable", False)
             assert api.advertised[-1] == api.versions[-1] - bool(unstable), api.name

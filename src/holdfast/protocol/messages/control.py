@@ -1,7 +1,9 @@
 """How the controller and the brokers govern partitions.
 
 The first four are the controller's commands as Kafka 3.9 had them, the last release that used them;
-`AlterPartition` is how a leader asks for another ISR (KIP-497).
+`AlterPartition` is how a leader asks for another ISR (KIP-497). `GetReplicaLogInfo` is how the
+controller compares logs when nobody else knows who should lead (KIP-966); Kafka's trunk has it, and
+no release yet.
 """
 
 from __future__ import annotations
@@ -253,3 +255,37 @@ class AlterPartitionResponsePartitionData(Struct):
     isr: Sequence[Int32]
     leader_recovery_state: Int8 = 0
     partition_epoch: Int32
+
+
+class GetReplicaLogInfoRequest(Request, api_key=93, versions="0", flexible=0):
+    """The controller asks how far a broker's logs go."""
+
+    topic_partitions: Sequence[GetReplicaLogInfoTopicPartitions] | None
+
+
+class GetReplicaLogInfoTopicPartitions(Struct):
+    topic_id: Uuid = field(default=ZERO_UUID, ignorable=True)
+    partitions: Sequence[Int32]
+
+
+class GetReplicaLogInfoResponse(Response, api_key=93, versions="0", flexible=0):
+    """How far each log goes, said by the life of the broker that `broker_epoch` names."""
+
+    throttle_time_ms: Int32 = 0
+    broker_epoch: Int64
+    truncated: Bool = False
+    """Whether more was asked than is answered here."""
+    topic_partition_log_info_list: Sequence[TopicPartitionLogInfo]
+
+
+class TopicPartitionLogInfo(Struct):
+    topic_id: Uuid
+    partition_log_info: Sequence[PartitionLogInfo]
+
+
+class PartitionLogInfo(Struct):
+    partition: Int32
+    last_written_leader_epoch: Int32
+    current_leader_epoch: Int32
+    log_end_offset: Int64
+    error_code: Int16

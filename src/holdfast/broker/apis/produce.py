@@ -1,0 +1,141 @@
+"""Produce: batches in, one answer when each of them is as safe as was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.core import ACKS_ALL, ACKS_NONE
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceLeaderIdAndEpoch,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from holdfast.protocol.records import MalformedBatchError
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+    from holdfast.broker.partition import Partition
+
+_MAY_ACK: Final = (-1, 0, 1)
+_BY_ID_FROM: Final = 13
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Append to each partition; the last one to be safe sends the answer."""
+    request = call.request
+    assert isinstance(request, ProduceRequest)
+    _Produce(broker, call, request).begin()
+
+
+class _Produce:
+    """One request: how many partitions are still open."""
+
+    __slots__ = ("broker", "call", "open", "responses")
+
+    def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
+        self.broker = broker
+        self.call = call
+        self.open = 1
+        """Partitions without an answer, and one for `begin` itself."""
+        self.responses = [
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
+            for topic in request.topic_data
+        ]
+
+    def begin(self) -> None:
+        request = self.call.request
+        assert isinstance(request, ProduceRequest)
+        by_id = self.call.version >= _BY_ID_FROM
+        clock = self.broker.clock
+        wall_ms, deadline_ms = clock.wall_ms(), clock.now_ms() + request.timeout_ms
+        find = self.broker.replicas.find
+        for topic, response in zip(request.topic_data, self.responses, strict=True):
+            key = topic.topic_id if by_id else topic.name
+            for asked in topic.partition_data:
+                answer = PartitionProduceResponse(
+                    index=asked.index, error_code=0, base_offset=-1
+                )
+                response.partition_responses.append(answer)  # type: ignore[attr-defined]
+                self.open += 1
+                partition = find(key, asked.index)
+                slot = _Slot(self, answer, partition)
+                if partition is None:
+                    slot.finished(self.broker.metadata.why_not_here(key, asked.index), -1)
+                else:
+                    _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
+        if request.acks == ACKS_NONE:
+            self.call.answer_nothing()
+        else:
+            self.one_less()
+
+    def one_less(self) -> None:
+        """One partition is done; after the last one the answer leaves."""
+        self.open -= 1
+        if not self.open and not self.call.is_answered:
+            self.call.answer(ProduceResponse(responses=self.responses))
+
+
+class _Slot:
+    """One partition of a request, waiting."""
+
+    __slots__ = ("_answer", "_partition", "_produce")
+
+    def __init__(
+        self, produce: _Produce, answer: PartitionProduceResponse, partition: Partition | None
+    ) -> None:
+        self._produce = produce
+        self._answer = answer
+        self._partition = partition
+
+    def finished(self, error: ErrorCode, base_offset: int) -> None:
+        """The batch is safe, or refused."""
+        answer = self._answer
+        answer.error_code = error
+        partition = self._partition
+        if not error:
+            answer.base_offset = base_offset
+        if partition is not None:
+            answer.log_start_offset = partition.replica.log.log_start_offset
+            if not error and partition.rules.is_append_time:
+                answer.log_append_time_ms = partition.append_time_ms
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
+            answer.current_leader = ProduceLeaderIdAndEpoch(
+                leader_id=partition.leader, leader_epoch=partition.replica.leader_epoch
+            )
+        self._produce.one_less()
+
+    def refused(self, error: ErrorCode, reason: str) -> None:
+        """The same with a sentence for the client's log."""
+        self._answer.error_message = reason
+        self.finished(error, -1)
+
+
+def _append(
+    partition: Partition,
+    asked: PartitionProduceData,
+    acks: int,
+    slot: _Slot,
+    deadline_ms: int,
+    wall_ms: int,
+) -> None:
+    if acks not in _MAY_ACK:
+        slot.refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}; -1, 0 or 1 is allowed")
+        return
+    records = asked.records
+    if not records:
+        slot.refused(ErrorCode.INVALID_RECORD, "no records")
+        return
+    if acks == ACKS_ALL and not partition.presumes_leadership:
+        slot.finished(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        return
+    try:
+        partition.append(memoryview(records), acks, slot, deadline_ms, wall_ms)
+    except MalformedBatchError as error:
+        slot.refused(error.error_code, str(error))
+
+

@@ -1,0 +1,326 @@
+"""Serving fetches: to followers up to the end of the log, to consumers up to the high watermark.
+
+A request is looked at once when it arrives. If there is nothing to send it is parked with its
+session; what grows wakes the session, and everything that was woken in one tick is answered once,
+at its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from holdfast.broker.calls import Call
+from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
+from holdfast.core import Fetch
+from holdfast.model import BrokerEpoch, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
+from holdfast.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchEpochEndOffset,
+    FetchLeaderIdAndEpoch,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+)
+from holdfast.storage import (
+    LogOfflineError,
+    OffsetOutOfRangeError,
+    aborted_transactions,
+    locate,
+    read,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+    from holdfast.broker.partition import Partition
+
+FOREVER_MS: Final = 1 << 62
+BY_ID_FROM: Final = 13
+READ_COMMITTED: Final = 1
+
+
+class _Verdict(NamedTuple):
+    """What there is to say about one partition."""
+
+    error: ErrorCode
+    upto: int
+    diverging: EpochEnd | None
+
+
+_NOT_HERE: Final = _Verdict(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0, None)
+
+
+class ParkedFetch:
+    """A fetch that is being answered."""
+
+    __slots__ = (
+        "_broker",
+        "_call",
+        "_is_waking",
+        "_request",
+        "_session",
+        "_timer",
+        "_verdicts",
+    )
+
+    def __init__(self, broker: Broker, call: Call, session: FetchSession) -> None:
+        request = call.request
+        assert isinstance(request, FetchRequest)
+        self._broker = broker
+        self._call = call
+        self._request = request
+        self._session = session
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_waking = False
+        self._verdicts: dict[Reader, _Verdict] = {}
+
+    def now_ms(self) -> int:
+        """The clock's."""
+        return self._broker.clock.now_ms()
+
+    def begin(self) -> None:
+        """Look at what the request names, and answer or wait."""
+        session, request, broker = self._session, self._request, self._broker
+        if session.parked is not None:
+            # A newer request takes the place of a parked one: it knows more partitions, and the
+            # client must not wait for the old one first.
+            session.parked.finish()
+        session.last_request_ms = broker.clock.now_ms()
+        is_first = session.id == NO_SESSION or not session.readers
+        named = session.apply(request, by_id=self._call.version >= BY_ID_FROM)
+        for reader in named:
+            self._look_up(reader)
+            if session.follower is not None and reader.partition is not None:
+                self._verdicts[reader] = self._note(reader, reader.partition, session.follower)
+        if is_first and session.id != NO_SESSION:
+            # The first answer names every partition, so that the client knows the session's state.
+            self.finish()
+            return
+        self._answer_or_park()
+
+    def _look_up(self, reader: Reader) -> None:
+        partition = self._broker.replicas.find(reader.topic, reader.index)
+        if partition is not None:
+            self._session.meet(reader, partition)
+
+    def _note(self, reader: Reader, partition: Partition, follower: BrokerId) -> _Verdict:
+        """Let the core take note of a follower's position."""
+        fetch = Fetch(
+            follower,
+            Offset(reader.fetch_offset),
+            LeaderEpoch(reader.last_fetched_epoch),
+            LeaderEpoch(reader.current_leader_epoch),
+            self._session.broker_epoch,
+        )
+        answer = partition.replica.fetched(fetch, self._session.last_request_ms)
+        trace = self._broker.trace
+        if trace is not None:
+            trace.fetched(partition, fetch, answer)
+        partition.run(answer.effects)
+        return _Verdict(answer.error, answer.end_offset, answer.diverging)
+
+    def _judge(self, reader: Reader) -> _Verdict:
+        """What a reader may get now."""
+        partition = reader.partition
+        if partition is None:
+            return self._unknown(reader)
+        replica = partition.replica
+        if self._session.follower is None:
+            answer = replica.read(
+                Offset(reader.fetch_offset),
+                LeaderEpoch(reader.current_leader_epoch),
+                LeaderEpoch(reader.last_fetched_epoch),
+            )
+            upto = answer.end_offset
+            if self._request.isolation_level == READ_COMMITTED:
+                upto = min(upto, partition.last_stable_offset)
+            return _Verdict(answer.error, upto, answer.diverging)
+        verdict = self._verdicts.get(reader)
+        if verdict is not None and (verdict.error or verdict.diverging is not None):
+            return verdict
+        if not replica.presumes_leadership:
+            return _NOT_HERE
+        if reader.current_leader_epoch not in (-1, replica.leader_epoch):
+            # A position of another reign, left over from before we were elected anew.
+            return _Verdict(ErrorCode.FENCED_LEADER_EPOCH, 0, None)
+        return _Verdict(ErrorCode.NONE, replica.log.log_end_offset, None)
+
+    def _unknown(self, reader: Reader) -> _Verdict:
+        error = self._broker.metadata.why_not_here(reader.topic, reader.index)
+        return _Verdict(error, 0, None)
+
+    # Waiting.
+
+    def _answer_or_park(self) -> None:
+        """Answer if there is enough to say; otherwise wait for it."""
+        request, session = self._request, self._session
+        available = 0
+        for reader in session.news:
+            verdict = self._judge(reader)
+            if verdict.error or verdict.diverging is not None:
+                self.finish()
+                return
+            available += self._available(reader, verdict.upto)
+        if available >= request.min_bytes or request.max_wait_ms <= 0:
+            self.finish()
+            return
+        at_end = session.follower is not None
+        for reader in session.news:
+            if reader.partition is not None:
+                reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
+        session.parked = self
+        if self._timer is None:
+            loop = self._broker.loop
+            self._timer = loop.call_later(request.max_wait_ms / 1000, self.finish)
+
+    def _available(self, reader: Reader, upto: int) -> int:
+        """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
+        missing = upto - reader.fetch_offset
+        if missing <= 0 or self._request.min_bytes <= 1:
+            return max(missing, 0)
+        assert reader.partition is not None
+        try:
+            found = locate(reader.partition.log, reader.fetch_offset, reader.max_bytes, upto)
+        except (LogOfflineError, OffsetOutOfRangeError):
+            return self._request.min_bytes  # Worth an answer: it will say what is wrong.
+        return found.size if found is not None else 0
+
+    def wake(self) -> None:
+        """Something has grown: look again when this tick is over."""
+        if not self._is_waking:
+            self._is_waking = True
+            self._broker.loop.call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        self._is_waking = False
+        if not self._call.is_answered:
+            self._session.parked = None
+            self._answer_or_park()
+
+    # Answering.
+
+    def finish(self) -> None:
+        """Answer with what there is."""
+        if self._call.is_answered:
+            return
+        session = self._session
+        if self._timer is not None:
+            self._timer.cancel()
+        if session.parked is self:
+            session.parked = None
+        budget = min(self._request.max_bytes, self._broker.fetch_max_bytes)
+        topics: dict[str | bytes, list[FetchPartitionData]] = {}
+        is_full = session.id == NO_SESSION
+        at_end = session.follower is not None
+        news, session.news = session.news, {}
+        unserved: list[Reader] = []
+        sent = 0
+        for reader in news:
+            data, size, is_all = self._data(reader, budget - sent, is_first=sent == 0)
+            sent += size
+            if is_full or size or data.error_code or not reader.is_answered or _has_news(
+                reader, data
+            ):
+                reader.is_answered = True
+                reader.answered_high_watermark = data.high_watermark
+                reader.answered_start = data.log_start_offset
+                topics.setdefault(reader.topic, []).append(data)
+            if not is_all or data.error_code or data.diverging_epoch is not None:
+                unserved.append(reader)
+            elif not is_full and reader.partition is not None and not size:
+                reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
+        # What is not served yet comes first next time; a reader that got records asks anew.
+        for reader in unserved:
+            session.news[reader] = None
+        self._send(topics)
+        if is_full:
+            session.close()
+
+    def _send(self, topics: dict[str | bytes, list[FetchPartitionData]]) -> None:
+        by_id = self._call.version >= BY_ID_FROM
+        responses = [
+            FetchableTopicResponse(topic_id=topic, partitions=partitions)
+            if by_id
+            else FetchableTopicResponse(topic=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ]
+        self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))
+
+    def _data(
+        self, reader: Reader, budget: int, *, is_first: bool
+    ) -> tuple[FetchPartitionData, int, bool]:
+        """One partition's part of the answer, its bytes, and whether nothing is left to send."""
+        verdict = self._judge(reader)
+        partition = reader.partition
+        if partition is None or verdict.error:
+            return self._refused(reader, verdict.error), 0, True
+        records = b""
+        missing = verdict.upto - reader.fetch_offset
+        if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
+            try:
+                limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
+                records = read(partition.log, reader.fetch_offset, limit, verdict.upto)
+            except LogOfflineError as error:
+                partition.failed(error)
+                return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
+            except OffsetOutOfRangeError:
+                return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
+        numbers = partition.replica.log
+        data = FetchPartitionData(
+            partition_index=reader.index,
+            error_code=0,
+            high_watermark=numbers.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
+            log_start_offset=numbers.log_start_offset,
+            aborted_transactions=self._aborted(partition, reader.fetch_offset, verdict.upto),
+            records=records,
+        )
+        if verdict.diverging is not None:
+            epoch, end_offset = verdict.diverging
+            data.diverging_epoch = FetchEpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return data, len(records), missing <= 0 or bool(records)
+
+    def _aborted(
+        self, partition: Partition, start: int, end: int
+    ) -> list[AbortedTransaction] | None:
+        if self._request.isolation_level != READ_COMMITTED:
+            return None
+        return [
+            AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+            for one in aborted_transactions(partition.log, start, end)
+        ]
+
+    def _refused(self, reader: Reader, error: ErrorCode) -> FetchPartitionData:
+        data = FetchPartitionData(
+            partition_index=reader.index,
+            error_code=error,
+            high_watermark=-1,
+            aborted_transactions=None,
+            records=b"",
+        )
+        known = self._broker.metadata.leader_of(reader.topic, reader.index)
+        if known is not None and error in _LEADER_MOVED:
+            data.current_leader = FetchLeaderIdAndEpoch(leader_id=known[0], leader_epoch=known[1])
+        return data
+
+
+_LEADER_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def _has_news(reader: Reader, data: FetchPartitionData) -> bool:
+    return (
+        data.high_watermark != reader.answered_high_watermark
+        or data.log_start_offset != reader.answered_start
+        or data.diverging_epoch is not None
+    )
+
+
+def follower_of(request: FetchRequest, version: int) -> tuple[BrokerId | None, BrokerEpoch]:
+    """Which broker fetches, and in which of its lives; None for a consumer."""
+    state = request.replica_state
+    if version >= 15 and state is not None:
+        follower, epoch = state.replica_id, state.replica_epoch
+    else:
+        follower, epoch = request.replica_id, -1
+    return (BrokerId(follower) if follower >= 0 else None), BrokerEpoch(epoch)

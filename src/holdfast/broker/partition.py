@@ -1,0 +1,319 @@
+"""One partition on this broker: drives a `Replica` of the core and a `Log` of storage.
+
+It decides nothing. What happens goes to the core as a call; the effects that come back are carried
+out in order. Two rules of its own:
+
+1. Batches that came in one tick are written with one write, at the end of the tick. Between giving
+   a batch its offset and writing it the role does not change: whoever changes it writes first.
+2. A disk that fails takes this replica offline, and the controller is told. Nothing is answered
+   with success after that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.core import (
+    Acknowledge,
+    ConsiderExpand,
+    Effects,
+    Flush,
+    HighWatermarkMoved,
+    IsrApplied,
+    Leader,
+    ProposeIsr,
+    Refuse,
+    Replica,
+    TruncateTo,
+    WakeFetch,
+    WriteEpoch,
+)
+from holdfast.model import (
+    NO_BROKER,
+    NO_OFFSET,
+    BatchHeader,
+    BrokerId,
+    ErrorCode,
+    Offset,
+    PartitionState,
+    TopicPartition,
+)
+from holdfast.protocol.records import RecordBatchHeader, Rules, check_produced, stamp
+from holdfast.protocol.records.header import CONTROL
+from holdfast.storage import Log, LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.fetch_sessions import FetchSession
+    from holdfast.broker.replicas import Replicas
+
+
+class ProduceWaiter(Protocol):
+    """Whoever waits for a batch to be safe."""
+
+    def finished(self, error: ErrorCode, base_offset: int) -> None:
+        """The batch is as safe as was asked for, or why it is not."""
+
+
+class Partition:
+    """A replica and its log."""
+
+    __slots__ = (
+        "_unwritten",
+        "_unwritten_headers",
+        "is_proposing",
+        "log",
+        "name",
+        "owner",
+        "replica",
+        "rules",
+        "sessions",
+        "state",
+        "topic_id",
+    )
+
+    state: PartitionState | None
+    """What the controller told us last."""
+    sessions: dict[FetchSession, Any]
+    """Fetch sessions that read this partition, to be told when its high watermark moves."""
+    rules: Rules
+    """What producers may send, by the topic's settings."""
+
+    def __init__(
+        self,
+        owner: Replicas,
+        name: TopicPartition,
+        topic_id: bytes,
+        replica: Replica,
+        log: Log,
+        rules: Rules,
+    ) -> None:
+        self.owner = owner
+        self.name = name
+        self.topic_id = topic_id
+        self.replica = replica
+        self.log = log
+        self.rules = rules
+        self.state = None
+        self.sessions = {}
+        self.is_proposing = False
+        self._unwritten: list[memoryview] = []
+        self._unwritten_headers: list[RecordBatchHeader] = []
+
+    # Producers.
+
+    def append(
+        self, data: memoryview, acks: int, waiter: ProduceWaiter, deadline_ms: int, wall_ms: int
+    ) -> None:
+        """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
+        header = check_produced(data, wall_ms, self.rules).header
+        self.append_checked(data, header, acks, waiter, deadline_ms)
+
+    def append_checked(
+        self,
+        data: memoryview,
+        header: RecordBatchHeader,
+        acks: int,
+        waiter: ProduceWaiter,
+        deadline_ms: int,
+    ) -> None:
+        """Take a batch that has been looked at; it is written at the end of this tick."""
+        answer = self.replica.append_as_leader(header.to_model(), acks, waiter, deadline_ms)
+        if answer.error:
+            waiter.finished(answer.error, NO_OFFSET)
+            return
+        if answer.duplicate:
+            self.run(answer.effects)
+            if not acks:
+                waiter.finished(ErrorCode.NONE, answer.base_offset)
+            return
+        stamp(data, 0, answer.base_offset, answer.leader_epoch)
+        if not self._unwritten:
+            self.owner.queue_write(self)
+        self._unwritten.append(data)
+        self._unwritten_headers.append(
+            header._replace(base_offset=answer.base_offset, leader_epoch=answer.leader_epoch)
+        )
+        if not acks:
+            waiter.finished(ErrorCode.NONE, answer.base_offset)
+
+    def write(self) -> None:
+        """Write what this tick has brought."""
+        batches = self._unwritten
+        if not batches:
+            return
+        headers = self._unwritten_headers
+        self._unwritten, self._unwritten_headers = [], []
+        now_ms = self.owner.clock.now_ms()
+        try:
+            self.log.append(batches, now_ms)
+        except LogOfflineError as error:
+            self.failed(error)
+            return
+        trace = self.owner.trace
+        if trace is not None:
+            for header in headers:
+                trace.appended(self, header, as_leader=True)
+        self.run(self.replica.appended(now_ms))
+
+    # Following.
+
+    def copy(
+        self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
+    ) -> bool:
+        """Write what our leader has sent; False if the log failed."""
+        now_ms = self.owner.clock.now_ms()
+        try:
+            if headers:
+                self.log.append([records], now_ms)
+        except LogOfflineError as error:
+            self.failed(error)
+            return False
+        trace = self.owner.trace
+        if trace is not None:
+            for header in headers:
+                trace.appended(self, header, as_leader=False)
+        models = [_as_copied(header) for header in headers]
+        self.run(self.replica.append_as_follower(models, Offset(leader_high_watermark), now_ms))
+        return True
+
+    def advance_start_to(self, offset: int) -> None:
+        """Records below are gone."""
+        start = Offset(min(offset, self.replica.log.high_watermark))
+        if start > self.log.log_start_offset:
+            self.log.advance_start_to(start)
+            self.replica.log.advance_start_to(start)
+
+    # Roles.
+
+    def apply(self, state: PartitionState) -> None:
+        """The controller has told us a newer agreed state."""
+        self.write()
+        replica = self.replica
+        before = replica.role
+        self.state = state
+        if state.leader == replica.broker:
+            effects = replica.become_leader(state, self.owner.clock.now_ms())
+        else:
+            effects = replica.become_follower(state)
+        changed = replica.role is not before and not replica.has_failed
+        if changed and self.owner.trace is not None:
+            self.owner.trace.role_changed(self, state)
+        self.run(effects)
+
+    def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
+        """The controller has answered our proposal."""
+        if state is not None:
+            self.state = state
+        self.run(self.replica.isr_answer(error, state))
+
+    def failed(self, error: LogOfflineError) -> None:
+        """The disk has failed: nobody is served any more, and the controller hears of it."""
+        if self.replica.has_failed:
+            return
+        self.owner.log_failed(self, error)
+        self._unwritten, self._unwritten_headers = [], []
+        self.run(self.replica.log_failed(str(error)))
+
+    def close(self) -> None:
+        """This broker no longer hosts the partition: whoever waits here is told."""
+        self.write()
+        replica = self.replica
+        if not replica.has_failed:
+            state = PartitionState((), (), leader_epoch=replica.leader_epoch)
+            role = replica.role
+            if isinstance(role, Leader):
+                self.run(role.renounce(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            self.state = state._replace(leader=NO_BROKER)
+        for session in tuple(self.sessions):
+            session.forget(self)
+
+    # Effects.
+
+    def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case an effect
+        """Carry out what the core asks for, in order."""
+        for effect in effects:
+            kind = type(effect)
+            if kind is Acknowledge:
+                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr,attr-defined]
+            elif kind is WakeFetch:
+                effect.waiter.wake(self)  # type: ignore[union-attr,attr-defined]
+            elif kind is HighWatermarkMoved:
+                self._high_watermark_moved(effect)  # type: ignore[arg-type]
+            elif isinstance(effect, Refuse):
+                effect.waiter.finished(effect.error, effect.base_offset)  # type: ignore[attr-defined]
+            elif isinstance(effect, ConsiderExpand):
+                self.owner.consider(self, effect.follower)
+            elif isinstance(effect, ProposeIsr):
+                self.owner.propose(self, effect)
+            elif isinstance(effect, IsrApplied):
+                self.owner.isr_applied(self, effect)
+            elif isinstance(effect, Flush):
+                self.owner.flush(self)
+            elif isinstance(effect, TruncateTo):
+                self._truncate(effect)
+            elif isinstance(effect, WriteEpoch):
+                self._guarded_write_epochs()
+
+    def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
+        for session in self.sessions:
+            session.high_watermark_moved(self)
+        self.owner.high_watermark_moved(self)
+        if self.owner.trace is not None:
+            self.owner.trace.high_watermark(self, moved)
+
+    def _guarded_write_epochs(self) -> None:
+        try:
+            self.log.write_epochs()
+        except LogOfflineError as error:
+            self.failed(error)
+
+    def _truncate(self, cut: TruncateTo) -> None:
+        now_ms = self.owner.clock.now_ms()
+        numbers = self.replica.log
+        try:
+            if numbers.log_start_offset > self.log.log_start_offset or (
+                cut.end_offset < self.log.log_start_offset
+            ):
+                self.log.restart_at(cut.end_offset, now_ms)
+            else:
+                end = self.log.truncate_to(cut.end_offset, now_ms)
+                if end < cut.end_offset:
+                    numbers.truncate_to(end)
+        except LogOfflineError as error:
+            self.failed(error)
+            return
+        self.replica.truncated(self.log.producer_headers())
+        if self.owner.trace is not None:
+            self.owner.trace.truncated(self, cut)
+
+    def flushed(self, end_offset: Offset) -> None:
+        """Everything below is on the disk."""
+        if self.owner.trace is not None:
+            self.owner.trace.flushed(self, end_offset)
+        self.run(self.replica.flushed(end_offset, self.owner.clock.now_ms()))
+
+    # What others ask.
+
+    @property
+    def leader(self) -> BrokerId:
+        """Whom the controller named last."""
+        return self.state.leader if self.state is not None else NO_BROKER
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """How far a read_committed consumer may read."""
+        return Offset(self.log.producers.last_stable_offset(self.replica.log.high_watermark))
+
+    @property
+    def presumes_leadership(self) -> bool:
+        """What this replica believes."""
+        return self.replica.presumes_leadership
+
+
+def _as_copied(header: RecordBatchHeader) -> BatchHeader:
+    """What the core's producer states may see: a control batch has no sequence to follow."""
+    model = header.to_model()
+    if header.attributes & CONTROL:
+        return model._replace(producer_id=-1, producer_epoch=-1)  # type: ignore[arg-type]
+    return model
+

@@ -1,0 +1,62 @@
+"""The other brokers, each with its connections by purpose."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.broker.links import Links
+from holdfast.broker.peers import Endpoint, Peer
+from holdfast.model import BrokerId
+
+
+class Peers:
+    """Finds the way to a broker. Fetches have connections of their own: they wait at the leader,
+    and an answer behind a waiting one would wait too.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        links: Links,
+        own_id: BrokerId,
+        timeout_s: float,
+    ) -> None:
+        self._loop = loop
+        self._links = links
+        self._own_id = own_id
+        self._timeout_s = timeout_s
+        self._endpoints: dict[BrokerId, Endpoint] = {}
+        self._peers: dict[tuple[BrokerId, str], Peer] = {}
+
+    def update(self, broker: BrokerId, endpoint: Endpoint) -> None:
+        """A broker listens here now."""
+        if self._endpoints.get(broker) == endpoint:
+            return
+        self._endpoints[broker] = endpoint
+        for (known, _), peer in self._peers.items():
+            if known == broker:
+                peer.endpoint = endpoint
+                peer.reset()
+
+    def knows(self, broker: BrokerId) -> bool:
+        """Whether its address is known."""
+        return broker in self._endpoints
+
+    def to(self, broker: BrokerId, purpose: str = "") -> Peer:
+        """The connection to a broker; KeyError if its address is not known."""
+        peer = self._peers.get((broker, purpose))
+        if peer is None:
+            peer = self._peers[broker, purpose] = Peer(
+                self._loop,
+                self._links,
+                self._own_id,
+                broker,
+                self._endpoints[broker],
+                self._timeout_s,
+            )
+        return peer
+
+    def close(self) -> None:
+        """Hang up."""
+        for peer in self._peers.values():
+            peer.close()

@@ -1,0 +1,234 @@
+"""All partitions of this broker, and the chores they share.
+
+Whatever many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.broker.clock import Clock
+from holdfast.broker.configs import Configs
+from holdfast.broker.partition import Partition
+from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
+from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
+from holdfast.storage import LogDirectory, LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.fetchers import Fetchers
+    from holdfast.broker.proposals import Proposals
+    from holdfast.broker.trace_file import BrokerTrace
+
+
+class Replicas:
+    """The partitions by name and by topic id."""
+
+    def __init__(
+        self,
+        broker: BrokerId,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        directory: LogDirectory,
+        configs: Configs,
+        log: Any,
+    ) -> None:
+        self.broker = broker
+        self.loop = loop
+        self.clock = clock
+        self.directory = directory
+        self.configs = configs
+        self.log = log
+        self.trace: BrokerTrace | None = None
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.fetchers: Fetchers
+        self.proposals: Proposals
+        self.failures: list[TopicPartition] = []
+        """Failed logs that the controller has not been told of."""
+        self.on_failure = _nothing
+        self.on_high_watermark = _nobody
+        self.on_role = _nobody
+        """Called with a partition whose high watermark moved or role changed (coordinators)."""
+        self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self._to_write: list[Partition] = []
+        self._to_flush: dict[Partition, None] = {}
+
+    # Finding.
+
+    def find(self, topic: str | bytes, index: int) -> Partition | None:
+        """By name, or by topic id."""
+        if isinstance(topic, str):
+            return self.partitions.get(TopicPartition(topic, index))
+        return self._by_id.get((topic, index))
+
+    # Coming and going.
+
+    def load(self) -> None:
+        """Make a replica of every log on the disk; none knows its role yet."""
+        for name in tuple(self.directory.partitions):
+            topic_id = self.directory.topic_id(name)
+            if topic_id is None:
+                self.log.warning("a log without a topic id is left alone", partition=str(name))
+                continue
+            self._add(name, topic_id.bytes)
+
+    def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
+        log = self.directory.log(name)
+        settings = self.configs.of_topic(name.topic)
+        log.epochs.truncate_to(log.log_end_offset)
+        numbers = LogState(
+            settings.core,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=self.directory.high_watermarks.get(name, Offset(0)),
+            flushed_offset=log.recovery_point,
+            epochs=log.epochs,
+        )
+        numbers.last_flush_ms = self.clock.now_ms()
+        replica = Replica(self.broker, numbers)
+        replica.truncated(log.producer_headers())
+        partition = Partition(self, name, topic_id, replica, log, settings.records)
+        self.partitions[name] = partition
+        self._by_id[topic_id, name.partition] = partition
+        return partition
+
+    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
+        """The partition, created if it is new here; a namesake of a deleted topic makes room."""
+        partition = self.partitions.get(name)
+        if partition is not None and partition.topic_id != topic_id:
+            self.drop(name)
+            partition = None
+        if partition is None:
+            if name in self.directory.partitions:
+                self._discard(name)
+            self.directory.create(name, uuid.UUID(bytes=topic_id))
+            partition = self._add(name, topic_id)
+        return partition
+
+    def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
+        """This broker no longer hosts the partition."""
+        partition = self.partitions.pop(name, None)
+        if partition is not None:
+            self._by_id.pop((partition.topic_id, name.partition), None)
+            self.fetchers.forget(partition)
+            self.proposals.forget(partition)
+            partition.close()
+            self.on_role(partition)
+        if delete and name in self.directory.partitions:
+            self._discard(name)
+
+    def _discard(self, name: TopicPartition) -> None:
+        self.directory.delete(name, uuid.uuid4(), self.clock.now_ms())
+
+    def apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
+        """What the controller says of one partition."""
+        try:
+            partition = self.host(name, topic_id)
+            partition.apply(state)
+        except (LogOfflineError, OSError) as error:
+            self.log.error("the log cannot be used", partition=str(name), error=str(error))
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition.replica.has_failed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        self.fetchers.follow(partition)
+        self.on_role(partition)
+        return ErrorCode.NONE
+
+    # The end of a tick.
+
+    def queue_write(self, partition: Partition) -> None:
+        """Write this partition's batches when the tick is over."""
+        if not self._to_write:
+            self.loop.call_soon(self._write_all)
+        self._to_write.append(partition)
+
+    def _write_all(self) -> None:
+        partitions, self._to_write = self._to_write, []
+        for partition in partitions:
+            partition.write()
+
+    # What partitions ask for.
+
+    def consider(self, partition: Partition, follower: BrokerId) -> None:
+        """A follower looks caught up: ask again when this tick is over."""
+        self.loop.call_soon(self._expand, partition, follower)
+
+    def _expand(self, partition: Partition, follower: BrokerId) -> None:
+        partition.run(partition.replica.expand_isr(follower))
+
+    def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
+        """Ask the controller for another ISR."""
+        if self.trace is not None:
+            self.trace.isr_proposed(partition, proposal)
+        self.proposals.add(partition)
+
+    def isr_applied(self, partition: Partition, applied: IsrApplied) -> None:
+        """For the trace."""
+        if self.trace is not None:
+            self.trace.isr_applied(partition, applied)
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """For those who wait for it."""
+        self.on_high_watermark(partition)
+
+    def log_failed(self, partition: Partition, error: LogOfflineError) -> None:
+        """Tell the controller; a failed log is out until this process starts again."""
+        self.log.error("log failed", partition=str(partition.name), error=str(error))
+        if self.trace is not None:
+            self.trace.went_offline(partition, str(error))
+        self.fetchers.forget(partition)
+        self.failures.append(partition.name)
+        self.on_failure()
+
+    # Flushing.
+
+    def flush(self, partition: Partition) -> None:
+        """Force a log to the disk when this tick is over."""
+        if not self._to_flush:
+            self.loop.call_soon(self._flush_all)
+        self._to_flush[partition] = None
+
+    def _flush_all(self) -> None:
+        partitions, self._to_flush = self._to_flush, {}
+        for partition in partitions:
+            try:
+                end = partition.log.flush(self.clock.now_ms())
+            except LogOfflineError as error:
+                partition.failed(error)
+                continue
+            partition.flushed(end)
+            self.fetchers.follow(partition)
+
+    # Time.
+
+    def tick(self) -> None:
+        """Look for what has expired, lags or is due."""
+        now_ms = self.clock.now_ms()
+        for partition in tuple(self.partitions.values()):
+            effects = partition.replica.tick(now_ms)
+            if effects:
+                partition.run(effects)
+
+    def high_watermarks(self) -> dict[TopicPartition, Offset]:
+        """For the checkpoint."""
+        return {name: one.replica.log.high_watermark for name, one in self.partitions.items()}
+
+    def settings_changed(self, topics: Iterable[str] | None) -> None:
+        """Topic settings have changed; None: of every topic."""
+        wanted = None if topics is None else dict.fromkeys(topics)
+        for name, partition in tuple(self.partitions.items()):
+            if wanted is None or name.topic in wanted:
+                settings = self.configs.of_topic(name.topic)
+                partition.log.settings = settings.log
+                partition.rules = settings.records
+                partition.run(partition.replica.settings_changed(settings.core))
+
+
+def _nobody(_: Partition) -> None:
+    pass
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,36 @@
+"""A broker's and a topic's settings, by Kafka's names: what is known, what is given, what holds.
+
+`load_file` reads a server.properties into `BrokerSettings`; `TopicConfigs` is what a topic has set
+on top of its broker's `Layers`. The tables of all settings are text files in `tables/`.
+"""
+
+from holdfast.broker.settings.broker_settings import BrokerSettings
+from holdfast.broker.settings.layers import Found, Layers, Source
+from holdfast.broker.settings.listeners import Endpoint
+from holdfast.broker.settings.loading import Loaded, Problem, SettingsError, load, load_file
+from holdfast.broker.settings.properties import PropertiesError, Property, read_properties
+from holdfast.broker.settings.setting import Change, Kind, Scope, Setting, Value
+from holdfast.broker.settings.table import BROKER, TOPIC
+
+__all__ = [
+    "BROKER",
+    "TOPIC",
+    "BrokerSettings",
+    "Change",
+    "Endpoint",
+    "Found",
+    "Kind",
+    "Layers",
+    "Loaded",
+    "Problem",
+    "PropertiesError",
+    "Property",
+    "Scope",
+    "Setting",
+    "SettingsError",
+    "Source",
+    "Value",
+    "load",
+    "load_file",
+    "read_properties",
+]

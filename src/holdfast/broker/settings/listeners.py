@@ -1,0 +1,58 @@
+"""Where a broker listens, and what it tells clients: `listeners` and `advertised.listeners`.
+
+For now one listener, in plain text. A server.properties of a KRaft cluster also names a listener of
+its controller: that one is not ours, and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_LISTENER = re.compile(
+    r"(?P<name>[A-Za-z0-9_]+)://(?P<host>\[[0-9a-fA-F:.%]*\]|[^:/\[\]]*):(?P<port>[0-9]+)"
+)
+
+
+class Endpoint(NamedTuple):
+    """A host and a port."""
+
+    host: str
+    """Empty: every address of this machine; or, advertised, the machine's own name."""
+    port: int
+    """0: any free one; or, advertised, the one that was taken."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> Endpoint:
+    """The one listener that is not a controller's; ValueError says what is wrong."""
+    found = []
+    for entry in entries:
+        match = _LISTENER.fullmatch(entry)
+        if match is None:
+            raise ValueError(f"'{entry}' is not of the form PLAINTEXT://host:port")
+        if match["name"] in controllers:
+            continue
+        if match["name"].upper() != "PLAINTEXT":
+            raise ValueError(f"'{entry}': only PLAINTEXT is supported so far")
+        port = int(match["port"])
+        if port > 65_535:
+            raise ValueError(f"'{entry}': a port is at most 65535")
+        found.append(Endpoint(match["host"].strip("[]"), port))
+    if len(found) != 1:
+        raise ValueError(f"one PLAINTEXT listener is needed, not {len(found)}")
+    return found[0]
+
+
+def advertised(
+    entries: Sequence[str] | None, controllers: Sequence[str], own: Endpoint
+) -> Endpoint:
+    """What clients are told; ValueError if they could not use it."""
+    told = own if entries is None else parse_listener(entries, controllers)
+    if told.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
+        raise ValueError(f"clients cannot connect to {told.host}; advertise a name or an address")
+    return told

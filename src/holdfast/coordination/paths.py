@@ -1,0 +1,71 @@
+"""Where things lie in the agreed store: as Kafka had them, and our own under /holdfast."""
+
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+CLUSTER_ID = "/cluster/id"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+TOPIC_CONFIGS = "/config/topics"
+BROKER_CONFIGS = "/config/brokers"
+CONFIG_CHANGES = "/config/changes"
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+LIVES = "/holdfast/lives"
+
+LASTING_PATHS = (
+    "/cluster",
+    BROKER_IDS,
+    TOPICS,
+    TOPIC_CONFIGS,
+    BROKER_CONFIGS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    LIVES,
+)
+"""What every cluster needs before its first broker registers."""
+
+
+def broker_id(broker: int) -> str:
+    """The ephemeral node by which a broker says that it lives."""
+    return f"{BROKER_IDS}/{broker}"
+
+
+def topic(name: str) -> str:
+    """A topic's id and assignment."""
+    return f"{TOPICS}/{name}"
+
+
+def partitions(name: str) -> str:
+    """The parent of a topic's partitions."""
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition(name: str, number: int) -> str:
+    """The parent of a partition's state."""
+    return f"{TOPICS}/{name}/partitions/{number}"
+
+
+def partition_state(name: str, number: int) -> str:
+    """A partition's leader, epochs and in-sync replicas."""
+    return f"{TOPICS}/{name}/partitions/{number}/state"
+
+
+def topic_config(name: str) -> str:
+    """A topic's own settings."""
+    return f"{TOPIC_CONFIGS}/{name}"
+
+
+def broker_config(broker: int | str) -> str:
+    """A broker's dynamic settings; `<default>` for all brokers."""
+    return f"{BROKER_CONFIGS}/{broker}"
+
+
+def delete_topic(name: str) -> str:
+    """A topic that is to go."""
+    return f"{DELETE_TOPICS}/{name}"
+
+
+def life(broker: int) -> str:
+    """What outlives a broker's session: its incarnation and what it kept intact."""
+    return f"{LIVES}/{broker}"
