@@ -340,7 +340,9 @@ class Fetcher:
                 ],
             )
             self._broker.peers.to(self._leader).send(
-                request, LIST_OFFSETS_VERSION, lambda got, which=which: answered(got, which)  # type: ignore[misc]
+                request,
+                LIST_OFFSETS_VERSION,
+                lambda got, which=which: answered(got, which),  # type: ignore[misc]
             )
 
 

@@ -219,8 +219,12 @@ class ParkedFetch:
         for reader in news:
             data, size, is_all = self._data(reader, budget - sent, is_first=sent == 0)
             sent += size
-            if is_full or size or data.error_code or not reader.is_answered or _has_news(
-                reader, data
+            if (
+                is_full
+                or size
+                or data.error_code
+                or not reader.is_answered
+                or _has_news(reader, data)
             ):
                 reader.is_answered = True
                 reader.answered_high_watermark = data.high_watermark
@@ -238,11 +242,10 @@ class ParkedFetch:
             session.close()
 
     def _send(self, topics: dict[str | bytes, list[FetchPartitionData]]) -> None:
-        by_id = self._call.version >= BY_ID_FROM
         responses = [
-            FetchableTopicResponse(topic_id=topic, partitions=partitions)
-            if by_id
-            else FetchableTopicResponse(topic=topic, partitions=partitions)
+            FetchableTopicResponse(topic=topic, partitions=partitions)
+            if isinstance(topic, str)
+            else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
         self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))

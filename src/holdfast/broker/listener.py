@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct as Packer
-from typing import Any, Final
+from typing import Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.connection import Connection
 from holdfast.broker.links import Links
+from holdfast.broker.log_lines import LogLines
 from holdfast.protocol import (
     APIS,
     Api,
@@ -53,10 +54,10 @@ class Listener:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        handlers: dict[int, Handler],
+        handlers: Mapping[int, Handler],
         limits: Limits,
         links: Links,
-        log: Any,
+        log: LogLines,
     ) -> None:
         self.loop = loop
         self.limits = limits
@@ -71,6 +72,11 @@ class Listener:
         self._bytes_under_way = 0
         self.on_lost: Callable[[Connection], None] = _nobody
         """Called when a connection has gone, so that what waits for it can be forgotten."""
+
+    @property
+    def handled(self) -> Iterable[int]:
+        """The keys of the APIs that somebody handles."""
+        return self._handlers
 
     async def open(self, host: str, port: int) -> int:
         """Listen; gives the port, which the system chose if it was 0."""
@@ -158,8 +164,8 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception:  # whatever a request makes happen, others are served
-            self.log.exception("request failed", api=call.api.name, version=call.version)
+        except Exception as error:  # whatever happens, others are served
+            self.log.exception("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 
     def queue_write(self, connection: Connection) -> None:

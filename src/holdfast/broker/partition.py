@@ -38,7 +38,14 @@ from holdfast.model import (
     PartitionState,
     TopicPartition,
 )
-from holdfast.protocol.records import RecordBatchHeader, Rules, check_produced, stamp
+from holdfast.protocol.records import (
+    RecordBatchHeader,
+    Rules,
+    check_produced,
+    parse_header,
+    stamp,
+    stamp_max_timestamp,
+)
 from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError
 
@@ -60,7 +67,7 @@ class Partition:
     __slots__ = (
         "_unwritten",
         "_unwritten_headers",
-        "is_proposing",
+        "append_time_ms",
         "log",
         "name",
         "owner",
@@ -95,7 +102,7 @@ class Partition:
         self.rules = rules
         self.state = None
         self.sessions = {}
-        self.is_proposing = False
+        self.append_time_ms = -1
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -106,6 +113,10 @@ class Partition:
     ) -> None:
         """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
         header = check_produced(data, wall_ms, self.rules).header
+        if self.rules.is_append_time:
+            stamp_max_timestamp(data, 0, wall_ms, append_time=True)
+            header = parse_header(data)
+            self.append_time_ms = wall_ms
         self.append_checked(data, header, acks, waiter, deadline_ms)
 
     def append_checked(
@@ -234,9 +245,9 @@ class Partition:
         for effect in effects:
             kind = type(effect)
             if kind is Acknowledge:
-                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr]
             elif kind is WakeFetch:
-                effect.waiter.wake(self)  # type: ignore[union-attr,attr-defined]
+                effect.waiter.wake(self)  # type: ignore[union-attr]
             elif kind is HighWatermarkMoved:
                 self._high_watermark_moved(effect)  # type: ignore[arg-type]
             elif isinstance(effect, Refuse):
@@ -316,4 +327,3 @@ def _as_copied(header: RecordBatchHeader) -> BatchHeader:
     if header.attributes & CONTROL:
         return model._replace(producer_id=-1, producer_epoch=-1)  # type: ignore[arg-type]
     return model
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from holdfast.broker.frames import FrameReader
 from holdfast.broker.links import Links
@@ -158,8 +158,8 @@ class _PeerConnection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports are no subclasses of asyncio's, and are all that is asked of them.
+        self.transport = cast("asyncio.Transport", transport)
         self._loop.call_later(self._timeout_s, self._look_for_silence)
 
     def _look_for_silence(self) -> None:

@@ -1,6 +1,6 @@
 """All partitions of this broker, and the chores they share.
 
-Whatever many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+What many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
@@ -20,7 +21,7 @@ from holdfast.storage import LogDirectory, LogOfflineError
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
     from holdfast.broker.proposals import Proposals
-    from holdfast.broker.trace_file import BrokerTrace
+    from holdfast.broker.tracing import BrokerTrace
 
 
 class Replicas:
@@ -33,7 +34,7 @@ class Replicas:
         clock: Clock,
         directory: LogDirectory,
         configs: Configs,
-        log: Any,
+        log: LogLines,
     ) -> None:
         self.broker = broker
         self.loop = loop

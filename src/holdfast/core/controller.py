@@ -24,10 +24,12 @@ from holdfast.core.controller_effects import (
 )
 from holdfast.core.effects import ProposeIsr
 from holdfast.core.election import (
-    Choice,
+    Brokers,
     LogEnd,
+    asked_leader,
     best_log,
     choose_leader,
+    drop_needless_eligible,
     lead_by,
     leads_on,
     moved_away,
@@ -37,6 +39,7 @@ from holdfast.core.election import (
     with_isr,
     without_leader,
 )
+from holdfast.core.proposals import Alter, judge
 from holdfast.core.registry import Registration
 from holdfast.core.rules import SAFE_RULES, CommitRule, Rules, Settings
 from holdfast.model import (
@@ -50,12 +53,6 @@ from holdfast.model import (
     PartitionState,
     TopicPartition,
 )
-
-
-class _Alter(NamedTuple):
-    leader: BrokerId
-    proposal: ProposeIsr
-    waiter: object
 
 
 class _Pending(NamedTuple):
@@ -72,6 +69,7 @@ class Controller:
 
     __slots__ = (
         "_asked",
+        "_failed",
         "_leaving",
         "_pending",
         "_queued",
@@ -101,15 +99,16 @@ class Controller:
         self.partitions = dict(partitions)
         self.settings = dict(settings)
         self._pending: dict[TopicPartition, _Pending] = {}
-        self._queued: dict[TopicPartition, list[_Alter]] = {}
+        self._queued: dict[TopicPartition, list[Alter]] = {}
         self._leaving: dict[TopicPartition, list[BrokerId]] = {}
         self._asked: dict[TopicPartition, dict[BrokerId, LogEnd | None]] = {}
+        self._failed: dict[TopicPartition, tuple[BrokerId, ...]] = {}
 
     def start(self) -> Commands:
         """Take over: tell everyone what the store says, then do what is missing."""
         commands: list[Command] = []
         for partition in self.partitions:
-            commands.extend(self._look_and_tell(partition))
+            commands += self._look_and_tell(partition)
         return tuple(commands)
 
     # Brokers.
@@ -118,6 +117,8 @@ class Controller:
         """A broker has a (new) session: tell it what it hosts, and see whom that lets lead."""
         broker = registration.broker
         self.brokers[broker] = registration
+        for partition, failed in self._failed.items():
+            self._failed[partition] = tuple(one for one in failed if one != broker)
         # Its log may have lost its end since it was asked: ask that round of candidates anew.
         self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
         commands: list[Command] = []
@@ -134,6 +135,25 @@ class Controller:
             return ()
         del self.brokers[broker]
         return self._look_at_all()
+
+    def replica_failed(
+        self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
+    ) -> Commands:
+        """A broker's log of this partition failed: for it the broker is dead, until it restarts."""
+        known = self.brokers.get(broker)
+        failed = self._failed.get(partition, ())
+        present = partition in self.partitions and broker not in failed
+        if not present or known is None or known.broker_epoch != broker_epoch:
+            return ()
+        self._failed[partition] = (*failed, broker)
+        return self._look_at(partition)
+
+    def _fit(self, partition: TopicPartition) -> Brokers:
+        """The living brokers, without those whose log of this partition failed."""
+        failed = self._failed.get(partition)
+        if not failed:
+            return self.brokers
+        return {one: known for one, known in self.brokers.items() if one not in failed}
 
     def shutdown_asked(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> Commands:
         """Controlled shutdown: move its leaderships and take it out of the ISRs first.
@@ -154,7 +174,7 @@ class Controller:
         state, settings = self.partitions[partition], self.settings[partition]
         moved = None
         if broker in state.isr:
-            moved = moved_away(state, broker, self.brokers, settings, self.rules)
+            moved = moved_away(state, broker, self._fit(partition), settings, self.rules)
         return self._write(partition, *moved) if moved else ()
 
     # Partitions.
@@ -173,78 +193,65 @@ class Controller:
         self.partitions[partition] = empty._replace(partition_epoch=state.partition_epoch)
         return self._write(partition, state, "created")
 
+    def forget(self, partition: TopicPartition) -> Commands:
+        """The partition is being deleted: decide nothing more, and say so to whoever waits."""
+        pending = self._pending.pop(partition, None)
+        waiters = list(pending.answers) if pending else []
+        waiters += [one.waiter for one in self._queued.pop(partition, ())]
+        for table in (self.partitions, self.settings, self._leaving, self._asked, self._failed):
+            table.pop(partition, None)
+        gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return tuple(AnswerAlter(one, gone, None) for one in waiters)
+
+    def settings_changed(self, partition: TopicPartition, settings: Settings) -> Commands:
+        """From now on decide by these.
+
+        With a lower minimum the high watermark may move without the eligible leaders, so they are
+        eligible no more. Brokers must not learn of it before the store has confirmed that.
+        """
+        self.settings[partition] = settings
+        return self._look_at(partition)
+
+    def is_pending(self, partition: TopicPartition) -> bool:
+        """Whether a decision on it is under way to the store."""
+        return partition in self._pending
+
     def alter_partition(
         self, partition: TopicPartition, leader: BrokerId, proposal: ProposeIsr, waiter: object
     ) -> Commands:
         """A leader proposes another ISR. Decided only against the version it names."""
         if partition in self._pending:
-            alter = _Alter(leader, proposal, waiter)
+            alter = Alter(leader, proposal, waiter)
             self._queued.setdefault(partition, []).append(alter)
             return ()
         state = self.partitions.get(partition)
         if state is None:
             return (AnswerAlter(waiter, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),)
-        error = self._judge(state, leader, proposal)
+        fit = self._fit(partition)
+        error = judge(state, fit, self.rules.guards, leader, proposal)
         if error is ErrorCode.INELIGIBLE_REPLICA:
             # A new version, so that a copy of this proposal that is still on its way dies too.
             return self._write(partition, state, "refused", (waiter,), error)
         if error:
             return (AnswerAlter(waiter, error, state),)
         isr = tuple(member.broker for member in proposal.isr)
-        changed = with_isr(state, isr, self.brokers, self.settings[partition], self.rules)
+        changed = with_isr(state, isr, fit, self.settings[partition], self.rules)
         return self._write(partition, self._maybe_complete(partition, changed), "", (waiter,))
-
-    def _judge(self, state: PartitionState, leader: BrokerId, proposal: ProposeIsr) -> ErrorCode:
-        guards = self.rules.guards
-        if leader != state.leader or proposal.leader_epoch != state.leader_epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        stale = proposal.partition_epoch != state.partition_epoch
-        if stale and guards.isr_change_partition_epoch:
-            return ErrorCode.INVALID_UPDATE_VERSION
-        for member in proposal.isr:
-            if member.broker not in state.replicas:
-                return ErrorCode.INVALID_REQUEST
-            known = self.brokers.get(member.broker)
-            fenced = known is None or (known.shutting_down and member.broker not in state.isr)
-            if fenced and guards.eligible_joiner:
-                return ErrorCode.INELIGIBLE_REPLICA
-            # A member need not have fetched in this reign; a joiner must, and so names its life.
-            must_name = member.broker not in state.isr and guards.joiner_position_known
-            unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
-            same_life = known is None or unnamed or member.broker_epoch == known.broker_epoch
-            if guards.joiner_broker_epoch and not same_life:
-                return ErrorCode.INELIGIBLE_REPLICA
-        return ErrorCode.NONE
 
     def elect(
         self, partition: TopicPartition, leader: BrokerId | None = None, *, unclean: bool = False
     ) -> Commands:
-        """An operator asks for a leader.
-
-        The preferred one, a designated member of the ISR, or (unclean) any live replica if nobody
-        leads.
-        """
+        """An operator asks for a leader; `asked_leader` says whom that makes one."""
         state = self.partitions[partition]
-        # Under the majority rule being in the ISR says nothing: only comparing logs finds a leader.
+        # Under the majority rule only comparing logs finds a leader.
         if partition in self._pending or self.rules.commit_rule is CommitRule.MAJORITY:
             return ()
-        settings = self.settings[partition]
-        choice: Choice | None
-        if unclean:
-            if state.leader != NO_BROKER:
-                return ()
-            choice = choose_leader(state, self.brokers, settings, unclean=True)
-        else:
-            wanted = state.replicas[0] if leader is None else leader
-            known = self.brokers.get(wanted)
-            fit = known and not known.shutting_down and wanted in state.isr
-            rule = "preferred" if leader is None else "designated"
-            choice = Choice(wanted, rule) if fit and state.leader != wanted else None
+        fit, settings = self._fit(partition), self.settings[partition]
+        choice = asked_leader(state, fit, settings, leader, unclean=unclean)
         if choice is None:
             return ()
-        return self._write(
-            partition, lead_by(state, choice, self.brokers, settings, self.rules), choice.rule
-        )
+        led = lead_by(state, choice, fit, settings, self.rules)
+        return self._write(partition, led, choice.rule)
 
     def reassign(self, partition: TopicPartition, target: tuple[BrokerId, ...]) -> Commands:
         """Move the partition to other brokers: first add, and when they are in sync, remove."""
@@ -255,7 +262,7 @@ class Controller:
 
     def _maybe_complete(self, partition: TopicPartition, state: PartitionState) -> PartitionState:
         settings = self.settings[partition]
-        return reassignment.maybe_complete(state, self.brokers, settings, self.rules)
+        return reassignment.maybe_complete(state, self._fit(partition), settings, self.rules)
 
     # Looking at a partition anew.
 
@@ -270,16 +277,18 @@ class Controller:
         if partition in self._pending:
             return ()
         state = self.partitions[partition]
-        settings = self.settings[partition]
-        settled = settle_members(state, self.brokers, settings, self.rules)
-        leads = leads_on(settled, self.brokers) and (
+        fit, settings = self._fit(partition), self.settings[partition]
+        settled = drop_needless_eligible(state, settings)
+        settled = settle_members(settled, fit, settings, self.rules)
+        leads = leads_on(settled, fit) and (
             settled.leader in settled.isr or self.rules.commit_rule is CommitRule.MAJORITY
         )
         rule = ""
         if not leads:
-            choice = self._candidate(settled, settings)
+            majority = self.rules.commit_rule is CommitRule.MAJORITY
+            choice = None if majority else choose_leader(settled, fit, settings)
             if choice:
-                settled = lead_by(settled, choice, self.brokers, settings, self.rules)
+                settled = lead_by(settled, choice, fit, settings, self.rules)
                 rule = choice.rule
             else:
                 settled = without_leader(settled)
@@ -288,17 +297,12 @@ class Controller:
             return self._write(partition, settled, rule)
         return self._recover(partition, state)
 
-    def _candidate(self, state: PartitionState, settings: Settings) -> Choice | None:
-        if self.rules.commit_rule is CommitRule.MAJORITY:
-            return None
-        return choose_leader(state, self.brokers, settings)
-
     def _recover(self, partition: TopicPartition, state: PartitionState) -> Commands:
         """Nobody leads: ask those whose logs decide, once they can all be asked."""
         if state.leader != NO_BROKER:
             self._asked.pop(partition, None)
             return ()
-        candidates = recovery_candidates(state, self.brokers, self.rules)
+        candidates = recovery_candidates(state, self._fit(partition), self.rules)
         asked = self._asked.get(partition)
         if candidates is None or (asked and tuple(asked) == candidates):
             return ()
@@ -326,11 +330,12 @@ class Controller:
             return ()
         asked[broker] = end
         ends = {one: known for one, known in asked.items() if known is not None}
-        if len(ends) < len(asked) or any(one not in self.brokers for one in asked):
+        fit = self._fit(partition)
+        if len(ends) < len(asked) or any(one not in fit for one in asked):
             return ()
         del self._asked[partition]
         choice = best_log(state, ends, self.rules)
-        led = lead_by(state, choice, self.brokers, self.settings[partition], self.rules)
+        led = lead_by(state, choice, fit, self.settings[partition], self.rules)
         return self._write(partition, led, choice.rule)
 
     # The store.

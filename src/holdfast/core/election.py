@@ -143,6 +143,42 @@ def choose_leader(
     return None
 
 
+def asked_leader(
+    state: PartitionState,
+    brokers: Brokers,
+    settings: Settings,
+    leader: BrokerId | None,
+    *,
+    unclean: bool,
+) -> Choice | None:
+    """Whom an operator's request makes the leader, if anybody.
+
+    The preferred one, a designated member of the ISR, or (unclean) any live replica if nobody
+    leads.
+    """
+    if unclean:
+        if state.leader != NO_BROKER:
+            return None
+        return choose_leader(state, brokers, settings, unclean=True)
+    wanted = state.replicas[0] if leader is None else leader
+    known = brokers.get(wanted)
+    if known is None or known.shutting_down or wanted not in state.isr or state.leader == wanted:
+        return None
+    return Choice(wanted, "preferred" if leader is None else "designated")
+
+
+def drop_needless_eligible(state: PartitionState, settings: Settings) -> PartitionState:
+    """Without eligible leaders, if the ISR is large enough for the high watermark to move.
+
+    So it is after min.insync.replicas was lowered; otherwise there are none in such a state.
+    """
+    enough = state.isr and len(state.isr) >= minimum_isr(state, settings)
+    if not enough or not (state.eligible_leaders or state.last_known_eligible):
+        return state
+    members = tuple(one for one in state.member_epochs if one.broker in state.isr)
+    return state._replace(eligible_leaders=(), last_known_eligible=(), member_epochs=members)
+
+
 def leads_on(state: PartitionState, brokers: Brokers) -> bool:
     """Whether the leader is alive, and in the very life in which it was elected.
 

@@ -78,15 +78,19 @@ class LogState:
         if pending <= 0:
             return False
         settings = self.settings
+        enough = pending >= settings.log_flush_interval_messages
+        due = now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
         match settings.flush_rule:
             case FlushRule.PAGE_CACHE:
                 return False
             case FlushRule.EVERY_APPEND:
                 return True
             case FlushRule.EVERY_N_MESSAGES:
-                return pending >= settings.log_flush_interval_messages
+                return enough
             case FlushRule.EVERY_T_MS:
-                return now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
+                return due
+            case FlushRule.EVERY_N_MESSAGES_OR_T_MS:
+                return enough or due
             case _:
                 assert_never(settings.flush_rule)
 

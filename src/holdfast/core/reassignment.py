@@ -19,8 +19,13 @@ from holdfast.model import BrokerId, PartitionState
 
 
 def begin(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionState:
-    """The state in which the target's brokers are replicas too."""
-    adding = tuple(one for one in target if one not in state.replicas)
+    """The state in which the target's brokers are replicas too.
+
+    A move under way is replaced: what it was adding must still get in sync, or goes. So moving to
+    the replicas that were there before it is how to cancel one.
+    """
+    before = tuple(one for one in state.replicas if one not in state.adding)
+    adding = tuple(one for one in target if one not in before)
     removing = tuple(one for one in state.replicas if one not in target)
     return state._replace(replicas=(*target, *removing), adding=adding, removing=removing)
 

@@ -46,6 +46,8 @@ class FlushRule(Enum):
     PAGE_CACHE = "page-cache"
     EVERY_N_MESSAGES = "every-n-messages"
     EVERY_T_MS = "every-t-ms"
+    EVERY_N_MESSAGES_OR_T_MS = "every-n-messages-or-t-ms"
+    """Whichever comes first: what a topic with both flush.messages and flush.ms asks for."""
     EVERY_APPEND = "every-append"
 
 
@@ -207,7 +209,7 @@ class Settings:
     replica_fetch_wait_max_ms: int = 500
     flush_rule: FlushRule = FlushRule.PAGE_CACHE
     log_flush_interval_messages: int = 1
-    """Only `FlushRule.EVERY_N_MESSAGES` looks at it."""
+    """Only the rules with EVERY_N_MESSAGES in their name look at it."""
     log_flush_interval_ms: int = 1_000
-    """Only `FlushRule.EVERY_T_MS` looks at it."""
+    """Only the rules with T_MS in their name look at it."""
     read_rule: ReadRule = ReadRule.LEADER_ONLY

@@ -11,6 +11,11 @@ from tests.unit.core.support import A, B, batch, following, leading, log, only, 
 EVERY_APPEND = Settings(flush_rule=FlushRule.EVERY_APPEND)
 EVERY_THREE = Settings(flush_rule=FlushRule.EVERY_N_MESSAGES, log_flush_interval_messages=3)
 EVERY_100_MS = Settings(flush_rule=FlushRule.EVERY_T_MS, log_flush_interval_ms=100)
+EITHER = Settings(
+    flush_rule=FlushRule.EVERY_N_MESSAGES_OR_T_MS,
+    log_flush_interval_messages=3,
+    log_flush_interval_ms=100,
+)
 
 
 def test_a_high_watermark_beyond_a_torn_log_falls_back_to_its_end() -> None:
@@ -35,6 +40,10 @@ def test_a_high_watermark_before_the_log_rises_to_its_start() -> None:
         (EVERY_100_MS, 0, 99, False),
         (EVERY_100_MS, 0, 100, True),
         (EVERY_100_MS, 5, 100, False),
+        (EITHER, 2, 0, True),
+        (EITHER, 3, 99, False),
+        (EITHER, 3, 100, True),
+        (EITHER, 5, 100, False),
     ],
 )
 def test_each_rule_asks_for_a_flush_in_its_own_way(
@@ -62,7 +71,7 @@ def test_more_than_there_is_cannot_be_flushed() -> None:
     assert held.flushed_offset == 5
 
 
-@pytest.mark.parametrize("settings", [EVERY_APPEND, EVERY_100_MS])
+@pytest.mark.parametrize("settings", [EVERY_APPEND, EVERY_100_MS, EITHER])
 def test_what_a_log_may_claim(settings: Settings) -> None:
     held = log(5, flushed=2, settings=settings)
     expected = 2 if settings is EVERY_APPEND else 5

@@ -130,3 +130,20 @@ def test_a_removed_replica_is_not_eligible() -> None:
     lose(core, D)
     state = of(core)
     assert (state.replicas, state.isr, state.eligible_leaders) == ((A, D), (A,), (D,))
+
+
+def test_a_replaced_move_still_waits_for_what_the_first_was_adding() -> None:
+    core = five()
+    settle(core, core.reassign(P, (A, B, D)))
+    settle(core, core.reassign(P, (A, D, E)))
+    assert (of(core).adding, of(core).removing) == ((D, E), (B, C))
+    join(core, (A, -1), (B, 2), (C, 3), (E, 5))
+    assert of(core).adding == (D, E)
+
+
+def test_moving_back_to_the_old_replicas_cancels() -> None:
+    core = five()
+    settle(core, core.reassign(P, (A, B, D)))
+    commands = settle(core, core.reassign(P, (A, B, C)))
+    assert (of(core).replicas, of(core).adding, of(core).removing) == ((A, B, C), (), ())
+    assert [one.broker for one in only(StopReplica, commands)] == [D]

@@ -36,6 +36,8 @@ NEWER_THAN_BOTH = {
     ("ApiVersionsResponse", 5),
     ("DeleteGroupsRequest", 3),
     ("DeleteGroupsResponse", 3),
+    ("GetReplicaLogInfoRequest", 0),
+    ("GetReplicaLogInfoResponse", 0),
     ("TxnOffsetCommitRequest", 6),
     ("TxnOffsetCommitResponse", 6),
 }

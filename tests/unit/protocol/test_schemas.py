@@ -41,10 +41,7 @@ UNRELEASED = (93,)
 """GetReplicaLogInfo: in Kafka's trunk, and in no jar yet."""
 
 CLASSES = [
-    cls
-    for api in APIS.values()
-    if api.key not in UNRELEASED
-    for cls in (api.request, api.response)
+    cls for api in APIS.values() if api.key not in UNRELEASED for cls in (api.request, api.response)
 ]
 
 WIRES: dict[str, Wire] = {

@@ -57,9 +57,7 @@ class _Produce:
         for topic, response in zip(request.topic_data, self.responses, strict=True):
             key = topic.topic_id if by_id else topic.name
             for asked in topic.partition_data:
-                answer = PartitionProduceResponse(
-                    index=asked.index, error_code=0, base_offset=-1
-                )
+                answer = PartitionProduceResponse(index=asked.index, error_code=0, base_offset=-1)
                 response.partition_responses.append(answer)  # type: ignore[attr-defined]
                 self.open += 1
                 partition = find(key, asked.index)
@@ -137,5 +135,3 @@ def _append(
         partition.append(memoryview(records), acks, slot, deadline_ms, wall_ms)
     except MalformedBatchError as error:
         slot.refused(error.error_code, str(error))
-
-

@@ -16,7 +16,7 @@ from holdfast.broker.settings.checks import conflicts
 from holdfast.broker.settings.layers import TOPIC_SYNONYMS, Layers
 from holdfast.broker.settings.properties import PropertiesError, read_properties
 from holdfast.broker.settings.setting import Value
-from holdfast.broker.settings.table import BROKER, TOPIC, is_of_a_plugin, near
+from holdfast.broker.settings.table import BROKER, TOPIC, is_of_a_plugin, nearest_name
 
 OVERRIDE = "--config"
 
@@ -165,7 +165,7 @@ def _unknown(name: str) -> str:
     if name in TOPIC:
         instead = ", ".join(unit.name for unit in TOPIC_SYNONYMS.get(name, ()))
         return f"{name} is a setting of topics" + (f"; a broker's is {instead}" if instead else "")
-    meant = near(name, BROKER)
+    meant = nearest_name(name, BROKER)
     return f"{name} is not a setting" + (f"; did you mean {meant}?" if meant else "")
 
 

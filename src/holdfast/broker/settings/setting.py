@@ -171,8 +171,18 @@ def value_text(value: Value) -> str | None:
             return "true" if value else "false"
         case tuple():
             return ",".join(value)
+        case float():
+            return _java_double(value)
         case _:
             return str(value)
+
+
+def _java_double(value: float) -> str:
+    """Java writes 1.0E-5 where Python writes 1e-05."""
+    mantissa, exponential, exponent = repr(value).partition("e")
+    if not exponential:
+        return mantissa
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"
 
 
 def _typed(kind: Kind, text: str) -> Value:

@@ -33,6 +33,8 @@ AREAS = (
 _COLUMNS = "name | type | default | allowed | change | importance | acts | meaning"
 _ELSEWHERE = ("listener.name.", "rsm.config.", "rlmm.config.")
 """Prefixes under which Kafka takes any name: settings of one listener, of tiering's plug-ins."""
+FIXED = ("listeners",)
+"""What Kafka can change while it runs, and we cannot."""
 
 
 def _read(area: str) -> Iterator[Setting]:
@@ -72,7 +74,7 @@ def is_of_a_plugin(name: str) -> bool:
     return name.startswith(_ELSEWHERE)
 
 
-def near(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that somebody probably meant."""
     found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
     return found[0] if found else None

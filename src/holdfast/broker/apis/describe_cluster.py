@@ -1,0 +1,49 @@
+"""DescribeCluster: the live brokers and the controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+BROKERS: Final = 1
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answer from what the controller told us last."""
+    request = call.request
+    assert isinstance(request, DescribeClusterRequest)
+    known = broker.metadata
+    if request.endpoint_type != BROKERS:
+        call.answer(
+            DescribeClusterResponse(
+                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+                error_message="this is a broker; there are no separate controllers",
+                cluster_id="",
+                brokers=[],
+            )
+        )
+        return
+    brokers = [
+        DescribeClusterBroker(
+            broker_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
+        )
+        for one in known.brokers.values()
+    ]
+    call.answer(
+        DescribeClusterResponse(
+            error_code=0,
+            cluster_id=known.cluster_id,
+            controller_id=known.controller if known.controller is not None else -1,
+            brokers=brokers,
+        )
+    )

@@ -1,0 +1,112 @@
+"""ListOffsets: earliest, latest, by time, and the record with the highest time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.model import ErrorCode, LeaderEpoch, Offset
+from holdfast.protocol.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from holdfast.storage import LogOfflineError, latest_timestamp, offset_for_timestamp
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+    from holdfast.broker.partition import Partition
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+REMOTE: Final = (-5, -6)
+"""Of tiered storage, which we have none of: there is no such offset."""
+READ_COMMITTED: Final = 1
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """One answer for each partition."""
+    request = call.request
+    assert isinstance(request, ListOffsetsRequest)
+    topics = [
+        ListOffsetsTopicResponse(
+            name=topic.name,
+            partitions=[_answer(broker, topic.name, asked, request) for asked in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    call.answer(ListOffsetsResponse(topics=topics))
+
+
+def _answer(
+    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest
+) -> ListOffsetsPartitionResponse:
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=0)
+    partition = broker.replicas.find(topic, asked.partition_index)
+    if partition is None:
+        answer.error_code = broker.metadata.why_not_here(topic, asked.partition_index)
+        return answer
+    epoch = LeaderEpoch(asked.current_leader_epoch)
+    error, _ = partition.replica.end_offset_for(partition.replica.leader_epoch, epoch)
+    try:
+        if not error:
+            error = _look(partition, asked.timestamp, request, answer)
+    except LogOfflineError as failure:
+        partition.failed(failure)
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+    answer.error_code = error
+    return answer
+
+
+def _look(
+    partition: Partition,
+    timestamp: int,
+    request: ListOffsetsRequest,
+    answer: ListOffsetsPartitionResponse,
+) -> ErrorCode:
+    numbers = partition.replica.log
+    epochs = numbers.epochs
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        answer.offset = numbers.log_start_offset
+        answer.leader_epoch = epochs.epoch_at(numbers.log_start_offset)
+        return ErrorCode.NONE
+    if timestamp == LATEST:
+        return _latest(partition, request, answer)
+    if timestamp in REMOTE:
+        return ErrorCode.NONE
+    found = (
+        latest_timestamp(partition.log)
+        if timestamp == MAX_TIMESTAMP
+        else offset_for_timestamp(partition.log, timestamp)
+    )
+    end = _readable_end(partition, request)
+    if found is not None and found.offset < end:
+        answer.offset = found.offset
+        answer.timestamp = found.timestamp
+        answer.leader_epoch = found.leader_epoch
+    return ErrorCode.NONE
+
+
+def _latest(
+    partition: Partition, request: ListOffsetsRequest, answer: ListOffsetsPartitionResponse
+) -> ErrorCode:
+    if request.replica_id < 0:
+        error, _ = partition.replica.latest_offset()
+        if error:
+            return error
+    answer.offset = _readable_end(partition, request)
+    answer.leader_epoch = partition.replica.leader_epoch
+    return ErrorCode.NONE
+
+
+def _readable_end(partition: Partition, request: ListOffsetsRequest) -> Offset:
+    """A follower copies all of it; a consumer reads what is committed."""
+    if request.replica_id >= 0:
+        return partition.replica.log.log_end_offset
+    if request.isolation_level == READ_COMMITTED:
+        return partition.last_stable_offset
+    return partition.replica.log.high_watermark

@@ -1,0 +1,108 @@
+"""Metadata: where everything is. A topic that is not there may be created by asking for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.broker.metadata import KnownTopic
+from holdfast.broker.topic_names import INTERNAL_TOPICS, why_not_a_name
+from holdfast.model import ErrorCode
+from holdfast.protocol import ZERO_UUID
+from holdfast.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answer from what the controller told us last."""
+    request = call.request
+    assert isinstance(request, MetadataRequest)
+    known = broker.metadata
+    wanted = request.topics
+    if wanted is None or (call.version == 0 and not wanted):
+        topics = [_described(topic) for topic in known.topics.values()]
+    else:
+        topics = _named(broker, wanted, may_create=request.allow_auto_topic_creation)
+    brokers = [
+        MetadataResponseBroker(
+            node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
+        )
+        for one in known.brokers.values()
+    ]
+    call.answer(
+        MetadataResponse(
+            brokers=brokers,
+            cluster_id=known.cluster_id,
+            controller_id=known.controller if known.controller is not None else -1,
+            topics=topics,
+        )
+    )
+
+
+def _named(
+    broker: Broker, wanted: Iterable[MetadataRequestTopic], *, may_create: bool
+) -> list[MetadataResponseTopic]:
+    described: list[MetadataResponseTopic] = []
+    missing: list[str] = []
+    for one in wanted:
+        if one.topic_id != ZERO_UUID:
+            topic = broker.metadata.topic(one.topic_id)
+            described.append(
+                _described(topic)
+                if topic is not None
+                else _unknown(None, ErrorCode.UNKNOWN_TOPIC_ID, one.topic_id)
+            )
+            continue
+        name = one.name or ""
+        topic = broker.metadata.topic(name)
+        if topic is not None:
+            described.append(_described(topic))
+            continue
+        if why_not_a_name(name):
+            described.append(_unknown(name, ErrorCode.INVALID_TOPIC_EXCEPTION))
+        elif may_create and broker.settings.auto_create_topics_enable:
+            missing.append(name)
+            described.append(_unknown(name, ErrorCode.LEADER_NOT_AVAILABLE))
+        else:
+            described.append(_unknown(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    if missing:
+        broker.auto_creation.create(missing)
+    return described
+
+
+def _unknown(
+    name: str | None, error: ErrorCode, topic_id: bytes = ZERO_UUID
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, partitions=[])
+
+
+def _described(topic: KnownTopic) -> MetadataResponseTopic:
+    partitions = [
+        MetadataResponsePartition(
+            error_code=0 if one.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=one.leader,
+            leader_epoch=one.leader_epoch,
+            replica_nodes=one.replicas,
+            isr_nodes=one.isr,
+            offline_replicas=one.offline,
+        )
+        for index, one in topic.partitions.items()
+    ]
+    return MetadataResponseTopic(
+        error_code=0,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=partitions,
+    )

@@ -1,0 +1,50 @@
+"""OffsetForLeaderEpoch: where a reign ends in our log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.model import LeaderEpoch
+from holdfast.protocol.messages.offsets import (
+    OffsetForLeaderEpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """One answer for each partition."""
+    request = call.request
+    assert isinstance(request, OffsetForLeaderEpochRequest)
+    topics = [
+        OffsetForLeaderTopicResult(
+            topic=topic.topic,
+            partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    call.answer(OffsetForLeaderEpochResponse(topics=topics))
+
+
+def _answer(
+    broker: Broker, topic: str, asked: OffsetForLeaderPartition
+) -> OffsetForLeaderEpochEndOffset:
+    partition = broker.replicas.find(topic, asked.partition)
+    if partition is None:
+        error = broker.metadata.why_not_here(topic, asked.partition)
+        return OffsetForLeaderEpochEndOffset(error_code=error, partition=asked.partition)
+    error, end = partition.replica.end_offset_for(
+        LeaderEpoch(asked.leader_epoch), LeaderEpoch(asked.current_leader_epoch)
+    )
+    return OffsetForLeaderEpochEndOffset(
+        error_code=error,
+        partition=asked.partition,
+        leader_epoch=end.epoch,
+        end_offset=end.end_offset,
+    )

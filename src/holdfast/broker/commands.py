@@ -1,0 +1,24 @@
+"""Whether a command of a controller is for this life of this broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.model import ControllerEpoch, ErrorCode
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def refusal_of(broker: Broker, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+    """NONE if the command may be carried out.
+
+    A former controller is refused by its epoch. A command to a former life is refused by the
+    broker's epoch: it could make a restarted broker lead where it has lost records.
+    """
+    error = broker.life.accept_controller(ControllerEpoch(controller_epoch))
+    if not error and broker_epoch != broker.life.broker_epoch:
+        error = ErrorCode.STALE_BROKER_EPOCH
+    if error and broker.trace is not None:
+        broker.trace.command_refused(controller_epoch, error)
+    return error

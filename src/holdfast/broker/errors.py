@@ -1,0 +1,5 @@
+"""What keeps a broker from starting."""
+
+
+class StartError(Exception):
+    """One line: what is wrong, where, and what to do."""

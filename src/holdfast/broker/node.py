@@ -1,0 +1,263 @@
+"""A broker: its parts, how they are put together, how it starts and how it stops.
+
+Start: lock the directory, find out whose it is, drop logs of topics that are gone, open the rest,
+register. Nothing is served as leader before the controller says so. Stop: ask the controller to
+move our leaderships, leave the store, flush and close every log, and leave the mark of a clean end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.apis import HANDLERS
+from holdfast.broker.auto_creation import AutoCreation
+from holdfast.broker.clock import Clock
+from holdfast.broker.configs import Configs
+from holdfast.broker.controller.elector import Elector
+from holdfast.broker.controller.nodes import decode_state, decode_topic
+from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.errors import StartError
+from holdfast.broker.failures import FailureReports
+from holdfast.broker.fetch_sessions import FetchSessions
+from holdfast.broker.fetchers import Fetchers
+from holdfast.broker.links import Links
+from holdfast.broker.listener import Limits, Listener
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.membership import Membership
+from holdfast.broker.metadata import Metadata
+from holdfast.broker.peer_set import Peers
+from holdfast.broker.peers import Endpoint
+from holdfast.broker.producer_ids import ProducerIds
+from holdfast.broker.proposals import Proposals
+from holdfast.broker.replicas import Replicas
+from holdfast.broker.settings import BrokerSettings, Layers
+from holdfast.broker.shutdown import move_leaderships
+from holdfast.coordination import Store, StoreError, paths
+from holdfast.core import BrokerLife
+from holdfast.model import BrokerId, TopicPartition
+from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
+
+if TYPE_CHECKING:
+    from holdfast.broker.tracing import BrokerTrace
+
+TICK_S: Final = 0.25
+"""How often expired requests and laggards are looked for."""
+REGISTRATION_PATIENCE_S: Final = 20.0
+
+
+class Broker:
+    """One broker. Everything outside is handed in: loop, disk, store."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        layers: Layers,
+        disk: Disk,
+        store: Store,
+        log: LogLines,
+        dice: random.Random,
+        trace: BrokerTrace | None = None,
+    ) -> None:
+        settings = BrokerSettings.of(layers)
+        self.id = BrokerId(settings.node_id)
+        self.loop = loop
+        self.log = log
+        self.dice = dice
+        self.store = store
+        self.trace = trace
+        self.clock = Clock(loop)
+        self.configs = Configs(self.id, layers, log)
+        self.links = Links(loop)
+        self.peers = Peers(loop, self.links, self.id, settings.request_timeout_ms / 1000)
+        self.membership = Membership(self.id, store, self.clock, log, self._registered)
+        self.metadata = Metadata("")
+        self.fetch_sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots, dice
+        )
+        self.producer_ids = ProducerIds(self.id, store)
+        self.controller: ControllerService | None = None
+        self.directory = self._open_directory(disk)
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log)
+        self.replicas.trace = trace
+        self.replicas.fetchers = Fetchers(self)
+        self.replicas.proposals = Proposals(self)
+        self.failures = FailureReports(self)
+        self.replicas.on_failure = self.failures.report_soon
+        self.elector = Elector(self)
+        self.auto_creation = AutoCreation(self)
+        handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
+        self.listener = Listener(loop, handlers, _limits(settings), self.links, log)
+        self.endpoint = Endpoint("", 0)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._reload: asyncio.Task[None] | None = None
+        self.is_stopping = False
+
+    def _open_directory(self, disk: Disk) -> LogDirectory:
+        try:
+            return LogDirectory(disk, lambda name: self.configs.of_topic(name.topic).log)
+        except DirectoryLockedError as error:
+            raise StartError(f"{error}: another broker uses this directory") from None
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """As they hold now."""
+        return self.configs.settings
+
+    @property
+    def life(self) -> BrokerLife:
+        """Our registration."""
+        return self.membership.life
+
+    @property
+    def fetch_max_bytes(self) -> int:
+        """fetch.max.bytes: no answer is larger, but for one batch."""
+        return self.settings.fetch_max_bytes
+
+    # Starting.
+
+    async def start(self) -> None:
+        """Come up; returns when this broker is registered and listens."""
+        settings = self.settings
+        await self._listen(settings)
+        await self.store.open()
+        self.metadata.cluster_id = await self.membership.identify(self.directory)
+        self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
+        await self.configs.reload(self.store)
+        await self._drop_strays()
+        self.replicas.load()
+        for note in self.directory.notes:
+            self.log.warning("log directory", note=note)
+        self.directory.notes.clear()
+        mark = self.directory.last_shutdown
+        await self.membership.join(
+            self.endpoint, settings.broker_rack, mark, REGISTRATION_PATIENCE_S
+        )
+        self.elector.start()
+        self._start_chores()
+        self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
+
+    async def _listen(self, settings: BrokerSettings) -> None:
+        host, port = settings.listener.host, settings.listener.port
+        try:
+            port = await self.listener.open(host, port)
+        except OSError as error:
+            raise StartError(
+                f"cannot listen on {host}:{port} ({error.strerror}): another process may use it; "
+                "change listeners"
+            ) from None
+        advertised = settings.advertised_listener
+        self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
+
+    async def _drop_strays(self) -> None:
+        """Forget logs of topics that were deleted, or moved elsewhere, while we were down."""
+        found = dict.fromkeys(name.topic for name in self.directory.partitions)
+        nodes = await self.store.get_many([paths.topic(name) for name in found])
+        ids = {
+            name: decode_topic(paths.topic(name), node.data).topic_id
+            for name, node in zip(found, nodes, strict=True)
+            if node is not None
+        }
+        names = tuple(self.directory.partitions)
+        wanted = [paths.partition_state(*name) for name in names]
+        states = await self.store.get_many(wanted)
+        for name, path, node in zip(names, wanted, states, strict=True):
+            own_id = self.directory.topic_id(name)
+            is_known = own_id is not None and ids.get(name.topic) == own_id.bytes
+            hosts = node is not None and self.id in decode_state(path, node.data).replicas
+            if own_id is not None and not (is_known and hosts):
+                self.log.warning("a log of no topic of ours is deleted", partition=str(name))
+                self.replicas.drop(name)
+
+    def _registered(self) -> None:
+        if self.trace is not None:
+            self.trace.registered()
+
+    # Chores.
+
+    def _start_chores(self) -> None:
+        settings = self.settings
+        self._every("tick", TICK_S, self.replicas.tick)
+        checkpoint_s = settings.replica_high_watermark_checkpoint_interval_ms / 1000
+        self._every("checkpoints", checkpoint_s, self._write_checkpoints)
+        self._every("files", 1.0, self._delete_files)
+
+    def _every(self, name: str, seconds: float, work: Callable[[], None]) -> None:
+        def run() -> None:
+            if self.is_stopping:
+                return
+            self._timers[name] = self.loop.call_later(seconds, run)
+            work()
+
+        self._timers[name] = self.loop.call_later(seconds, run)
+
+    def _write_checkpoints(self) -> None:
+        try:
+            self.directory.write_checkpoints(self.replicas.high_watermarks())
+        except OSError as error:
+            self.log.error("checkpoints not written", error=str(error))
+
+    def _delete_files(self) -> None:
+        try:
+            self.directory.delete_due(self.clock.now_ms())
+        except OSError as error:
+            self.log.error("files not deleted", error=str(error))
+
+    def _reload_soon(self) -> None:
+        if self._reload is None:
+            self._reload = self.loop.create_task(self._reload_configs())
+
+    async def _reload_configs(self) -> None:
+        try:
+            changed = await self.configs.reload(self.store)
+            self.replicas.settings_changed(changed)
+        except StoreError as error:
+            # The watch is called again when the store is back.
+            self.log.warning("settings not read", error=str(error))
+        finally:
+            self._reload = None
+
+    # Stopping.
+
+    async def stop(self) -> None:
+        """Leave cleanly: others lead first, then the logs are closed."""
+        if self.is_stopping:
+            return
+        self.is_stopping = True
+        if self.settings.controlled_shutdown_enable:
+            await move_leaderships(self)
+        await self.elector.stop()
+        self.listener.close()
+        self.peers.close()
+        for timer in self._timers.values():
+            timer.cancel()
+        for partition in tuple(self.replicas.partitions.values()):
+            partition.write()
+        high_watermarks = self.replicas.high_watermarks()
+        epoch, intact_since = self.life.broker_epoch, self.life.intact_since
+        is_clean = self.directory.close(self.clock.now_ms(), epoch, high_watermarks, intact_since)
+        await self.membership.leave()
+        if self.trace is not None:
+            self.trace.stopped()
+        self.log.info("stopped", clean=is_clean)
+
+    # What handlers ask.
+
+    def leads(self, name: TopicPartition) -> bool:
+        """Whether this broker presumes to lead a partition."""
+        partition = self.replicas.partitions.get(name)
+        return partition is not None and partition.presumes_leadership
+
+
+def _limits(settings: BrokerSettings) -> Limits:
+    return Limits(
+        request_bytes=settings.socket_request_max_bytes,
+        connections=settings.max_connections,
+        connections_per_address=settings.max_connections_per_ip,
+        queued_bytes=settings.queued_max_request_bytes,
+        idle_s=settings.connections_max_idle_ms / 1000,
+        backlog=settings.socket_listen_backlog_size,
+    )

@@ -1,0 +1,162 @@
+"""`holdfast server`: one broker and its settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.broker.settings import (
+    BROKER,
+    TOPIC,
+    BrokerSettings,
+    Described,
+    Layers,
+    Loaded,
+    Setting,
+    Source,
+    TopicConfigs,
+    describe_broker,
+    describe_topic,
+    load_file,
+    nearest_name,
+)
+from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
+from holdfast.cli.log_output import show_rows
+
+CODES = "Exit codes: 0 good, 64 bad input, 70 a bug of ours."
+
+file_argument = click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+)
+override_option = click.option(
+    "--config", "overrides", multiple=True, metavar="NAME=VALUE", help="Wins over the file."
+)
+
+
+@click.group(epilog=CODES)
+def server() -> None:
+    """One broker: check its server.properties, look up settings."""
+
+
+@server.command("check", epilog=CODES)
+@file_argument
+@override_option
+@click.pass_context
+def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
+    """Every problem of a server.properties, one a line, before anything is started."""
+    loaded = load_file(file, overrides)
+    for problem in loaded.warnings:
+        click.echo(f"warning: {problem}", err=True)
+    for problem in loaded.errors:
+        click.echo(f"holdfast: {problem}", err=True)
+    if loaded.settings is None:
+        ctx.exit(EXIT_BAD_INPUT)
+    click.echo(f"✓ {file}: {_summary(loaded.settings)}")
+
+
+def _summary(settings: BrokerSettings) -> str:
+    directories = ", ".join(str(path) for path in settings.log_dirs)
+    agreed = settings.store or f"ZooKeeper at {settings.zookeeper_connect}"
+    return (
+        f"broker {settings.node_id} listens on {settings.listener}, keeps its data in "
+        f"{directories} and agrees through {agreed}"
+    )
+
+
+@server.command("config", epilog=CODES)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--topic", "of_topic", is_flag=True, help="Settings of topics, not of brokers.")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    help="A server.properties: show what holds with it, and where each value comes from.",
+)
+@override_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def config_command(
+    names: tuple[str, ...],
+    of_topic: bool,
+    file: Path | None,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Every setting: its default, whether it acts here, what it means.
+
+    NAME is a setting, or a pattern such as "log.*".
+    """
+    if overrides and file is None:
+        raise BadInput("--config needs --file", hint="try 'holdfast server config --help'")
+    settings = _chosen(TOPIC if of_topic else BROKER, names)
+    if file is None:
+        rows = [_known(setting) for setting in settings]
+    else:
+        rows = _holding(load_file(file, overrides), settings, of_topic=of_topic)
+    if as_json:
+        told = {"schema": "holdfast-server-config/1", "settings": rows}
+        click.echo(json.dumps(told, ensure_ascii=False))
+    else:
+        show_rows(rows)
+
+
+def _chosen(known: Mapping[str, Setting], names: Iterable[str]) -> list[Setting]:
+    if not names:
+        return [setting for setting in known.values() if setting.importance != "internal"]
+    chosen: dict[str, Setting] = {}
+    for name in names:
+        found = {one: known[one] for one in known if fnmatchcase(one, name)}
+        if not found:
+            meant = nearest_name(name, known)
+            raise BadInput(f"no setting '{name}'", hint=f"did you mean {meant}?" if meant else None)
+        chosen.update(found)
+    return list(chosen.values())
+
+
+def _known(setting: Setting) -> dict[str, Any]:
+    return {
+        "name": setting.name,
+        "type": setting.kind.word,
+        "default": setting.default,
+        "allowed": setting.allowed.text,
+        "change": setting.change.value,
+        "acts": setting.acts,
+        "meaning": setting.meaning,
+    }
+
+
+def _holding(loaded: Loaded, settings: list[Setting], *, of_topic: bool) -> list[dict[str, Any]]:
+    if loaded.errors:
+        count = len(loaded.errors)
+        raise BadInput(
+            f"{loaded.errors[0]}" + (f" (and {count - 1} more)" if count > 1 else ""),
+            hint="try 'holdfast server check'",
+        )
+    names = [setting.name for setting in settings]
+    acts = {setting.name: setting.acts for setting in settings}
+    return [
+        {
+            "name": row.name,
+            "value": "[hidden]" if row.is_sensitive and not row.is_default else row.value,
+            "from": _origin(row, loaded),
+            "acts": acts[row.name],
+            "meaning": row.documentation,
+        }
+        for row in _described(loaded.layers, names, of_topic=of_topic)
+    ]
+
+
+def _described(layers: Layers, names: list[str], *, of_topic: bool) -> list[Described]:
+    if of_topic:
+        return describe_topic(TopicConfigs(layers=layers), names)
+    return describe_broker(layers, names)
+
+
+def _origin(row: Described, loaded: Loaded) -> str:
+    if row.source is Source.STATIC_BROKER_CONFIG:
+        given = row.synonyms[0].name
+        return loaded.where[given] + ("" if given == row.name else f" ({given})")
+    return "default"

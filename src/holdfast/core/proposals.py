@@ -1,0 +1,47 @@
+"""Whether a leader's proposal of another ISR may stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.effects import ProposeIsr
+from holdfast.core.election import Brokers
+from holdfast.core.rules import Guards
+from holdfast.model import NO_BROKER_EPOCH, BrokerId, ErrorCode, PartitionState
+
+
+class Alter(NamedTuple):
+    """A proposal that waits for its turn."""
+
+    leader: BrokerId
+    proposal: ProposeIsr
+    waiter: object
+
+
+def judge(
+    state: PartitionState,
+    brokers: Brokers,
+    guards: Guards,
+    leader: BrokerId,
+    proposal: ProposeIsr,
+) -> ErrorCode:
+    """Decided only against the version it names, and for brokers in the life it names."""
+    if leader != state.leader or proposal.leader_epoch != state.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    stale = proposal.partition_epoch != state.partition_epoch
+    if stale and guards.isr_change_partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    for member in proposal.isr:
+        if member.broker not in state.replicas:
+            return ErrorCode.INVALID_REQUEST
+        known = brokers.get(member.broker)
+        fenced = known is None or (known.shutting_down and member.broker not in state.isr)
+        if fenced and guards.eligible_joiner:
+            return ErrorCode.INELIGIBLE_REPLICA
+        # A member need not have fetched in this reign; a joiner must, and so names its life.
+        must_name = member.broker not in state.isr and guards.joiner_position_known
+        unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
+        same_life = known is None or unnamed or member.broker_epoch == known.broker_epoch
+        if guards.joiner_broker_epoch and not same_life:
+            return ErrorCode.INELIGIBLE_REPLICA
+    return ErrorCode.NONE
