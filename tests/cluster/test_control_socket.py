@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from holdfast.broker import unix_sockets
 from holdfast.broker.control_socket import LONGEST_LINE, ControlSocket
 from holdfast.broker.faulty_disk import DiskFault, FaultyDisk
 from holdfast.broker.links import Links
+from holdfast.broker.log_lines import LogLines
 
 
 class FakeBroker:
@@ -57,7 +57,7 @@ def broker(tmp_path: Path) -> Any:
 
 def ask(broker: FakeBroker, request: object) -> dict[str, Any]:
     line = request if isinstance(request, bytes) else json.dumps(request).encode()
-    control = ControlSocket(broker, Path("unused"), structlog.get_logger())
+    control = ControlSocket(broker, Path("unused"), LogLines(1))
     return asyncio.run(control.answer(line))
 
 
@@ -137,7 +137,7 @@ def test_a_failure_inside_is_told(broker: FakeBroker) -> None:
 
 async def talk(broker: FakeBroker, path: Path, lines: bytes) -> list[bytes]:
     """Send some lines over the real socket, and read until it hangs up."""
-    control = ControlSocket(broker, path, structlog.get_logger())
+    control = ControlSocket(broker, path, LogLines(1))
     await control.open()
 
     def exchange() -> bytes:

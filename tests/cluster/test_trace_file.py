@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.broker.trace_file import TraceFile
-from holdfast.model import parse_trace
+from holdfast.model import TopicPartition, parse_trace
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -18,8 +18,9 @@ def lines(path: Path) -> list[dict[str, object]]:
 def test_a_line_is_what_the_lab_reads(tmp_path: Path) -> None:
     trace = TraceFile(tmp_path / "t", 1, clock_ns=lambda: 1_500_000_042)
     trace.broker_epoch = 7
-    first = trace.emit("flushed", "t-0", end_offset=3)
-    trace.emit("high-watermark", "t-0", first, high_watermark=3, was=2)
+    partition = TopicPartition("t", 0)
+    trace.emit("flushed", partition, end_offset=3)
+    trace.emit("high-watermark", partition, high_watermark=3, was=2, why=0)
     trace.close()
     events = list(parse_trace((tmp_path / "t").read_text().splitlines()))
     assert [(e.id, e.t, e.kind, e.broker, e.broker_epoch, e.why) for e in events] == [
@@ -37,9 +38,10 @@ def test_ids_go_on_after_a_restart_even_if_the_last_line_is_torn(tmp_path: Path)
     with (tmp_path / "t").open("a") as file:
         file.write('{"id":2,"t":')
     trace = TraceFile(tmp_path / "t", 1)
-    assert trace.emit("stopped") == 2
+    trace.emit("stopped")
     trace.close()
-    assert json.loads((tmp_path / "t").read_text().splitlines()[-1])["k"] == "stopped"
+    last = json.loads((tmp_path / "t").read_text().splitlines()[-1])
+    assert (last["id"], last["k"]) == (2, "stopped")
 
 
 def test_what_does_not_fit_is_counted_and_told(

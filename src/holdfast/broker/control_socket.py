@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 from holdfast.broker import unix_sockets
 from holdfast.broker.faulty_disk import KINDS, DiskFault, FaultyDisk
 from holdfast.broker.links import Links
+from holdfast.broker.log_lines import LogLines
 
 LONGEST_LINE: Final = 65_536
 LONGEST_DELAY_S: Final = 3600.0
@@ -67,7 +68,7 @@ class Controllable(Protocol):
 class ControlSocket:
     """Listens until it is closed."""
 
-    def __init__(self, broker: Controllable, path: Path, log: Any) -> None:
+    def __init__(self, broker: Controllable, path: Path, log: LogLines) -> None:
         self._broker = broker
         self._path = path
         self._log = log
@@ -129,7 +130,7 @@ class ControlSocket:
             return {"error": str(error)}
         except Exception as error:  # noqa: BLE001
             # Our own bug; whoever breaks brokers should not have to read their logs to see it.
-            self._log.exception("control request failed")
+            self._log.exception("control request failed", error)
             return {"error": f"{type(error).__name__}: {error}"}
 
     # The calls.
