@@ -1,5 +1,5 @@
-# Everything a contributor types. `make setup` is the only target that uses the network (and `make
-# pins`, which is for maintainers); the others run from .venv.
+# Everything a contributor types. `make setup` uses the network, and so do the first `make test`
+# (Debian's ZooKeeper) and `make pins`, which is for maintainers; the others run from .venv.
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 UV    := uv==0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long check bench pins clean
+.PHONY: help setup zookeeper demo test test-fast test-long check bench pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -40,16 +40,20 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Debian's ZooKeeper for the tests. Where it cannot be had, they say so and are skipped.
+zookeeper: setup
+	@sh scripts/fetch-zookeeper $(VENV)/zookeeper
+
 demo: setup
 	@$(BIN)/holdfast demo
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_ARGS)
 
-test: setup
+test: setup zookeeper
 	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
 
-test-long: setup
+test-long: setup zookeeper
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: setup

@@ -22,8 +22,10 @@ from holdfast.coordination.operations import (
     StoreError,
     StoreUnusableError,
     Transaction,
+    parent_of,
 )
 from holdfast.coordination.store import SessionState, Store, Watch
+from holdfast.coordination.zookeeper import ZooKeeperStore
 
 __all__ = [
     "LASTING",
@@ -45,5 +47,7 @@ __all__ = [
     "StoreUnusableError",
     "Transaction",
     "Watch",
+    "ZooKeeperStore",
+    "parent_of",
     "paths",
 ]

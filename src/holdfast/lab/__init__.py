@@ -9,6 +9,7 @@ from holdfast.lab.commands import HANDLERS
 from holdfast.lab.crash_states import Bound, CrashState, crash_states
 from holdfast.lab.explain import Explanation, explain
 from holdfast.lab.frames import Frame, fold, steps, table
+from holdfast.lab.memory_store import MemoryServer, MemoryStore
 from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
 from holdfast.lab.remedies import remedies
 from holdfast.lab.rewrite import rewritten
@@ -27,6 +28,8 @@ __all__ = [
     "Explanation",
     "Fault",
     "Frame",
+    "MemoryServer",
+    "MemoryStore",
     "Mismatch",
     "OptionError",
     "Run",

@@ -1,0 +1,271 @@
+"""One session with ZooKeeper: a kazoo client that ends when its session does.
+
+kazoo by itself opens a new session when the old one has expired, and sends what was queued for the
+old one. Here that would let a broker act in a life that it does not know it has begun, so a client
+stops for good when its session is lost.
+
+kazoo's own multi request does not ask for the change number of a created node. Ours does: it sends
+`create2`, which every ZooKeeper since 3.5 understands inside a multi.
+
+The callbacks handed in are called on kazoo's threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.interfaces import IAsyncResult
+from kazoo.protocol import serialization
+from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from holdfast.coordination.operations import (
+    Check,
+    ConflictError,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    Outcome,
+    Reason,
+    SessionLostError,
+    Set,
+    StoreAwayError,
+    StoreError,
+    StoreUnusableError,
+    Transaction,
+)
+from holdfast.coordination.store import SessionState
+
+STATES = {
+    KazooState.CONNECTED: SessionState.CONNECTED,
+    KazooState.SUSPENDED: SessionState.AWAY,
+    KazooState.LOST: SessionState.LOST,
+}
+
+REASONS = {
+    NodeExistsError: Reason.EXISTS,
+    NoNodeError: Reason.NO_NODE,
+    BadVersionError: Reason.VERSION,
+    NotEmptyError: Reason.NOT_EMPTY,
+    NoChildrenForEphemeralsError: Reason.EPHEMERAL_PARENT,
+}
+
+EPHEMERAL_FLAG = 1
+ANY_VERSION = -1
+LONGEST_RETRY_DELAY_S = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class Multi(serialization.Transaction):  # type: ignore[misc] # kazoo is untyped
+    """A multi request whose answer has a Stat for every node created or set."""
+
+    __slots__ = ()
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[object]:
+        """One result an operation: a Stat, True, or an error."""
+        results: list[object] = []
+        header, offset = serialization.MultiHeader.deserialize(data, offset)
+        while not header.done:
+            match header.type:
+                case serialization.Create2.type:
+                    _, offset = serialization.read_string(data, offset)
+                    results.append(_stat(data, offset))
+                    offset += serialization.stat_struct.size
+                case serialization.SetData.type:
+                    results.append(_stat(data, offset))
+                    offset += serialization.stat_struct.size
+                case -1:
+                    [code] = serialization.int_struct.unpack_from(data, offset)
+                    results.append(serialization.EXCEPTIONS[code]())
+                    offset += serialization.int_struct.size
+                case _:
+                    results.append(True)
+            header, offset = serialization.MultiHeader.deserialize(data, offset)
+        return results
+
+
+class ZooKeeperSession:
+    """Requests go out in the order of the calls, and ZooKeeper answers them in that order."""
+
+    def __init__(
+        self,
+        hosts: str,
+        session_timeout_ms: int,
+        on_state: Callable[[SessionState], None],
+        on_change: Callable[[str], None],
+    ) -> None:
+        """ValueError: the hosts make no sense."""
+        self._hosts = hosts
+        self._on_state = on_state
+        self._on_change = on_change
+        self._watchers: dict[str, Callable[[WatchedEvent], None]] = {}
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=session_timeout_ms / 1000,
+            connection_retry={"max_tries": -1, "max_delay": LONGEST_RETRY_DELAY_S},
+            logger=logger,
+        )
+        self.id = 0
+
+    @property
+    def state(self) -> SessionState:
+        return STATES[self._client.state]
+
+    def start(self, timeout_s: float) -> None:
+        """Blocks until there is a session. The folder that the hosts name is made if missing."""
+        try:
+            if not self._client.start_async().wait(timeout_s):
+                raise KazooTimeoutError
+            self._client.ensure_path("/")
+            self.id = self._client.client_id[0]
+        except (KazooException, KazooTimeoutError, TypeError) as error:
+            self.finish()
+            message = f"ZooKeeper at {self._hosts} does not answer; check that it runs there"
+            raise StoreAwayError(message) from error
+        self._client.add_listener(self._hear)
+
+    def finish(self) -> None:
+        """Ends the session, if it still lives, and the client. Blocks until that is done."""
+        try:
+            if self._client._stopped.is_set():
+                self._client._safe_close()
+            else:
+                self._client.stop()
+            self._client.close()
+        except KazooException as error:
+            logger.warning("ZooKeeper client not closed: %r", error)
+
+    def expire(self) -> None:
+        """A second client that claims our session and closes it. Blocks."""
+        thief = KazooClient(hosts=self._hosts, client_id=self._client.client_id)
+        thief.start()
+        thief.stop()
+        thief.close()
+
+    def get(self, path: str, done: Callable[[Node | StoreError | None], None]) -> None:
+        def finish(result: IAsyncResult) -> None:
+            match result.exception:
+                case None:
+                    data, stat = result.value
+                    done(_node(data, stat))
+                case NoNodeError():
+                    done(None)
+                case error:
+                    done(self._translated(error))
+
+        self._client.get_async(path).rawlink(finish)
+
+    def children(self, path: str, done: Callable[[list[str] | StoreError], None]) -> None:
+        def finish(result: IAsyncResult) -> None:
+            match result.exception:
+                case None:
+                    done(sorted(result.value))
+                case NoNodeError():
+                    done([])
+                case error:
+                    done(self._translated(error))
+
+        self._client.get_children_async(path).rawlink(finish)
+
+    def commit(self, transaction: Transaction, done: Callable[[Outcome], None]) -> None:
+        def finish(result: IAsyncResult) -> None:
+            if result.exception is not None:
+                done(self._translated(result.exception))
+            else:
+                done(self._outcome(transaction, result.value))
+
+        result = self._client.handler.async_result()
+        requests = [self._request(operation) for operation in transaction]
+        self._client._call(Multi(requests), result)
+        result.rawlink(finish)
+
+    def arm(self, path: str) -> None:
+        """Call back, once, after the next change; whoever reads after this call misses none."""
+        watcher = self._watchers.get(path)
+        if watcher is None:
+            # The same callable each time: kazoo and ZooKeeper then take it for the same watch.
+            watcher = self._watchers[path] = lambda event: self._fired(path, event)
+        self._client.exists_async(path, watch=watcher)
+        self._client.get_children_async(path, watch=watcher)
+
+    def _fired(self, path: str, event: WatchedEvent) -> None:
+        if event.type != EventType.NONE:  # that one only says that the connection was lost
+            self._on_change(path)
+
+    def _hear(self, state: str) -> None:
+        if state == KazooState.LOST:
+            self._client._stopped.set()  # or kazoo goes on with a new session
+        self._on_state(STATES[state])
+
+    def _request(self, operation: Operation) -> Any:
+        path = self._client.chroot + operation.path
+        if isinstance(operation, Create):
+            flags = EPHEMERAL_FLAG if operation.ephemeral else 0
+            return serialization.Create2(path, operation.data, OPEN_ACL_UNSAFE, flags)
+        version = ANY_VERSION if operation.version is None else operation.version
+        match operation:
+            case Set():
+                return serialization.SetData(path, operation.data, version)
+            case Delete():
+                return serialization.Delete(path, version)
+            case Check():
+                return serialization.CheckVersion(path, version)
+
+    def _outcome(self, transaction: Transaction, results: list[object]) -> Outcome:
+        nodes = []
+        for operation, result in zip(transaction, results, strict=True):
+            match result:
+                case RolledBackError() | RuntimeInconsistency():
+                    pass  # undone because of another operation, which has the reason
+                case KazooException():
+                    reason = REASONS.get(type(result))
+                    if reason is None:
+                        return self._translated(result)
+                    return ConflictError(operation, reason)
+                case ZnodeStat():
+                    assert isinstance(operation, Create | Set)
+                    nodes.append(_node(operation.data, result))
+                case _:
+                    pass  # a deletion or a check that went well
+        return tuple(nodes)
+
+    def _translated(self, error: Exception) -> StoreError:
+        where = f"ZooKeeper at {self._hosts}"
+        match error:
+            case ConnectionLoss():
+                message = f"the connection to {where} was lost"
+                return StoreAwayError(message, outcome_unknown=True)
+            case SessionExpiredError() | ConnectionClosedError():
+                message = f"session {self.id:#x} with {where} has ended"
+                return SessionLostError(message, outcome_unknown=True)
+            case _:
+                advice = "check its settings and the rights of its nodes"
+                return StoreUnusableError(f"{where} refuses: {error!r}; {advice}")
+
+
+def _stat(data: bytes, offset: int) -> ZnodeStat:
+    return ZnodeStat._make(serialization.stat_struct.unpack_from(data, offset))
+
+
+def _node(data: bytes, stat: ZnodeStat) -> Node:
+    return Node(data, stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner)

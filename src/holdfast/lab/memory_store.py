@@ -1,0 +1,218 @@
+"""The agreed store, simulated: same promises, no disk, no thread, no clock of its own.
+
+All time comes from the running event loop's `call_later`, so on a loop with virtual time one seed
+gives one run. What can go wrong is what goes wrong with a real store: answers take time, a store is
+away and comes back, a request is lost on its way or only its answer is, a session ends unnoticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from holdfast.coordination import (
+    Node,
+    Outcome,
+    SessionLostError,
+    SessionState,
+    Store,
+    StoreAwayError,
+    Transaction,
+)
+from holdfast.lab.memory_tree import MemoryTree
+
+T = TypeVar("T")
+
+
+class MemoryServer:
+    """What the sessions of one simulated cluster share."""
+
+    def __init__(self, delay_s: Callable[[], float] = lambda: 0.0) -> None:
+        self.tree = MemoryTree()
+        self.delay_s = delay_s
+        """Drawn for each message, one way."""
+        self._sessions: dict[int, MemoryStore] = {}
+
+    def admit(self, store: MemoryStore) -> int:
+        session = self.tree.next_change()
+        self._sessions[session] = store
+        return session
+
+    def has(self, session: int) -> bool:
+        return session in self._sessions
+
+    def end(self, session: int) -> None:
+        """End a session, if it has not ended; its holder learns of it when it can be reached."""
+        store = self._sessions.pop(session, None)
+        if store is not None:
+            self.tree.remove_owned(session)
+            self.tell_changes()
+            store.told_end(session)
+
+    def tell_changes(self) -> None:
+        changed = self.tree.take_changed()
+        if changed:
+            for store in list(self._sessions.values()):
+                store.told_changed(changed)
+
+
+@dataclass(slots=True)
+class _Request:
+    job: Callable[[], Any]
+    answer: asyncio.Future[Any]
+    needs_session: bool
+    result: object = None
+
+
+class MemoryStore(Store):
+    """One broker's session with the simulated store, and the switch that cuts it off."""
+
+    def __init__(self, server: MemoryServer, *, session_timeout_ms: int = 18_000) -> None:
+        super().__init__()
+        self._server = server
+        self._session_timeout_s = session_timeout_ms / 1000
+        self._session = 0
+        self._connection = 0
+        """Counts connections: what belongs to an earlier one is lost on its way."""
+        self._is_away = False
+        # One line each way: messages of a session never overtake each other.
+        self._requests: deque[_Request] = deque()
+        self._answers: deque[_Request] = deque()
+
+    @property
+    def session_id(self) -> int:
+        return self._session
+
+    async def open(self) -> None:
+        await self._open_session()
+
+    async def renew(self) -> None:
+        if self._state is SessionState.LOST:
+            await self._open_session()
+
+    async def close(self) -> None:
+        if self._is_away:
+            self._server_notices_silence()
+        else:
+            self._server.end(self._session)
+        self._end()
+
+    async def expire(self) -> None:
+        self._server.end(self._session)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        return await self._ask(lambda: [self._server.tree.nodes.get(path) for path in paths])
+
+    async def children(self, path: str) -> list[str]:
+        return await self._ask(lambda: self._server.tree.children(path))
+
+    async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
+        try:
+            return await self._ask(lambda: self._commit_all(transactions))
+        except (SessionLostError, StoreAwayError) as error:
+            return [error] * len(transactions)
+
+    def go_away(self) -> None:
+        """Cut us off. Requests under way are lost, or their answers are; nobody knows which."""
+        if self._is_away:
+            return
+        self._is_away = True
+        self._connection += 1
+        for request in (*self._requests, *self._answers):
+            self._fail(request, StoreAwayError("the store went away", outcome_unknown=True))
+        self._requests.clear()
+        self._answers.clear()
+        self._server_notices_silence()
+        if self._state is SessionState.CONNECTED:
+            self._enter(SessionState.AWAY)
+
+    def come_back(self) -> None:
+        """Reach the store again, in the old session if it still lives."""
+        if not self._is_away:
+            return
+        self._is_away = False
+        self._connection += 1
+        if self._state is SessionState.AWAY:
+            lives = self._server.has(self._session)
+            self._enter(SessionState.CONNECTED if lives else SessionState.LOST)
+
+    def told_changed(self, paths: list[str]) -> None:
+        """The server's word, on its way to us; lost if we are away, and made up for when back."""
+        if not self._is_away:
+            self._later(lambda: self._changed(paths))
+
+    def told_end(self, session: int) -> None:
+        """The server's word, on its way to us; lost if we are away, and made up for when back."""
+        if not self._is_away:
+            self._later(lambda: self._heard_end(session))
+
+    def _heard_end(self, session: int) -> None:
+        if session == self._session:
+            self._enter(SessionState.LOST)
+
+    async def _open_session(self) -> None:
+        self._session = await self._send(lambda: self._server.admit(self), needs_session=False)
+        self._enter(SessionState.CONNECTED)
+
+    def _commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
+        tree = self._server.tree
+        outcomes = [tree.commit(transaction, self._session) for transaction in transactions]
+        self._server.tell_changes()
+        return outcomes
+
+    async def _ask(self, job: Callable[[], T]) -> T:
+        if self._state is SessionState.LOST:
+            raise SessionLostError(f"session {self._session} has ended")
+        return await self._send(job, needs_session=True)
+
+    async def _send(self, job: Callable[[], T], *, needs_session: bool) -> T:
+        if self._is_away:
+            raise StoreAwayError("the store is away")
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._requests.append(_Request(job, answer, needs_session))
+        self._later(self._arrive)
+        return await answer
+
+    def _arrive(self) -> None:
+        request = self._requests.popleft()
+        if request.needs_session and not self._server.has(self._session):
+            request.result = SessionLostError(f"session {self._session} has ended")
+        else:
+            request.result = request.job()
+        self._answers.append(request)
+        self._later(self._answer)
+
+    def _answer(self) -> None:
+        request = self._answers.popleft()
+        if isinstance(request.result, SessionLostError):
+            self._enter(SessionState.LOST)
+            self._fail(request, request.result)
+        elif not request.answer.done():
+            request.answer.set_result(request.result)
+
+    def _fail(self, request: _Request, error: Exception) -> None:
+        if not request.answer.done():
+            request.answer.set_exception(error)
+
+    def _later(self, callback: Callable[[], None]) -> None:
+        """After one way's delay, unless the connection is another one by then."""
+        connection = self._connection
+
+        def arrive() -> None:
+            if connection == self._connection:
+                callback()
+
+        asyncio.get_running_loop().call_later(self._server.delay_s(), arrive)
+
+    def _server_notices_silence(self) -> None:
+        connection, session = self._connection, self._session
+
+        def end_if_still_silent() -> None:
+            if connection == self._connection:
+                self._server.end(session)
+
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._session_timeout_s, end_if_still_silent)

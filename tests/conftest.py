@@ -1,0 +1,35 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, why_missing
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """A running ZooKeeper, one a test run."""
+    if reason := why_missing():
+        pytest.skip(reason)
+    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
+    """Three running ZooKeeper servers, one ensemble a test run."""
+    if reason := why_missing():
+        pytest.skip(reason)
+    ensemble = ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble"))
+    try:
+        ensemble.start()
+        yield ensemble
+    finally:
+        ensemble.stop()

@@ -1,0 +1,187 @@
+"""Debian's ZooKeeper on free loopback ports, for tests; killed, paused and restarted at will.
+
+    server = ZooKeeperServer(folder)     # or ZooKeeperEnsemble(folder), three servers
+    server.start()                       # returns when it serves
+    server.connect_string                # "127.0.0.1:41123"
+    server.pause(); server.resume()      # SIGSTOP, SIGCONT
+    server.kill(); server.start()        # SIGKILL; starts again with the same data and port
+    server.stop()                        # SIGTERM; harmless if it does not run
+
+Tests ask for the fixtures `zookeeper` and `zookeeper_ensemble` (tests/conftest.py): one server, or
+one ensemble, a test run, skipped aloud where there is none. Whoever breaks it mends it. Keep tests
+apart by a folder each: `f"{zookeeper.connect_string}/my-test"`. Mark them `slow`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+JAR_FOLDERS = (ROOT / ".venv/zookeeper/usr/share/java", Path("/usr/share/java"))
+JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
+TICK_MS = 100
+MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+SETTINGS = f"""\
+tickTime={TICK_MS}
+initLimit=100
+syncLimit=50
+minSessionTimeout={2 * TICK_MS}
+maxSessionTimeout=60000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=*
+clientPortAddress=127.0.0.1
+"""
+
+
+def why_missing() -> str | None:
+    """What keeps ZooKeeper from running here, or None."""
+    if shutil.which("java") is None:
+        return "ZooKeeper needs java"
+    if _jar_folder() is None:
+        return "Debian's ZooKeeper is not here: make zookeeper"
+    return None
+
+
+def free_ports(count: int) -> list[int]:
+    """Different loopback ports that nobody listens on now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class ZooKeeperServer:
+    """One server with its own folder and port."""
+
+    def __init__(self, folder: Path, *, port: int | None = None, more_settings: str = "") -> None:
+        self._folder = folder
+        self._settings = more_settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = free_ports(1)[0] if port is None else port
+
+    @property
+    def connect_string(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Returns when it serves; what it has to say is in `out` in its folder."""
+        self.launch()
+        self.wait_serving()
+
+    def launch(self) -> None:
+        """Start the process and do not wait for it."""
+        assert not self.is_running, "it runs already"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        config = self._folder / "zoo.cfg"
+        own = f"dataDir={self._folder}/data\nclientPort={self.port}\n"
+        config.write_text(SETTINGS + own + self._settings, encoding="utf-8")
+        folder = _jar_folder()
+        assert folder is not None
+        classpath = ":".join(str(folder / f"{jar}.jar") for jar in JARS)
+        frugal = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+        with (self._folder / "out").open("ab") as out:
+            self._process = subprocess.Popen(
+                ["java", *frugal, "-cp", classpath, MAIN, str(config)],
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def wait_serving(self) -> None:
+        wait_until(self._serves, f"ZooKeeper in {self._folder} serves; see its file `out`")
+
+    def stop(self) -> None:
+        """As a service manager would."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """As a power failure would, but what was written stays."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """It answers nothing, and its connections stay open."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def ask(self, word: str) -> str:
+        """The answer to a four-letter word such as `srvr`; empty if there is none."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
+                connection.sendall(word.encode())
+                return connection.makefile("rb").read().decode()
+        except OSError:
+            return ""
+
+    def _serves(self) -> bool:
+        assert self.is_running, f"ZooKeeper in {self._folder} ended; see its file `out`"
+        return "Mode: " in self.ask("srvr")
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "it was never started"
+        self._process.send_signal(number)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.send_signal(number)
+            self._process.wait()
+        self._process = None
+
+
+class ZooKeeperEnsemble:
+    """Three servers that agree with each other; any two of them serve."""
+
+    def __init__(self, folder: Path, size: int = 3) -> None:
+        ports = free_ports(3 * size)
+        peers = "".join(
+            f"server.{number}=127.0.0.1:{ports[size + number]}:{ports[2 * size + number]}\n"
+            for number in range(size)
+        )
+        self.servers: Sequence[ZooKeeperServer] = tuple(
+            ZooKeeperServer(folder / str(number), port=ports[number], more_settings=peers)
+            for number in range(size)
+        )
+        for number in range(size):
+            (folder / str(number) / "data").mkdir(parents=True)
+            (folder / str(number) / "data" / "myid").write_text(str(number), encoding="utf-8")
+
+    @property
+    def connect_string(self) -> str:
+        return ",".join(server.connect_string for server in self.servers)
+
+    def start(self) -> None:
+        """Returns when all serve."""
+        for server in self.servers:
+            if not server.is_running:
+                server.launch()
+        for server in self.servers:
+            server.wait_serving()
+
+    def stop(self) -> None:
+        for server in self.servers:
+            server.stop()
+
+    def leader(self) -> ZooKeeperServer:
+        """The one that leads now."""
+        [leader] = [s for s in self.servers if s.is_running and "Mode: leader" in s.ask("srvr")]
+        return leader
+
+
+def _jar_folder() -> Path | None:
+    return next((folder for folder in JAR_FOLDERS if (folder / "zookeeper.jar").exists()), None)
