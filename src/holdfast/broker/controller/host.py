@@ -1,0 +1,55 @@
+"""What the controller asks of the broker it lives in."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.broker.peers import Answered, Endpoint
+from holdfast.coordination import Store
+from holdfast.model import BrokerId
+from holdfast.protocol import Request
+
+if TYPE_CHECKING:
+    from holdfast.broker.clock import Clock
+    from holdfast.broker.configs import Configs
+    from holdfast.broker.controller.service import ControllerService
+
+
+class Sender(Protocol):
+    """The way to one broker."""
+
+    def send(self, request: Request, version: int, answered: Answered) -> None: ...
+
+
+class Ways(Protocol):
+    """The ways to all brokers."""
+
+    def to(self, broker: BrokerId) -> Sender: ...
+
+    def update(self, broker: BrokerId, endpoint: Endpoint) -> None: ...
+
+
+class Host(Protocol):
+    """A broker, as far as a controller needs one."""
+
+    @property
+    def id(self) -> BrokerId: ...
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def log(self) -> Any: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def dice(self) -> random.Random: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def peers(self) -> Ways: ...
+    @property
+    def configs(self) -> Configs: ...
+
+    controller: ControllerService | None
+    """Set while this broker reigns."""

@@ -1,0 +1,321 @@
+"""One reign: drives `core.Controller` between the store, the brokers and whoever asks.
+
+What the core decides is written first and told after the store has confirmed it. Nothing is decided
+here. The reign ends when the store refuses a write by the controller's epoch, when a broker obeys a
+newer controller, or when our session is lost; after that nothing is written or told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from holdfast.broker.controller.channel import Channel, Stop
+from holdfast.broker.controller.failures import FailureReader
+from holdfast.broker.controller.host import Host
+from holdfast.broker.controller.loading import LiveBrokers, Loaded, load, load_brokers
+from holdfast.broker.controller.nodes import TopicNode, encode_topic
+from holdfast.broker.controller.rebalancing import Rebalancer
+from holdfast.broker.controller.states import StateWrites
+from holdfast.broker.controller.waiting import Conditions, Repeated, Tasks
+from holdfast.broker.controller.writer import StoreWriter
+from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs
+from holdfast.coordination import Check, Set, StoreError, Watch, paths
+from holdfast.core import (
+    AnswerAlter,
+    AskLogEnd,
+    Command,
+    Commands,
+    Controller,
+    LogEnd,
+    SendStateTo,
+    Settings,
+    StateConfirmed,
+    StopReplica,
+    WriteState,
+)
+from holdfast.model import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    LeaderEpoch,
+    PartitionState,
+    TopicPartition,
+)
+
+ASK_AGAIN_S: Final = 0.2
+
+AlterAnswered = Callable[[ErrorCode, PartitionState | None], None]
+
+
+class ControllerService:
+    """The controller while it reigns."""
+
+    core: Controller
+    """Set by `start`."""
+
+    def __init__(
+        self,
+        host: Host,
+        controller_epoch: ControllerEpoch,
+        epoch_version: int,
+        ended: Callable[[str], None],
+    ) -> None:
+        self.host = host
+        self.controller_epoch = controller_epoch
+        self.conditions = Conditions(host.loop)
+        self.tasks = Tasks(host.loop, host.log)
+        check = Check(paths.CONTROLLER_EPOCH, epoch_version)
+        self.writer = StoreWriter(host.store, host.loop, check, self.fenced, host.log)
+        self.topics: dict[str, TopicNode] = {}
+        self.topic_names: dict[bytes, str] = {}
+        self.topic_configs: dict[str, dict[str, str]] = {}
+        self.broker_nodes = LiveBrokers().nodes
+        self.channels: dict[BrokerId, Channel] = {}
+        self.is_over = False
+        self._on_ended = ended
+        self.states = StateWrites(self)
+        self._refresh = Repeated(host.loop, self._refresh_brokers, host.log)
+        self._watches: list[Watch] = []
+        self._failures = FailureReader(self)
+        self._rebalancer = Rebalancer(self)
+        self._is_flushing = False
+
+    # Beginning and ending.
+
+    async def start(self) -> None:
+        """Read everything, and go on where the last controller stopped. StoreError if away."""
+        host = self.host
+        self._watches.append(host.store.watch(paths.BROKER_IDS, lambda _: self._refresh.soon()))
+        live = await load_brokers(host.store, host.log)
+        loaded = await load(host.store, host.log)
+        if self.is_over:
+            return
+        self._take_over(live, loaded)
+        self._refresh.soon()
+        self._failures.start()
+        self._rebalancer.start()
+        self._ask_again()
+
+    def _take_over(self, live: LiveBrokers, loaded: Loaded) -> None:
+        self.topics = loaded.topics
+        self.topic_names = {topic.topic_id: name for name, topic in loaded.topics.items()}
+        self.topic_configs = loaded.configs
+        self.states.versions = loaded.versions
+        self.broker_nodes = live.nodes
+        settings = {name: self.core_settings(name) for name in self.topics}
+        self.core = Controller(
+            self.controller_epoch,
+            [node.registration(live.epochs[one]) for one, node in live.nodes.items()],
+            loaded.states,
+            {one: settings[one.topic] for one in loaded.states},
+        )
+        for broker, epoch in live.epochs.items():
+            self._open_channel(broker, epoch)
+        self.run(self.core.start())
+
+    def fenced(self, reason: str) -> None:
+        """Somebody else reigns, or nobody."""
+        if not self.is_over:
+            self.end()
+            self._on_ended(reason)
+
+    def end(self) -> None:
+        """Write and tell nothing more."""
+        self.is_over = True
+        self.writer.close()
+        self._refresh.close()
+        self._failures.close()
+        self._rebalancer.close()
+        for watch in self._watches:
+            watch.cancel()
+        for channel in self.channels.values():
+            channel.close()
+        self.conditions.close()
+
+    # Brokers.
+
+    def _open_channel(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
+        old = self.channels.pop(broker, None)
+        if old is not None:
+            old.close()
+        node = self.broker_nodes[broker]
+        self.host.peers.update(broker, Endpoint(node.host, node.port))
+        channel = self.channels[broker] = Channel(self, broker, epoch)
+        for partition in self.core.partitions:
+            channel.publish(partition)
+
+    async def _refresh_brokers(self) -> None:
+        try:
+            live = await load_brokers(self.host.store, self.host.log)
+        except StoreError as error:
+            # The watch is called again when the store is back.
+            self.host.log.warning("brokers not read", error=str(error))
+            return
+        if self.is_over:
+            return
+        before = {one: known.broker_epoch for one, known in self.core.brokers.items()}
+        self.broker_nodes = live.nodes
+        for broker, epoch in before.items():
+            if broker not in live.epochs:
+                self._broker_lost(broker, epoch)
+        for broker, epoch in live.epochs.items():
+            if before.get(broker) != epoch:
+                self._broker_registered(broker, epoch)
+
+    def _broker_lost(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
+        self.host.log.info("broker lost", broker=broker, broker_epoch=epoch)
+        channel = self.channels.pop(broker, None)
+        if channel is not None:
+            channel.close()
+        self._publish_broker(broker)
+        self.run(self.core.broker_lost(broker, epoch))
+
+    def _broker_registered(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
+        self.host.log.info("broker registered", broker=broker, broker_epoch=epoch)
+        self._open_channel(broker, epoch)
+        self._publish_broker(broker)
+        self.run(self.core.broker_registered(self.broker_nodes[broker].registration(epoch)))
+
+    def _publish_broker(self, broker: BrokerId) -> None:
+        """Everyone learns who is alive, and which replicas are offline."""
+        for channel in self.channels.values():
+            channel.publish_brokers()
+        for partition, state in self.core.partitions.items():
+            if broker in state.replicas:
+                self._publish(partition)
+
+    def offline_replicas(self, partition: TopicPartition) -> tuple[BrokerId, ...]:
+        """Replicas that nobody can reach."""
+        replicas = self.core.partitions[partition].replicas
+        return tuple(one for one in replicas if one not in self.broker_nodes)
+
+    def replica_failed(
+        self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
+    ) -> None:
+        """A broker's log has failed."""
+        self.run(self.core.replica_failed(partition, broker, broker_epoch))
+
+    def log_end_answered(
+        self, partition: TopicPartition, broker: BrokerId, epoch: LeaderEpoch, end: LogEnd
+    ) -> None:
+        """A candidate says how far its log goes."""
+        self.run(self.core.log_end_answered(partition, broker, epoch, end))
+
+    def _ask_again(self) -> None:
+        if not self.is_over:
+            self.run(self.core.ask_again())
+            self.host.loop.call_later(ASK_AGAIN_S, self._ask_again)
+
+    # Carrying out.
+
+    def run(self, commands: Commands) -> None:
+        """Carry out what the core decided, in order."""
+        if self.is_over:
+            return
+        for command in commands:
+            self._run(command)
+        if commands:
+            self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """Tell what is due at the end of this tick."""
+        if not self._is_flushing:
+            self._is_flushing = True
+            self.host.loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flushing = False
+        for channel in tuple(self.channels.values()):
+            channel.flush()
+
+    def _run(self, command: Command) -> None:
+        match command:
+            case WriteState():
+                self.states.write(command)
+            case StateConfirmed():
+                self._confirmed(command)
+            case SendStateTo(broker, partition, state):
+                if broker in self.channels:
+                    self.channels[broker].tell(partition, state)
+            case StopReplica(broker, partition):
+                epoch = self.core.partitions[partition].leader_epoch
+                if broker in self.channels:
+                    self.channels[broker].stop(partition, Stop(epoch, delete=True))
+            case AnswerAlter(waiter, error, state):
+                assert callable(waiter)
+                waiter(error, state)
+            case AskLogEnd(broker, partition, leader_epoch):
+                if broker in self.channels:
+                    self.channels[broker].ask(partition, leader_epoch)
+
+    def _confirmed(self, confirmed: StateConfirmed) -> None:
+        before, after = confirmed.before, confirmed.after
+        if after.leader_epoch != before.leader_epoch:
+            self.host.log.info(
+                "leader elected",
+                partition=str(confirmed.partition),
+                leader=after.leader,
+                leader_epoch=after.leader_epoch,
+                isr=list(after.isr),
+                rule=confirmed.rule,
+            )
+        self._publish(confirmed.partition)
+        if confirmed.rule != "created" and before.replicas != after.replicas:
+            self._write_topic_view(confirmed.partition.topic)
+
+    def _publish(self, partition: TopicPartition) -> None:
+        for channel in self.channels.values():
+            channel.publish(partition)
+        self.flush_soon()
+
+    def _write_topic_view(self, name: str) -> None:
+        """Let the topic's node follow the states, for Kafka's tools."""
+        node = self.topic_view(name)
+        self.topics[name] = node
+        self.writer.add([Set(paths.topic(name), encode_topic(node))], lambda _: None)
+
+    def topic_view(self, name: str) -> TopicNode:
+        """A topic's node as the states have it."""
+        topic = self.topics[name]
+        states = {
+            number: self.core.partitions[TopicPartition(name, number)]
+            for number in topic.replicas
+            if TopicPartition(name, number) in self.core.partitions
+        }
+        return TopicNode(
+            topic.topic_id,
+            topic.replicas | {number: state.replicas for number, state in states.items()},
+            {number: state.adding for number, state in states.items() if state.adding},
+            {number: state.removing for number, state in states.items() if state.removing},
+        )
+
+    # What the admin side asks.
+
+    def knows(self, partition: TopicPartition) -> bool:
+        """Whether we govern it, and the store has it."""
+        return partition in self.core.partitions and partition in self.states.versions
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Govern it no more."""
+        self.states.forget(partition)
+        self.run(self.core.forget(partition))
+        self.conditions.changed()
+
+    async def settled(self, partitions: Iterable[TopicPartition], timeout_s: float) -> bool:
+        """Whether no decision on these is under way, now or within the time."""
+        names = tuple(partitions)
+        pending = self.core.is_pending
+        return await self.conditions.until(lambda: not any(map(pending, names)), timeout_s)
+
+    def core_settings(
+        self, topic: str, own: dict[str, str] | None = None, layers: Layers | None = None
+    ) -> Settings:
+        """What the core goes by for a topic."""
+        configs = self.host.configs
+        layers = configs.layers if layers is None else layers
+        own = self.topic_configs.get(topic, {}) if own is None else own
+        broker = configs.settings if layers is configs.layers else BrokerSettings.of(layers)
+        return TopicConfigs(own, layers).replica_settings(broker)

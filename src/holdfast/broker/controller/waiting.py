@@ -1,0 +1,100 @@
+"""Waiting for something to become true, without polling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+
+class Conditions:
+    """Whoever waits gives a question; whoever changes something lets all be asked again."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[asyncio.Future[bool], Callable[[], bool]] = {}
+
+    async def until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
+        """Whether it holds, now or within the time."""
+        if holds():
+            return True
+        if timeout_s <= 0:
+            return False
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._waiting[future] = holds
+        timer = self._loop.call_later(timeout_s, _set, future, False)
+        try:
+            return await future
+        finally:
+            timer.cancel()
+            self._waiting.pop(future, None)
+
+    def changed(self) -> None:
+        """Ask again."""
+        for future, holds in tuple(self._waiting.items()):
+            if holds():
+                _set(future, True)
+
+    def close(self) -> None:
+        """Nothing will change any more."""
+        for future in tuple(self._waiting):
+            _set(future, False)
+
+
+def _set(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+class Tasks:
+    """Coroutines that nobody awaits. A loop holds its tasks weakly, so they are kept here."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: Any) -> None:
+        self._loop = loop
+        self._log = log
+        self._running: dict[asyncio.Task[None], None] = {}
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin, and tell the log if it fails."""
+        task = self._loop.create_task(work)
+        self._running[task] = None
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("a task failed", exc_info=error)
+
+
+class Repeated:
+    """Work that reads something which may change while it is read: then it is done again."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], log: Any
+    ) -> None:
+        self._loop = loop
+        self._work = work
+        self._log = log
+        self._task: asyncio.Task[None] | None = None
+        self._again = False
+        self._is_closed = False
+
+    def soon(self) -> None:
+        """Do it, or once more if it is being done."""
+        self._again = True
+        if self._task is None and not self._is_closed:
+            self._task = self._loop.create_task(self._run())
+
+    def close(self) -> None:
+        """Never again."""
+        self._is_closed = True
+
+    async def _run(self) -> None:
+        try:
+            while self._again and not self._is_closed:
+                self._again = False
+                await self._work()
+        except Exception:  # noqa: BLE001  # whatever it was, the next change asks again
+            self._log.exception("a chore failed")
+        finally:
+            self._task = None

@@ -1,0 +1,160 @@
+"""Everything a reign writes to the store: in order, in batches, and only while the reign lasts.
+
+Each transaction first checks that the controller's epoch is still ours. What is asked for in one
+tick of the loop goes out as one batch, the next when that is answered. A store that is away ends
+nothing: the writes wait, and are tried again. A write whose fate is unknown is tried again too; if
+it then conflicts, it is looked whether it had happened after all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from holdfast.coordination import (
+    Check,
+    ConflictError,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    Outcome,
+    SessionLostError,
+    Set,
+    Store,
+    StoreAwayError,
+    StoreError,
+)
+
+RETRY_S: Final = 0.05
+
+Done = Callable[[tuple[Node, ...] | ConflictError], None]
+
+
+class _Job:
+    __slots__ = ("done", "is_unsure", "operations")
+
+    def __init__(self, operations: Sequence[Operation], done: Done) -> None:
+        self.operations = operations
+        self.done = done
+        self.is_unsure = False
+        """An earlier attempt may have happened."""
+
+
+class StoreWriter:
+    """The one way from a reign to the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        loop: asyncio.AbstractEventLoop,
+        check: Check,
+        fenced: Callable[[str], None],
+        log: Any,
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._check = check
+        self._fenced = fenced
+        self._log = log
+        self._jobs: list[_Job] = []
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def add(self, operations: Sequence[Operation], done: Done) -> None:
+        """Write soon; `done` gets the nodes written, or the conflict. Never, if the reign ends."""
+        self._jobs.append(_Job(operations, done))
+        if self._task is None and not self._is_closed:
+            self._task = self._loop.create_task(self._write_all())
+
+    async def write(self, *operations: Operation) -> tuple[Node, ...]:
+        """The same, awaited; raises ConflictError."""
+        result: asyncio.Future[tuple[Node, ...]] = self._loop.create_future()
+
+        def done(outcome: tuple[Node, ...] | ConflictError) -> None:
+            if result.done():
+                return
+            if isinstance(outcome, ConflictError):
+                result.set_exception(outcome)
+            else:
+                result.set_result(outcome)
+
+        self.add(operations, done)
+        return await result
+
+    def close(self) -> None:
+        """The reign is over: what is not written will not be."""
+        self._is_closed = True
+        self._jobs.clear()
+
+    async def _write_all(self) -> None:
+        try:
+            # The writes of this tick together; others join while the store works.
+            await asyncio.sleep(0)
+            while self._jobs and not self._is_closed:
+                jobs, self._jobs = self._jobs, []
+                transactions = [(self._check, *job.operations) for job in jobs]
+                outcomes = await self._commit(transactions)
+                waiting = [
+                    job
+                    for job, outcome in zip(jobs, outcomes, strict=True)
+                    if not await self._settle(job, outcome)
+                ]
+                if waiting:
+                    self._jobs[:0] = waiting
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            self._task = None
+
+    async def _commit(self, transactions: list[tuple[Operation, ...]]) -> list[Outcome]:
+        try:
+            return await self._store.commit_all(transactions)
+        except StoreError as error:
+            return [error] * len(transactions)
+
+    async def _settle(self, job: _Job, outcome: Outcome) -> bool:
+        """Whether the job is over."""
+        if self._is_closed:
+            return True
+        match outcome:
+            case tuple():
+                job.done(outcome)
+            case ConflictError() if outcome.operation == self._check:
+                self._fenced(str(outcome))
+            case ConflictError() if job.is_unsure:
+                return await self._find_out(job, outcome)
+            case ConflictError():
+                job.done(outcome)
+            case SessionLostError():
+                self._fenced(str(outcome))
+            case StoreAwayError():
+                job.is_unsure = job.is_unsure or outcome.outcome_unknown
+                return False
+            case _:
+                self._log.error("the store refused a write", error=str(outcome))
+                self._fenced(str(outcome))
+        return True
+
+    async def _find_out(self, job: _Job, conflict: ConflictError) -> bool:
+        """It conflicts: perhaps with what it wrote itself, unheard."""
+        changes = [one for one in job.operations if not isinstance(one, Check)]
+        try:
+            nodes = await self._store.get_many([one.path for one in changes])
+        except StoreError:
+            return False
+        if all(_has_happened(one, node) for one, node in zip(changes, nodes, strict=True)):
+            job.done(tuple(node for node in nodes if node is not None))
+        else:
+            job.done(conflict)
+        return True
+
+
+def _has_happened(operation: Operation, node: Node | None) -> bool:
+    match operation:
+        case Delete():
+            return node is None
+        case Create(data=data) | Set(data=data):
+            return node is not None and node.data == data
+        case Check():
+            return True
