@@ -33,6 +33,8 @@ from holdfast.broker.name_tree import Change, Directory, FileName, NameTree
 
 T = TypeVar("T")
 
+UNFLUSHED: Final = "-unflushed"
+"""What a log directory's name is followed by in the name of its `side`."""
 JOURNAL: Final = "journal"
 KEPT: Final = "kept"
 LONGEST_BYTES: Final = 4 * 1024 * 1024
