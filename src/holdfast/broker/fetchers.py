@@ -276,14 +276,14 @@ class Fetcher:
             )
             self._rest(followed)
             return
-        before = partition.replica.log.log_end_offset
+        before = (partition.replica.log.log_end_offset, partition.log.log_start_offset)
         if not partition.copy(records[:size], headers, data.high_watermark):
             self.remove(partition)
             return
         if data.log_start_offset > partition.log.log_start_offset:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
-        if partition.replica.log.log_end_offset == before:
+        if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
             # Nothing new but the high watermark: what we asked for still stands.
             self._changed.pop(followed, None)
 

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
+from holdfast.broker.nearest import preferred_replica
 from holdfast.core import Fetch
-from holdfast.model import BrokerEpoch, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
+from holdfast.model import (
+    NO_BROKER,
+    BrokerEpoch,
+    BrokerId,
+    EpochEnd,
+    ErrorCode,
+    LeaderEpoch,
+    Offset,
+)
+from holdfast.protocol import Payload
 from holdfast.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -28,7 +38,6 @@ from holdfast.storage import (
     OffsetOutOfRangeError,
     aborted_transactions,
     locate,
-    read,
 )
 
 if TYPE_CHECKING:
@@ -258,12 +267,19 @@ class ParkedFetch:
         partition = reader.partition
         if partition is None or verdict.error:
             return self._refused(reader, verdict.error), 0, True
-        records = b""
+        records: Payload = b""
         missing = verdict.upto - reader.fetch_offset
+        nearest = NO_BROKER
+        if self._session.follower is None and self._request.rack_id:
+            nearest = preferred_replica(
+                self._broker, partition, self._request.rack_id, reader.fetch_offset
+            )
+            if nearest != NO_BROKER:
+                missing = 0
         if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
             try:
                 limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
-                records = read(partition.log, reader.fetch_offset, limit, verdict.upto)
+                records = partition.read(reader.fetch_offset, limit, verdict.upto)
             except LogOfflineError as error:
                 partition.failed(error)
                 return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
@@ -277,6 +293,7 @@ class ParkedFetch:
             last_stable_offset=partition.last_stable_offset,
             log_start_offset=numbers.log_start_offset,
             aborted_transactions=self._aborted(partition, reader.fetch_offset, verdict.upto),
+            preferred_read_replica=nearest,
             records=records,
         )
         if verdict.diverging is not None:

@@ -148,7 +148,8 @@ class Listener:
             )
             call.parts = encode_unsupported_api_versions(correlation_id=header.correlation_id)
             return call
-        request = api.request.decode(memoryview(frame)[position:], version)
+        # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
+        request, _ = api.request.decode_from(frame, version, position)
         return Call(connection, api, version, header.correlation_id, client_id, request, len(frame))
 
     def _api_of(self, frame: bytearray) -> Api:
@@ -164,8 +165,8 @@ class Listener:
             return
         try:
             self._handlers[call.api.key](call)
-        except Exception as error:  # whatever happens, others are served
-            self.log.exception("request failed", error, api=call.api.name, version=call.version)
+        except Exception as error:  # noqa: BLE001  # whatever happens, others are served
+            self.log.bug("request failed", error, api=call.api.name, version=call.version)
             call.connection.close()
 
     def queue_write(self, connection: Connection) -> None:

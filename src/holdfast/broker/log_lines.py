@@ -5,7 +5,7 @@ Not structlog, which takes a third of a broker's start to import.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import sys
 import traceback
@@ -31,14 +31,14 @@ class LogLines:
         """Something failed."""
         self._write("error", event, fields)
 
-    def exception(self, event: str, error: BaseException, **fields: object) -> None:
+    def bug(self, event: str, error: BaseException, **fields: object) -> None:
         """A bug of ours, with where it was."""
         self._write("error", event, {**fields, "error": repr(error)})
         self._stream.write("".join(traceback.format_exception(error)))
         self._stream.flush()
 
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         shown = {"broker": self._broker, "event": event, **fields}
         pairs = " ".join(f"{key}={_quoted(value)}" for key, value in shown.items())
         self._stream.write(f"{now} {level} {pairs}\n")

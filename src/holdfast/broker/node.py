@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
+from holdfast.broker.chores import Chores
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
 from holdfast.broker.controller.elector import Elector
@@ -44,8 +44,6 @@ from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
 if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
-TICK_S: Final = 0.25
-"""How often expired requests and laggards are looked for."""
 REGISTRATION_PATIENCE_S: Final = 20.0
 
 
@@ -89,10 +87,10 @@ class Broker:
         self.replicas.on_failure = self.failures.report_soon
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
+        self.chores = Chores(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings), self.links, log)
         self.endpoint = Endpoint("", 0)
-        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._reload: asyncio.Task[None] | None = None
         self.is_stopping = False
 
@@ -137,7 +135,7 @@ class Broker:
             self.endpoint, settings.broker_rack, mark, REGISTRATION_PATIENCE_S
         )
         self.elector.start()
-        self._start_chores()
+        self.chores.start()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
 
     async def _listen(self, settings: BrokerSettings) -> None:
@@ -176,35 +174,7 @@ class Broker:
         if self.trace is not None:
             self.trace.registered(self.life.broker_epoch)
 
-    # Chores.
-
-    def _start_chores(self) -> None:
-        settings = self.settings
-        self._every("tick", TICK_S, self.replicas.tick)
-        checkpoint_s = settings.replica_high_watermark_checkpoint_interval_ms / 1000
-        self._every("checkpoints", checkpoint_s, self._write_checkpoints)
-        self._every("files", 1.0, self._delete_files)
-
-    def _every(self, name: str, seconds: float, work: Callable[[], None]) -> None:
-        def run() -> None:
-            if self.is_stopping:
-                return
-            self._timers[name] = self.loop.call_later(seconds, run)
-            work()
-
-        self._timers[name] = self.loop.call_later(seconds, run)
-
-    def _write_checkpoints(self) -> None:
-        try:
-            self.directory.write_checkpoints(self.replicas.high_watermarks())
-        except OSError as error:
-            self.log.error("checkpoints not written", error=str(error))
-
-    def _delete_files(self) -> None:
-        try:
-            self.directory.delete_due(self.clock.now_ms())
-        except OSError as error:
-            self.log.error("files not deleted", error=str(error))
+    # Settings.
 
     def _reload_soon(self) -> None:
         if self._reload is None:
@@ -232,13 +202,12 @@ class Broker:
         await self.elector.stop()
         self.listener.close()
         self.peers.close()
-        for timer in self._timers.values():
-            timer.cancel()
+        self.chores.stop()
         for partition in tuple(self.replicas.partitions.values()):
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
-        is_clean = self.directory.close(self.clock.now_ms(), epoch, high_watermarks, intact_since)
+        is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()

@@ -11,8 +11,10 @@ out in order. Two rules of its own:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
+from holdfast.broker.tail import Tail
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,
@@ -38,6 +40,7 @@ from holdfast.model import (
     PartitionState,
     TopicPartition,
 )
+from holdfast.protocol import Payload
 from holdfast.protocol.records import (
     RecordBatchHeader,
     Rules,
@@ -47,10 +50,10 @@ from holdfast.protocol.records import (
     stamp_max_timestamp,
 )
 from holdfast.protocol.records.header import CONTROL
-from holdfast.storage import Log, LogOfflineError
+from holdfast.storage import Log, LogOfflineError, read
 
 if TYPE_CHECKING:
-    from holdfast.broker.fetch_sessions import FetchSession
+    from holdfast.broker.fetch_sessions import FetchSession, Reader
     from holdfast.broker.replicas import Replicas
 
 
@@ -68,6 +71,7 @@ class Partition:
         "_unwritten",
         "_unwritten_headers",
         "append_time_ms",
+        "leader_high_watermark",
         "log",
         "name",
         "owner",
@@ -75,12 +79,13 @@ class Partition:
         "rules",
         "sessions",
         "state",
+        "tail",
         "topic_id",
     )
 
     state: PartitionState | None
     """What the controller told us last."""
-    sessions: dict[FetchSession, Any]
+    sessions: dict[FetchSession, Reader]
     """Fetch sessions that read this partition, to be told when its high watermark moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
@@ -102,7 +107,10 @@ class Partition:
         self.rules = rules
         self.state = None
         self.sessions = {}
+        self.tail = Tail()
         self.append_time_ms = -1
+        self.leader_high_watermark = 0
+        """As a leader told it last, for the lag."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -154,17 +162,20 @@ class Partition:
             return
         headers = self._unwritten_headers
         self._unwritten, self._unwritten_headers = [], []
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
-            self.log.append(batches, now_ms)
+            self.log.append(batches, clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return
+        self.tail.trim(self.replica.log.high_watermark)
+        for header, data in zip(headers, batches, strict=True):
+            self.tail.add(header[0], header.end_offset, data)
         trace = self.owner.trace
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=True)
-        self.run(self.replica.appended(now_ms))
+        self.run(self.replica.appended(clock.now_ms()))
 
     # Following.
 
@@ -172,10 +183,10 @@ class Partition:
         self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
     ) -> bool:
         """Write what our leader has sent; False if the log failed."""
-        now_ms = self.owner.clock.now_ms()
+        clock = self.owner.clock
         try:
             if headers:
-                self.log.append([records], now_ms)
+                self.log.append([records], clock.wall_ms(), headers)
         except LogOfflineError as error:
             self.failed(error)
             return False
@@ -183,8 +194,10 @@ class Partition:
         if trace is not None:
             for header in headers:
                 trace.appended(self, header, as_leader=False)
+        self.leader_high_watermark = leader_high_watermark
         models = [_as_copied(header) for header in headers]
-        self.run(self.replica.append_as_follower(models, Offset(leader_high_watermark), now_ms))
+        high_watermark = Offset(leader_high_watermark)
+        self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -199,6 +212,7 @@ class Partition:
     def apply(self, state: PartitionState) -> None:
         """The controller has told us a newer agreed state."""
         self.write()
+        self.tail.clear()
         replica = self.replica
         before = replica.role
         self.state = state
@@ -279,15 +293,15 @@ class Partition:
             self.failed(error)
 
     def _truncate(self, cut: TruncateTo) -> None:
-        now_ms = self.owner.clock.now_ms()
+        wall_ms = self.owner.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
                 cut.end_offset < self.log.log_start_offset
             ):
-                self.log.restart_at(cut.end_offset, now_ms)
+                self.log.restart_at(cut.end_offset, wall_ms)
             else:
-                end = self.log.truncate_to(cut.end_offset, now_ms)
+                end = self.log.truncate_to(cut.end_offset, wall_ms)
                 if end < cut.end_offset:
                     numbers.truncate_to(end)
         except LogOfflineError as error:
@@ -309,6 +323,23 @@ class Partition:
     def leader(self) -> BrokerId:
         """Whom the controller named last."""
         return self.state.leader if self.state is not None else NO_BROKER
+
+    def read(self, offset: int, max_bytes: int, upto: int) -> Payload:
+        """Whole batches from `offset` on, below `upto`: from memory if they are new enough.
+
+        Raises LogOfflineError or OffsetOutOfRangeError.
+        """
+        if offset >= self.log.log_start_offset:
+            recent = self.tail.read(offset, max_bytes, upto)
+            if recent is not None:
+                return recent
+        return read(self.log, offset, max_bytes, upto)
+
+    def follower_starts(self) -> Iterator[tuple[BrokerId, int]]:
+        """Where the logs of our followers start, as their fetches say."""
+        for session, reader in self.sessions.items():
+            if session.follower is not None:
+                yield session.follower, reader.log_start_offset
 
     @property
     def last_stable_offset(self) -> Offset:

@@ -121,7 +121,7 @@ class Replicas:
             self._discard(name)
 
     def _discard(self, name: TopicPartition) -> None:
-        self.directory.delete(name, uuid.uuid4(), self.clock.now_ms())
+        self.directory.delete(name, uuid.uuid4(), self.clock.wall_ms())
 
     def apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         """What the controller says of one partition."""
@@ -200,7 +200,7 @@ class Replicas:
         partitions, self._to_flush = self._to_flush, {}
         for partition in partitions:
             try:
-                end = partition.log.flush(self.clock.now_ms())
+                end = partition.log.flush(self.clock.wall_ms())
             except LogOfflineError as error:
                 partition.failed(error)
                 continue
@@ -213,6 +213,7 @@ class Replicas:
         """Look for what has expired, lags or is due."""
         now_ms = self.clock.now_ms()
         for partition in tuple(self.partitions.values()):
+            partition.tail.trim(partition.replica.log.high_watermark)
             effects = partition.replica.tick(now_ms)
             if effects:
                 partition.run(effects)

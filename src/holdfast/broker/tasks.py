@@ -29,7 +29,7 @@ def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -
         if error is None:
             call.answer(task.result())
         else:
-            broker.log.exception("request failed", error, api=call.api.name)
+            broker.log.bug("request failed", error, api=call.api.name)
             call.connection.close()
 
     task.add_done_callback(done)

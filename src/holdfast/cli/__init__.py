@@ -15,7 +15,7 @@ COMMANDS = {
     "demo": LazyCommand(
         "holdfast.cli.demo:demo", "A guided tour: watch data get lost, then see what keeps it."
     ),
-    "server": LazyCommand("holdfast.cli.server:server", "One broker: check, config."),
+    "server": LazyCommand("holdfast.cli.server:server", "One broker: start, check, config."),
     "log": LazyCommand(
         "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),

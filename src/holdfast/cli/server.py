@@ -40,7 +40,7 @@ override_option = click.option(
 
 @click.group(epilog=CODES)
 def server() -> None:
-    """One broker: check its server.properties, look up settings."""
+    """One broker: start it, check its server.properties, look up settings."""
 
 
 @server.command("check", epilog=CODES)
@@ -57,6 +57,27 @@ def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
     if loaded.settings is None:
         ctx.exit(EXIT_BAD_INPUT)
     click.echo(f"✓ {file}: {_summary(loaded.settings)}")
+
+
+@server.command("start", epilog=CODES)
+@file_argument
+@override_option
+def start_command(file: Path, overrides: tuple[str, ...]) -> None:
+    """Run one broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    from holdfast.broker.errors import StartError
+    from holdfast.broker.process import run
+
+    loaded = load_file(file, overrides)
+    for problem in loaded.warnings:
+        click.echo(f"warning: {problem}", err=True)
+    if loaded.settings is None:
+        raise BadInput(
+            "; ".join(str(problem) for problem in loaded.errors), hint="try 'holdfast server check'"
+        )
+    try:
+        run(loaded.layers)
+    except StartError as error:
+        raise BadInput(str(error)) from None
 
 
 def _summary(settings: BrokerSettings) -> str:

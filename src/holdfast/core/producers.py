@@ -2,6 +2,7 @@
 
 The state is a pure function of the batches in the log. That is why it survives everything the log
 survives: a follower builds it from what it copies, a truncation or a restart builds it anew.
+Only `forget` goes by the clock.
 The last five batches of a producer are remembered, as many as a client may have in flight.
 """
 
@@ -102,6 +103,14 @@ class ProducerStates:
         self._producers.clear()
         for batch in batches:
             self.append(batch)
+
+    def forget(self, producer_ids: Iterable[ProducerId]) -> None:
+        """Drop producers that have been silent for producer.id.expiration.ms.
+
+        The log decides who (its retention knows the time), and tells both memories at once.
+        """
+        for producer_id in producer_ids:
+            self._producers.pop(producer_id, None)
 
     def last_sequence(self, producer_id: ProducerId) -> int | None:
         """The last sequence number in the log, or None for a producer it does not know."""

@@ -4,11 +4,18 @@ Storage keeps bytes and finds them again. It decides nothing about replication: 
 where to cut come from the core. All files are Apache Kafka's, byte for byte.
 """
 
-from holdfast.storage.compaction import Cleaning, clean
+from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
+from holdfast.storage.compaction import Cleaning
 from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
-from holdfast.storage.errors import AppendRefusedError, LogOfflineError, OffsetOutOfRangeError
+from holdfast.storage.errors import (
+    AppendRefusedError,
+    LogClosedError,
+    LogOfflineError,
+    OffsetOutOfRangeError,
+)
 from holdfast.storage.examine import Examined, Finding, examine_log
+from holdfast.storage.held import HeldSlice, SliceCutError
 from holdfast.storage.log import Appended, Log
 from holdfast.storage.reading import (
     TimedOffset,
@@ -21,31 +28,40 @@ from holdfast.storage.reading import (
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention
+from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
 
 __all__ = [
     "BROKER_NAMES",
     "AppendRefusedError",
     "Appended",
+    "Cleaner",
     "Cleaning",
+    "CleaningNeed",
     "DirectoryLockedError",
     "Disk",
     "Examined",
     "File",
     "Finding",
+    "HeldSlice",
     "LastKnown",
     "Log",
+    "LogClosedError",
     "LogDirectory",
     "LogOfflineError",
     "LogSettings",
     "OffsetOutOfRangeError",
     "OpenedLog",
+    "Progress",
     "RealDisk",
     "Report",
+    "Slice",
+    "SliceCutError",
     "TimedOffset",
     "aborted_transactions",
     "apply_retention",
     "clean",
+    "cleaning_need",
     "examine_log",
     "latest_timestamp",
     "locate",

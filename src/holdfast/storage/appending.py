@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader, parse_header
+from holdfast.protocol.records.header import LENGTH_END
 from holdfast.storage.disk import Buffer
 from holdfast.storage.errors import AppendRefusedError
 from holdfast.storage.index import OFFSET_ENTRY_BYTES
@@ -12,29 +14,34 @@ from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
 
 
-def headers_of(buffers: Sequence[Buffer]) -> tuple[list[RecordBatchHeader], int]:
-    """The headers of all batches, and how many bytes they are together."""
+def headers_of(buffers: Sequence[Buffer]) -> list[RecordBatchHeader]:
+    """The headers of all batches, for a caller who has not parsed them yet."""
     headers = []
-    total = 0
     for buffer in buffers:
         position, size = 0, len(buffer)
         while position < size:  # Each round passes a batch, 61 bytes at least.
             header = parse_header(buffer, position)
             headers.append(header)
-            position += header.length + 12
-        total += size
+            position += header.length + LENGTH_END
+    return headers
+
+
+def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Offset, int]:
+    """The first offset of these batches, where a log that ends at `end` will end with them, and
+    how many bytes they are.
+
+    They must not go back. Runs once for every append: hence bare fields, by place.
+    """
     if not headers:
         raise AppendRefusedError("nothing to append")
-    return headers, total
-
-
-def end_after(end: int, headers: list[RecordBatchHeader]) -> int:
-    """Where a log that ends at `end` will end with these batches; they must not go back."""
+    size = 0
     for header in headers:
-        if header.base_offset < end:
-            raise AppendRefusedError(f"a batch at offset {header.base_offset} behind the end {end}")
-        end = header.base_offset + header.last_offset_delta + 1
-    return end
+        base = header[0]
+        if base < end:
+            raise AppendRefusedError(f"a batch at offset {base} behind the end {end}")
+        end = base + header[6] + 1
+        size += header[1] + LENGTH_END
+    return Offset(headers[0][0]), Offset(end), size
 
 
 def needs_roll(
@@ -47,18 +54,25 @@ def needs_roll(
     room = settings.segment_bytes - size
     if room < 0:
         raise AppendRefusedError(f"{size} bytes, a segment has {settings.segment_bytes}")
-    last_offset = last.base_offset + last.last_offset_delta
-    if last_offset - segment.base_offset > LARGEST_RELATIVE_OFFSET:
+    if last[0] + last[6] - segment.base_offset > LARGEST_RELATIVE_OFFSET:
         return True
     held = segment.file.size
     if not held:
         return False
-    if held > room:
-        return True
-    if (len(segment.index()) + 1) * OFFSET_ENTRY_BYTES > settings.segment_index_bytes:
+    if held > room or _is_index_full(segment, held, settings.segment_index_bytes):
         return True
     since = segment.first_timestamp
     if since is None or since < 0:
         since = segment.age_starts_at()
     # By the records' own clock, so that a mirror of an old log rolls as the log did.
-    return (age_ms if since is None else last.max_timestamp - since) > settings.segment_ms
+    age_ms = age_ms if since is None else last[8] - since
+    if age_ms > settings.max_compaction_lag_ms and settings.is_compacted:
+        return True  # Or its records could not be cleaned in time: only sealed segments are.
+    return age_ms > settings.segment_ms
+
+
+def _is_index_full(segment: Segment, held: int, index_bytes: int) -> bool:
+    # An entry stands for more than `interval_bytes` of log, so mostly there is nothing to count.
+    if held * OFFSET_ENTRY_BYTES < (index_bytes - OFFSET_ENTRY_BYTES) * segment.interval_bytes:
+        return False
+    return (len(segment.index()) + 1) * OFFSET_ENTRY_BYTES > index_bytes

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from holdfast.model import Offset, TopicPartition
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets, write_offsets
 from holdfast.storage.disk import Disk, Lock, remove_tree
+from holdfast.storage.errors import LogClosedError
 from holdfast.storage.log import Log
 from holdfast.storage.names import (
     CLEANER_OFFSETS,
@@ -212,7 +213,7 @@ class LogDirectory:
         """Shut down cleanly; False, and no mark, if a log is offline and cannot be vouched for."""
         for log in self.logs.values():
             log.close(now_ms)
-        is_clean = all(log.offline is None for log in self.logs.values())
+        is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if is_clean:
             self.write_checkpoints(high_watermarks or {})
             self.write_cleaner_offsets()

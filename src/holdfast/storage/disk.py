@@ -55,13 +55,47 @@ class File(Protocol):
         """Bytes and size survive a power failure once this returns."""
 
     def descriptor(self) -> int:
-        """The system's handle for sendfile, or -1 where there is none."""
+        """The system's handle for this moment, or -1 where there is none; `share` to keep one."""
+
+    def share(self) -> SharedFile:
+        """A handle of its own for a slow reader."""
 
     def moved_to(self, path: str) -> None:
         """The file has been renamed: where to open it again."""
 
     def close(self) -> None:
         """Give the handle back. Reading or writing opens it again."""
+
+
+class SharedFile(Protocol):
+    """A second handle on a file, for reading, whatever becomes of the first and of its name."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+
+    def send(self, socket: int, position: int, size: int) -> int:
+        """Copy bytes into a socket's descriptor without a copy of ours; how many."""
+
+    def descriptor(self) -> int:
+        """The system's handle, or -1 where there is none."""
+
+    def close(self) -> None:
+        """Give the handle back."""
+
+
+class Reader(Protocol):
+    """Somebody who reads from a file over a long time."""
+
+    def cut_at(self, position: int) -> None:
+        """The file has been cut there."""
+
+
+class Holder(Protocol):
+    """Whoever can cut a file, and so has to know who reads from it."""
+
+    @property
+    def readers(self) -> builtins.list[Reader]:
+        """Told of every cut."""
 
 
 class Lock(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from holdfast.model import Offset
 
 
@@ -16,6 +18,13 @@ class LogOfflineError(Exception):
         super().__init__(f"{directory} is offline: {cause}")
         self.directory = directory
         self.cause = cause
+
+
+class LogClosedError(LogOfflineError):
+    """The log was closed or deleted. Its files may be another log's by now: nothing is read."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory, OSError(errno.EBADF, "closed"))
 
 
 class OffsetOutOfRangeError(Exception):

@@ -36,32 +36,34 @@ class Found(NamedTuple):
 def tidy_directory(disk: Disk, directory: str, notes: list[str]) -> Found:
     """Clear up; then the segments' base offsets and the snapshots, oldest first.
 
-    A start does this for every log, so the usual case looks at each name once.
+    A start does this for every log, and a log may have thousands of files: what belongs to a
+    segment is taken together, and only the other names are looked at one by one.
     """
-    numbers, rest = _by_kind(disk.names(directory))
+    bases, snapshots, rest = _sorted_out(disk.names(directory))
     if any(name.endswith((DELETED, CLEANED, SWAP)) for name in rest):
         _finish(disk, directory, _parsed(disk.names(directory)), notes)
-        numbers, _ = _by_kind(disk.names(directory))
-    known = set(numbers[LOG])
-    for kind in SEGMENT_KINDS[1:]:
-        for number in numbers[kind]:
-            if number not in known:
-                notes.append(f"{directory}/{number}{kind}: no log beside it; removed")
-                disk.remove(f"{directory}/{number}{kind}")
-    return Found(sorted(map(int, known)), sorted(map(int, numbers[SNAPSHOT])))
+        bases, snapshots, rest = _sorted_out(disk.names(directory))
+    for name in sorted(rest):
+        found = parse_file_name(name)
+        if found is not None and found.kind == SNAPSHOT:
+            snapshots.append(name)
+        elif found is not None:
+            notes.append(f"{directory}/{name}: no log beside it; removed")
+            disk.remove(f"{directory}/{name}")
+    ends = slice(OFFSET_DIGITS)
+    return Found(sorted(map(int, bases)), sorted(int(name[ends]) for name in snapshots))
 
 
-def _by_kind(names: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """The offsets in the names of files in use, by kind; and all other names."""
-    numbers: dict[str, list[str]] = {kind: [] for kind in (*SEGMENT_KINDS, SNAPSHOT)}
-    rest = []
-    for name in names:
-        ending = name[OFFSET_DIGITS:]
-        if ending in numbers and name[:OFFSET_DIGITS].isdecimal():
-            numbers[ending].append(name[:OFFSET_DIGITS])
-        else:
-            rest.append(name)
-    return numbers, rest
+def _sorted_out(names: list[str]) -> tuple[list[str], list[str], set[str]]:
+    """The offsets of segments, the names of the snapshots at them, and all other names."""
+    bases = [name[: -len(LOG)] for name in names if name.endswith(LOG)]
+    bases = [base for base in bases if len(base) == OFFSET_DIGITS and base.isdecimal()]
+    rest = set(names)
+    snapshots = rest.intersection([base + SNAPSHOT for base in bases])
+    rest -= snapshots
+    for kind in SEGMENT_KINDS:
+        rest.difference_update([base + kind for base in bases])
+    return bases, list(snapshots), rest
 
 
 def _parsed(names: list[str]) -> list[LogFileName]:

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset
+from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset, ProducerId
 from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
-from holdfast.storage.appending import end_after, headers_of, needs_roll
+from holdfast.storage.appending import headers_of, needs_roll, span_of
 from holdfast.storage.checkpoints import write_epochs
 from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
-from holdfast.storage.errors import AppendRefusedError, LogOfflineError
+from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
 from holdfast.storage.names import EPOCH_CHECKPOINT
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import producer_headers, rebuild_producers, snapshot_offsets
@@ -36,8 +36,6 @@ from holdfast.storage.snapshots import snapshot_path, write_snapshot
 from holdfast.storage.transactions import AbortedTransaction
 
 _Result = TypeVar("_Result")
-
-
 NO_REIGN = EpochEntry(NO_EPOCH, NO_OFFSET)
 
 
@@ -93,6 +91,8 @@ class Log:
         self._created_ms = 0
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
+        self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
+        """Called with producers that retention has forgotten: for the core's `ProducerStates`."""
 
     # Growing.
 
@@ -101,16 +101,24 @@ class Log:
         """The segment that grows."""
         return self.segments[-1]
 
-    def append(self, buffers: Sequence[Buffer], now_ms: int) -> Appended:
+    def append(
+        self,
+        buffers: Sequence[Buffer],
+        now_ms: int,
+        headers: Sequence[RecordBatchHeader] | None = None,
+    ) -> Appended:
         """Write batches behind the end, with one call to the system.
 
         They are stamped, validated and in order. A compacted leader leaves gaps between offsets,
-        so rising is all that is asked of them.
+        so rising is all that is asked of them. Who has parsed the headers already hands them in,
+        as they are after stamping (`stamped`), one for every batch in the buffers.
         """
         if self.offline is not None:
             raise self.offline
-        headers, size = headers_of(buffers)
-        first, end = headers[0].base_offset, end_after(self.log_end_offset, headers)
+        if headers is None:
+            headers = headers_of(buffers)
+        first, end, size = span_of(headers, self.log_end_offset)
+        assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
         age_ms = now_ms - self._created_ms
         has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
@@ -122,13 +130,16 @@ class Log:
             if not entries or entries[-1] is not self._newest or headers[-1][2] != self._newest[0]:
                 self._assign_epochs(headers)
             segment.append(buffers, headers)
-            self.log_end_offset = Offset(end)
-            self._note_producers(segment, buffers, headers)
+            self.log_end_offset = end
+            for header in headers:
+                if header[9] >= 0:
+                    self._note_producers(segment, buffers, headers)
+                    break
         except OSError as error:
-            raise self._failed(error) from error
-        return Appended(Offset(first), Offset(end), size, has_rolled)
+            raise self.fail(error) from error
+        return Appended(first, end, size, has_rolled)
 
-    def _assign_epochs(self, headers: list[RecordBatchHeader]) -> None:
+    def _assign_epochs(self, headers: Sequence[RecordBatchHeader]) -> None:
         epochs = self.epochs
         for header in headers:
             if header.leader_epoch > epochs.latest_epoch:
@@ -137,13 +148,8 @@ class Log:
             self.write_epochs()
 
     def _note_producers(
-        self, segment: Segment, buffers: Sequence[Buffer], headers: list[RecordBatchHeader]
+        self, segment: Segment, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]
     ) -> None:
-        for header in headers:
-            if header.producer_id >= 0:
-                break
-        else:
-            return
         if not any(header.attributes & CONTROL for header in headers):
             for header in headers:
                 self.producers.append(header)
@@ -290,9 +296,8 @@ class Log:
             return
         assert offset <= self.log_end_offset, "deleting records that do not exist"
         self.log_start_offset = offset
-        before = tuple(self.epochs.entries)
         self.epochs.advance_start_to(offset)
-        if before != tuple(self.epochs.entries):
+        if tuple(self.epochs.entries) != self._written_epochs:
             self.write_epochs()
 
     def drop_oldest(self, now_ms: int) -> None:
@@ -346,10 +351,15 @@ class Log:
     # Ending.
 
     def abandon(self) -> None:
-        """Give all handles back without a word to the disk: the log is being deleted."""
+        """Give all handles back without a word to the disk: the log is being deleted.
+
+        Held slices stay good; everything else is refused from now on.
+        """
         for segment in self.segments:
             segment.close()
         self.deletions.close()
+        if self.offline is None:
+            self.offline = LogClosedError(self.directory)
 
     def close(self, now_ms: int) -> None:
         """Leave everything on the disk such that the next start need not look at it."""
@@ -376,12 +386,13 @@ class Log:
         try:
             return action()
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.fail(error) from error
 
-    def _failed(self, error: OSError) -> LogOfflineError:
+    def fail(self, error: OSError) -> LogOfflineError:
+        """Go offline over an error of the disk; what to raise."""
         self.offline = LogOfflineError(self.directory, error)
         return self.offline
 
 
-def _nobody() -> None:
+def _nobody(*_: object) -> None:
     pass

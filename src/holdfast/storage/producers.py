@@ -3,7 +3,8 @@
 This is the part of producer state that snapshots keep and that the last stable offset comes from.
 Judging sequence numbers is the core's (`core.ProducerStates`); it is fed from here after a start
 or a truncation (`Log.producer_headers`). Like the core's, this state is a pure function of the
-batches in the log.
+batches in the log, but for producers that have been silent for producer.id.expiration.ms: retention
+has both forget them together (`Log.producers_expired`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from holdfast.protocol.records import (
 )
 
 NO_COORDINATOR = -1
+NO_TIMESTAMP = -1
 
 
 class ProducerEntry(NamedTuple):
@@ -64,11 +66,15 @@ class CompletedTransaction(NamedTuple):
 class ProducerBook:
     """The producers of one log."""
 
-    __slots__ = ("_undecided", "_unreplicated", "entries")
+    __slots__ = ("_heard", "_seen_ms", "_undecided", "_unreplicated", "entries")
 
     entries: dict[int, ProducerEntry]
     _undecided: dict[int, int]
     """First offsets of open transactions by producer, in the order they began."""
+    _heard: set[int]
+    """Producers with a batch since the last `expire`."""
+    _seen_ms: dict[int, int]
+    """When `expire` last found a producer heard of, by our clock."""
     _unreplicated: deque[CompletedTransaction]
     """Ended, but the marker is not known to be committed: still unstable."""
 
@@ -81,6 +87,8 @@ class ProducerBook:
         )
         self._undecided = {producer: first for first, producer in started}
         self._unreplicated = deque()
+        self._heard = set()
+        self._seen_ms = {}
 
     def append(
         self, header: RecordBatchHeader, marker: EndMarker | None = None
@@ -88,6 +96,7 @@ class ProducerBook:
         """Take note of a batch in the log; a control batch comes with what it says."""
         if header.producer_id == NO_PRODUCER:
             return None
+        self._heard.add(header.producer_id)
         if header.is_control:
             return self._ended(header, marker) if marker is not None else None
         known = self.entries.get(header.producer_id)
@@ -144,11 +153,26 @@ class ProducerBook:
         """Where the oldest open transaction begins."""
         return next(iter(self._undecided.values()), None)
 
-    def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have been silent, except in the middle of a transaction."""
-        for entry in list(self.entries.values()):
-            if entry.transaction_start < 0 and now_ms - entry.timestamp >= expiration_ms:
-                del self.entries[entry.producer_id]
+    def expire(self, now_ms: int, expiration_ms: int) -> list[ProducerId]:
+        """Forget producers that have been silent, except in the middle of a transaction; which.
+
+        Kafka goes by the time in a producer's last batch. That is the client's word: who sends old
+        records would be forgotten between two batches, and a retry be taken twice. So the time
+        when we last heard of it counts, too.
+        """
+        self._seen_ms.update(dict.fromkeys(self._heard, now_ms))
+        self._heard.clear()
+        gone = []
+        for entry in self.entries.values():
+            since = max(entry.timestamp, self._seen_ms.get(entry.producer_id, NO_TIMESTAMP))
+            if since < 0:  # No time at all, from a snapshot: it begins to count now.
+                self._seen_ms[entry.producer_id] = now_ms
+            elif entry.transaction_start < 0 and now_ms - since >= expiration_ms:
+                gone.append(ProducerId(entry.producer_id))
+        for producer_id in gone:
+            del self.entries[producer_id]
+            self._seen_ms.pop(producer_id, None)
+        return gone
 
     def headers(self) -> Iterator[BatchHeader]:
         """The last batches, oldest first, for the core to rebuild its own state from."""

@@ -89,7 +89,11 @@ class RealFile:
         os.fsync(self.descriptor())
         self.dirty = False
 
+    def share(self) -> RealSharedFile:
+        return RealSharedFile(os.dup(self.descriptor()))
+
     def descriptor(self) -> int:
+        """The system's handle. Closed when others need it: never keep it."""
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self._descriptor = os.open(self._full, os.O_RDWR | os.O_CLOEXEC)
@@ -105,6 +109,29 @@ class RealFile:
             os.close(self._descriptor)
             self._descriptor = -1
             self._disk.closed(self)
+
+
+class RealSharedFile:
+    """A descriptor of its own: it outlives the file's handle, its name, and the file itself."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read(self, position: int, size: int) -> bytes:
+        return os.pread(self._descriptor, size, position)
+
+    def send(self, socket: int, position: int, size: int) -> int:
+        return os.sendfile(socket, self._descriptor, position, size)
+
+    def descriptor(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class ReadOnlyFile(RealFile):

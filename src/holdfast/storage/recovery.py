@@ -22,6 +22,7 @@ from typing import NamedTuple
 from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
+from holdfast.protocol.records.header import LENGTH_END
 from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory
@@ -231,7 +232,7 @@ class _Opening:
         self.report.notes.append(
             f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {cut} bytes cut"
         )
-        segment.file.truncate(good)
+        segment.cut(good)
         segment.file.flush()
         return False
 
@@ -242,7 +243,8 @@ class _Opening:
         """
         end: int = self.end
         latest = self.epochs.latest_epoch
-        for number, (place, fields) in enumerate(run.batches):
+        place = 0
+        for number, fields in enumerate(run.batches):
             base, epoch = fields[0], fields[2]
             if base != end or epoch != latest:
                 if base < end or base > end >= gaps_below or NO_EPOCH < epoch < latest:
@@ -255,6 +257,7 @@ class _Opening:
             end = base + fields[6] + 1
             if fields[9] >= 0:
                 self._note_producer(segment, RecordBatchHeader._make(fields), run, place)
+            place += fields[1] + LENGTH_END
         self.end = Offset(end)
         segment.note_run(run)
         return run.end, ""

@@ -2,6 +2,9 @@
 
 Only whole segments, oldest first, and never above the high watermark: what is not committed yet
 may still be what the next leader has. A segment's age is that of its latest record.
+
+The same pass forgets producers that have been silent for producer.id.expiration.ms, here and
+through `Log.producers_expired` in the core.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ def apply_retention(log: Log, high_watermark: int, now_ms: int) -> int:
     if log.settings.is_deleted:
         gone += _drop_while(log, high_watermark, now_ms, _is_too_old)
         gone += _drop_by_size(log, high_watermark, now_ms)
+    silent = log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
+    if silent:
+        log.producers_expired(silent)
     return gone
 
 

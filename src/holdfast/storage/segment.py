@@ -109,18 +109,18 @@ class Segment(SegmentFiles):
         self.is_dirty = True
         file.append(buffers)
         for header in headers:
-            size = header.length + LENGTH_END
-            last_offset = header.base_offset + header.last_offset_delta
-            self.note(position, size, last_offset, header.max_timestamp)
-            position += size
+            self.note(position, header[1] + LENGTH_END, header[0] + header[6], header[8])
+            position += header[1] + LENGTH_END
 
     def note(self, position: int, size: int, last_offset: int, timestamp: int) -> None:
         """Index a batch that is in the file."""
-        if timestamp > self._highest.timestamp:
+        if timestamp > self._highest[0]:
             self._highest = TimeEntry(timestamp, last_offset)
         if self._since_entry > self.interval_bytes:
             self.index().append(last_offset, position)
-            self.times().maybe_append(*self._highest)
+            if self._highest[0] != self._noted:
+                self.times().maybe_append(*self._highest)
+                self._noted = self._highest[0]
             self._since_entry = 0
         if position == 0:
             self.first_timestamp = timestamp
@@ -128,24 +128,26 @@ class Segment(SegmentFiles):
 
     def note_run(self, run: Run) -> None:
         """Index batches that recovery has verified: `note`, without a call for each of them."""
-        index, times = self.index(), self.times()
-        start, interval, since = run.start, self.interval_bytes, self._since_entry
+        times = self.times()
+        position, interval, since = run.start, self.interval_bytes, self._since_entry
         highest = self._highest.timestamp
-        if start == 0 and run.batches:
-            self.first_timestamp = run.batches[0][1][8]
+        if position == 0 and run.batches:
+            self.first_timestamp = run.batches[0][8]
         found: list[tuple[int, int]] = []
-        for place, fields in run.batches:
-            if fields[8] > highest:
-                highest = fields[8]
+        for fields in run.batches:
+            size, timestamp = fields[1] + LENGTH_END, fields[8]
+            if timestamp > highest:
+                highest = timestamp
                 self._highest = TimeEntry(highest, fields[0] + fields[6])
             if since > interval:
-                found.append((fields[0] + fields[6], start + place))
+                found.append((fields[0] + fields[6], position))
                 since = 0
                 if highest != self._noted:
                     times.maybe_append(*self._highest)
                     self._noted = highest
-            since += fields[1] + LENGTH_END
-        index.extend(found)
+            since += size
+            position += size
+        self.index().extend(found)
         self._since_entry = since
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
@@ -159,16 +161,12 @@ class Segment(SegmentFiles):
             file.close()
         known.append(transaction)
 
-    def seal(self) -> None:
-        """Write the indexes out. The segment may go on growing (a clean shutdown), or not."""
+    def become_sealed(self) -> None:
+        """Write the indexes out for good; from now on they are read from there."""
         self.times().maybe_append(*self._highest)
         self.rewrite(OFFSET_INDEX, self.index().to_bytes())
         self.rewrite(TIME_INDEX, self.times().to_bytes())
         self.is_dirty = True
-
-    def become_sealed(self) -> None:
-        """Write the indexes out for good; from now on they are read from there."""
-        self.seal()
         self._is_active = False
 
     def flush(self) -> None:
@@ -315,7 +313,7 @@ class Segment(SegmentFiles):
         entry in between are headers read.
         """
         if limit - position <= max_bytes:
-            return Slice(self.file, position, limit - position)
+            return Slice(self.file, position, limit - position, self)
         entry = self.index().last_start(position + max_bytes)
         end = entry.position if entry is not None and self._is_true(entry) else 0
         if end <= position:
@@ -327,7 +325,7 @@ class Segment(SegmentFiles):
                 end = after
                 if after - position > max_bytes:
                     break
-        return Slice(self.file, position, end - position)
+        return Slice(self.file, position, end - position, self)
 
     # Times.
 
@@ -364,7 +362,7 @@ class Segment(SegmentFiles):
         found = self.find(offset)
         if found is not None:
             self.is_dirty = True
-            self.file.truncate(found.position)
+            self.cut(found.position)
             offset = min(offset, found.header.base_offset)
         self._keep_aborted_before(offset)
         self.rebuild_tail(offset)
@@ -385,6 +383,7 @@ class Segment(SegmentFiles):
         self.times().truncate_to(offset)
         self._is_active = True
         self._highest = self.times().last() or _NOTHING
+        self._noted = NO_TIMESTAMP
         last = self.index().at_or_before(offset)
         start = last.position if last is not None else 0
         if start == 0:

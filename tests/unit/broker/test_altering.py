@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.broker.settings import (
+    TOPIC,
     Alteration,
     BrokerSettings,
     ConfigRefusedError,
@@ -16,6 +17,7 @@ from holdfast.broker.settings import (
     alter_topic,
     check_topic_configs,
     replacing,
+    usable,
 )
 from holdfast.model import ErrorCode
 
@@ -112,6 +114,13 @@ def test_an_impossible_change_is_refused(
 def test_the_older_call_replaces_everything() -> None:
     topic = TopicConfigs({"retention.ms": "5", "flush.ms": "7"})
     assert alter_topic(topic, replacing(topic.own, {"flush.ms": "8"})) == {"flush.ms": "8"}
+
+
+def test_what_the_store_holds_is_used_as_far_as_it_can_be() -> None:
+    stored = {"retention.ms": "5", "flush.ms": "x", "gone": "1"}
+    good, problems = usable(TOPIC, stored)
+    assert good == {"retention.ms": "5"}
+    assert problems == ["flush.ms: Not a number of type LONG", "gone is not a setting"]
 
 
 # Brokers.

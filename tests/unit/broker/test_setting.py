@@ -60,6 +60,7 @@ def test_a_text_becomes_a_value(kind: Kind, allowed: str, text: str, value: Valu
         (Kind.INT, "1..9 or -1", "0", "Value must be at least 1"),
         (Kind.DOUBLE, "0..1", "1.5", "Value must be no more than 1"),
         (Kind.DOUBLE, "0..1", "nan", "Not a number of type DOUBLE"),
+        (Kind.DOUBLE, "", "inf", "Not a number of type DOUBLE"),
         (Kind.DOUBLE, "", "1_0.5", "Not a number of type DOUBLE"),
         (Kind.LIST, "a, b", "a,c", "List must hold only: a, b"),
         (Kind.LIST, "partition:broker", "0:x", "partition:broker"),
@@ -82,6 +83,7 @@ def test_what_is_not_allowed_is_said(kind: Kind, allowed: str, text: str, reason
         (0.5, "0.5"),
         (1e-05, "1.0E-5"),
         (1.25e300, "1.25E300"),
+        (0.0, "0.0"),
         (7, "7"),
     ],
 )

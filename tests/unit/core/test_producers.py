@@ -128,3 +128,10 @@ def test_the_place_given_out_counts_for_a_batch_that_has_none_yet() -> None:
     duplicate = states.check(draft).duplicate
     assert duplicate
     assert (duplicate.base_offset, duplicate.end_offset) == (10, 12)
+
+
+def test_a_forgotten_producer_may_begin_anywhere() -> None:
+    states = knowing(batch(0, 3, producer=7, sequence=0))
+    states.forget([ProducerId(7), ProducerId(8)])
+    assert states.last_sequence(ProducerId(7)) is None
+    assert states.check(batch(producer=7, sequence=42)) == (ErrorCode.NONE, None)

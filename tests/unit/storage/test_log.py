@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
-from holdfast.protocol.records import batches
+from holdfast.protocol.records import batches, parse_header, stamp, stamped
 from holdfast.storage import (
     AppendRefusedError,
     Disk,
@@ -23,6 +23,7 @@ from tests.unit.storage.support import (
     batch,
     fill,
     open_,
+    opened,
     records_of,
     reopened,
     values_of,
@@ -234,3 +235,24 @@ def test_one_append_is_one_write(disk: Disk, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(type(log.active.file), "append", counted)
     log.append([batch(1), batch(2), batch(3)], NOW)
     assert calls == [3]
+
+
+def test_headers_that_are_known_need_not_be_parsed_again(disk: Disk) -> None:
+    parsed, plain = open_(disk), opened(disk, directory="other-0").log
+    for base in range(30):
+        data = batch(0, epoch=-1)
+        header = stamped(parse_header(data), base, 3)
+        stamp(data, 0, base, 3)
+        assert header == parse_header(data)
+        assert parsed.append([data], NOW, [header]) == plain.append([data], NOW)
+    assert values_of(parsed) == values_of(plain)
+    assert parsed.epochs.entries == plain.epochs.entries
+    assert [len(one.index()) for one in parsed.segments] == [
+        len(one.index()) for one in plain.segments
+    ]
+
+
+def test_headers_of_other_batches_are_a_bug(disk: Disk) -> None:
+    log = open_(disk)
+    with pytest.raises(AssertionError, match="other batches"):
+        log.append([batch(0, [b"long"])], NOW, [parse_header(batch(0))])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.model import Offset
+from dataclasses import replace
+
+from holdfast.core.producers import ProducerStates
+from holdfast.model import Offset, ProducerId
 from holdfast.storage import Disk, LogSettings, apply_retention
-from tests.unit.storage.support import NOW, fill, open_, records_of, reopened
+from holdfast.storage.producers import ProducerBook, ProducerEntry
+from tests.unit.storage.support import NOW, fill, open_, produced, records_of, reopened
 
 SETTINGS = LogSettings(segment_bytes=1_000, index_interval_bytes=100, retention_ms=1_000)
 
@@ -65,3 +69,36 @@ def test_files_go_after_their_delay_and_readers_keep_them_until_then(disk: Disk)
     assert log.deletions.run(NOW + 10_000 + 60_000) > 0
     names = [entry.name for entry in disk.list(log.directory)]
     assert not [name for name in names if name.endswith(".deleted")]
+
+
+def test_silent_producers_are_forgotten_by_both_memories(disk: Disk) -> None:
+    log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
+    core = ProducerStates()
+    log.producers_expired = core.forget
+    log.append([produced(0, 4, 0), produced(1, 5, 0)], NOW)
+    log.append([produced(2, 6, 0, is_transactional=True)], NOW)
+    core.rebuild(log.producer_headers())
+    apply_retention(log, 3, NOW + 100)
+    log.append([produced(3, 5, 1)], NOW)
+    apply_retention(log, 4, NOW + 1_100)
+    assert list(log.producers.entries) == [5, 6]
+    assert core.last_sequence(ProducerId(4)) is None
+    assert core.last_sequence(ProducerId(5)) == 0
+    apply_retention(log, 4, NOW + 2_100)
+    assert list(log.producers.entries) == [6], "in the middle of a transaction"
+
+
+def test_a_producer_of_old_records_is_not_taken_for_a_silent_one(disk: Disk) -> None:
+    log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
+    log.append([produced(0, 4, 0)], NOW)
+    apply_retention(log, 1, NOW + 1_000_000)
+    assert list(log.producers.entries) == [4]
+    apply_retention(log, 1, NOW + 1_001_000)
+    assert not log.producers.entries
+
+
+def test_a_producer_without_times_has_its_time_from_the_first_pass_on() -> None:
+    book = ProducerBook([ProducerEntry(7, 0, 0, 0, 0, -1, -1, -1)])
+    assert book.expire(NOW, 1_000) == []
+    assert book.expire(NOW + 999, 1_000) == []
+    assert book.expire(NOW + 1_000, 1_000) == [7]

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.apis import (
     api_versions,
+    delete_records,
     describe_cluster,
+    describe_log_dirs,
     fetch,
+    get_replica_log_info,
     init_producer_id,
     leader_and_isr,
     list_offsets,
@@ -34,8 +37,11 @@ HANDLERS: Final[dict[int, Handle]] = {
     5: stop_replica.handle,
     6: update_metadata.handle,
     18: api_versions.handle,
+    21: delete_records.handle,
     22: init_producer_id.handle,
     23: offset_for_leader_epoch.handle,
+    35: describe_log_dirs.handle,
     60: describe_cluster.handle,
+    93: get_replica_log_info.handle,
 }
 """By API key, in the order of the keys. What is here is what ApiVersions advertises."""

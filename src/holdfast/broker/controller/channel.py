@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from holdfast.broker.controller.service import ControllerService
 
 RETRY_S: Final = 0.05
+PURPOSE: Final = "control"
+"""A connection of its own: no answer here waits for that of a slow request."""
 LOG_INFOS: Final = 1_000
 """Partitions in one GetReplicaLogInfo, as Kafka has it; `ask_again` asks for the rest."""
 
@@ -135,7 +137,7 @@ class Channel:
             if not self._is_closed:
                 answered(response)
 
-        self._service.host.peers.to(self.broker).send(request, version, guarded)
+        self._service.host.peers.to(self.broker, PURPOSE).send(request, version, guarded)
 
     def _flush_later(self) -> None:
         if not self._is_closed:

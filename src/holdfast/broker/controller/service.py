@@ -17,6 +17,7 @@ from holdfast.broker.controller.loading import LiveBrokers, Loaded, load, load_b
 from holdfast.broker.controller.nodes import TopicNode, encode_topic
 from holdfast.broker.controller.rebalancing import Rebalancer
 from holdfast.broker.controller.states import StateWrites
+from holdfast.broker.controller.topics import Topics
 from holdfast.broker.controller.waiting import Conditions, Repeated, Tasks
 from holdfast.broker.controller.writer import StoreWriter
 from holdfast.broker.peers import Endpoint
@@ -39,15 +40,11 @@ from holdfast.model import (
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
-    ErrorCode,
     LeaderEpoch,
-    PartitionState,
     TopicPartition,
 )
 
 ASK_AGAIN_S: Final = 0.2
-
-AlterAnswered = Callable[[ErrorCode, PartitionState | None], None]
 
 
 class ControllerService:
@@ -77,6 +74,7 @@ class ControllerService:
         self.is_over = False
         self._on_ended = ended
         self.states = StateWrites(self)
+        self.admin = Topics(self)
         self._refresh = Repeated(host.loop, self._refresh_brokers, host.log)
         self._watches: list[Watch] = []
         self._failures = FailureReader(self)
@@ -115,6 +113,7 @@ class ControllerService:
         for broker, epoch in live.epochs.items():
             self._open_channel(broker, epoch)
         self.run(self.core.start())
+        self.flush_soon()
 
     def fenced(self, reason: str) -> None:
         """Somebody else reigns, or nobody."""
@@ -166,7 +165,7 @@ class ControllerService:
                 self._broker_registered(broker, epoch)
 
     def _broker_lost(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
-        self.host.log.info("broker lost", broker=broker, broker_epoch=epoch)
+        self.host.log.info("broker lost", lost=broker, broker_epoch=epoch)
         channel = self.channels.pop(broker, None)
         if channel is not None:
             channel.close()
@@ -174,7 +173,7 @@ class ControllerService:
         self.run(self.core.broker_lost(broker, epoch))
 
     def _broker_registered(self, broker: BrokerId, epoch: BrokerEpoch) -> None:
-        self.host.log.info("broker registered", broker=broker, broker_epoch=epoch)
+        self.host.log.info("broker registered", registered=broker, broker_epoch=epoch)
         self._open_channel(broker, epoch)
         self._publish_broker(broker)
         self.run(self.core.broker_registered(self.broker_nodes[broker].registration(epoch)))
@@ -183,6 +182,7 @@ class ControllerService:
         """Everyone learns who is alive, and which replicas are offline."""
         for channel in self.channels.values():
             channel.publish_brokers()
+        self.flush_soon()
         for partition, state in self.core.partitions.items():
             if broker in state.replicas:
                 self._publish(partition)

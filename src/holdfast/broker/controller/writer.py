@@ -32,6 +32,10 @@ RETRY_S: Final = 0.05
 Done = Callable[[tuple[Node, ...] | ConflictError], None]
 
 
+class ReignOverError(Exception):
+    """Another broker is the controller now; what was asked may or may not have been written."""
+
+
 class _Job:
     __slots__ = ("done", "is_unsure", "operations")
 
@@ -60,6 +64,7 @@ class StoreWriter:
         self._log = log
         self._jobs: list[_Job] = []
         self._task: asyncio.Task[None] | None = None
+        self._awaited: dict[asyncio.Future[tuple[Node, ...]], None] = {}
         self._is_closed = False
 
     def add(self, operations: Sequence[Operation], done: Done) -> None:
@@ -69,8 +74,11 @@ class StoreWriter:
             self._task = self._loop.create_task(self._write_all())
 
     async def write(self, *operations: Operation) -> tuple[Node, ...]:
-        """The same, awaited; raises ConflictError."""
+        """The same, awaited; raises ConflictError, or ReignOverError."""
+        if self._is_closed:
+            raise ReignOverError
         result: asyncio.Future[tuple[Node, ...]] = self._loop.create_future()
+        self._awaited[result] = None
 
         def done(outcome: tuple[Node, ...] | ConflictError) -> None:
             if result.done():
@@ -81,12 +89,18 @@ class StoreWriter:
                 result.set_result(outcome)
 
         self.add(operations, done)
-        return await result
+        try:
+            return await result
+        finally:
+            del self._awaited[result]
 
     def close(self) -> None:
         """The reign is over: what is not written will not be."""
         self._is_closed = True
         self._jobs.clear()
+        for result in self._awaited:
+            if not result.done():
+                result.set_exception(ReignOverError())
 
     async def _write_all(self) -> None:
         try:

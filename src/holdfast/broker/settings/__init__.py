@@ -13,6 +13,7 @@ from holdfast.broker.settings.altering import (
     alter_topic,
     check_topic_configs,
     replacing,
+    usable,
 )
 from holdfast.broker.settings.broker_settings import BrokerSettings
 from holdfast.broker.settings.describing import (
@@ -74,4 +75,5 @@ __all__ = [
     "nearest_name",
     "read_properties",
     "replacing",
+    "usable",
 ]

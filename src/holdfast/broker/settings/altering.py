@@ -149,6 +149,29 @@ def replacing(own: Mapping[str, str], configs: Mapping[str, str | None]) -> list
     return gone + [Alteration(name, Operation.SET, value) for name, value in configs.items()]
 
 
+def usable(
+    known: Mapping[str, Setting], configs: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """What can be used of settings from the agreed store, and a line for each that cannot.
+
+    `known` is BROKER or TOPIC. Another release, or a person with a ZooKeeper shell, may have
+    written them; a broker that refused to run for that would be worse than one that says so.
+    """
+    good: dict[str, str] = {}
+    problems: list[str] = []
+    for name, text in configs.items():
+        if name not in known:
+            problems.append(f"{name} is not a setting")
+            continue
+        try:
+            known[name].parse(text)
+        except ValueError as error:
+            problems.append(f"{name}: {error}")
+        else:
+            good[name] = text
+    return good, problems
+
+
 def _topic(topic: TopicConfigs) -> _Resource:
     def inherited(name: str) -> str | None:
         return value_text(topic.effective(name).value)

@@ -69,10 +69,6 @@ class Layers:
             return BROKER[name].parse(found.text)
         return None
 
-    def is_set(self, name: str) -> bool:
-        """Whether anybody has said anything about it."""
-        return name in self.broker or name in self.cluster or name in self.static
-
 
 class Unit(NamedTuple):
     """A broker's setting that stands in for a topic's, and what one of it is worth."""

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 
@@ -178,11 +179,13 @@ def value_text(value: Value) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """Java writes 1.0E-5 where Python writes 1e-05."""
-    mantissa, exponential, exponent = repr(value).partition("e")
-    if not exponential:
-        return mantissa
-    return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"
+    """Java writes 1.0E-5 where Python writes 1e-05, and 1.0E7 where Python writes 10000000.0."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    exact = Decimal(repr(value))
+    mantissa = exact.scaleb(-exact.adjusted()).normalize()
+    text = str(mantissa)
+    return f"{text}{'' if '.' in text else '.0'}E{exact.adjusted()}"
 
 
 def _typed(kind: Kind, text: str) -> Value:
@@ -213,6 +216,6 @@ def _double(text: str) -> float:
         value = float(text.replace("_", "x"))  # Python's "1_000" is no number in a file of Kafka's
     except ValueError:
         value = math.nan
-    if math.isnan(value):
+    if not math.isfinite(value):
         raise ValueError("Not a number of type DOUBLE")
     return value

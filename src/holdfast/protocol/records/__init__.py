@@ -21,6 +21,7 @@ from holdfast.protocol.records.header import (
     parse_header,
     stamp,
     stamp_max_timestamp,
+    stamped,
 )
 from holdfast.protocol.records.record import Record, RecordHeader, read_records
 from holdfast.protocol.records.validate import (
@@ -63,4 +64,5 @@ __all__ = [
     "read_records",
     "stamp",
     "stamp_max_timestamp",
+    "stamped",
 ]

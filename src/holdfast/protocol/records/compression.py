@@ -3,9 +3,6 @@
 Expanding is bounded: it never yields more than the limit it is given, and its memory is bounded by
 a small multiple of it, whatever the compressed bytes claim. A megabyte can claim to hold a
 terabyte; the claim is checked before anything is set aside for it.
-
-gzip comes with Python. The others come with the extra `compression`; a missing one is answered like
-a codec we do not know.
 """
 
 from __future__ import annotations
@@ -13,21 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
+
+import lz4.frame
+import zstandard
 
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import snappy
 from holdfast.protocol.records.errors import ExpansionError, MalformedBatchError
-
-try:
-    import lz4.frame as lz4_frame
-except ImportError:
-    lz4_frame = None
-try:
-    import zstandard
-except ImportError:
-    zstandard = None  # type: ignore[assignment]
 
 GZIP_WINDOW: Final = 31
 """zlib's way to say: 32 KiB of window, in a gzip wrapper."""
@@ -61,12 +51,10 @@ def compress(codec: int, data: bytes) -> bytes:
             return snappy.compress_java(data)
         case Compression.LZ4:
             # Java refuses blocks that refer to the one before them (KIP-57).
-            packed: bytes = _need(lz4_frame, "lz4").compress(data, block_linked=False)
+            packed: bytes = lz4.frame.compress(data, block_linked=False)
             return packed
         case Compression.ZSTD:
-            packer = _need(zstandard, "zstandard").ZstdCompressor(level=ZSTD_LEVEL)
-            zstd: bytes = packer.compress(data)
-            return zstd
+            return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
         case _:
             raise ExpansionError(f"no codec {codec}", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
@@ -88,15 +76,6 @@ def decompress(codec: int, data: memoryview, limit: int, position: int = 0) -> b
     except ExpansionError as error:
         name = Compression(codec).name.lower()
         raise MalformedBatchError(position, f"{name}: {error}", error.error_code) from error
-
-
-def _need(module: ModuleType | None, package: str) -> ModuleType:
-    if module is None:
-        raise ExpansionError(
-            f"the package {package} is not installed; it comes with holdfast[compression]",
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-        )
-    return module
 
 
 def _expand_gzip(data: memoryview, limit: int) -> bytes:
@@ -123,7 +102,7 @@ def _expand_gzip(data: memoryview, limit: int) -> bytes:
 
 
 def _expand_lz4(data: memoryview, limit: int) -> bytes:
-    worker = _need(lz4_frame, "lz4").LZ4FrameDecompressor()
+    worker = lz4.frame.LZ4FrameDecompressor()
     pieces: list[bytes] = []
     size = 0
     source: bytes | memoryview = data
@@ -147,22 +126,22 @@ def _expand_lz4(data: memoryview, limit: int) -> bytes:
 
 
 def _expand_zstd(data: memoryview, limit: int) -> bytes:
-    module = _need(zstandard, "zstandard")
-    unknown = (module.CONTENTSIZE_UNKNOWN, module.CONTENTSIZE_ERROR)
+    unknown = (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR)
     try:
-        frame = module.get_frame_parameters(data)
+        frame = zstandard.get_frame_parameters(data)
         if frame.content_size not in unknown and frame.content_size > limit:
             raise ExpansionError.too_large(limit)
-        worker = module.ZstdDecompressor(max_window_size=ZSTD_MOST_WINDOW)
+        worker = zstandard.ZstdDecompressor(max_window_size=ZSTD_MOST_WINDOW)
         if frame.content_size not in unknown:
-            packed: bytes = worker.decompress(data, allow_extra_data=False)
-            return packed
-        return _expand_sizeless_zstd(module, worker, data, limit)
-    except module.ZstdError as error:
+            return worker.decompress(data, allow_extra_data=False)
+        return _expand_sizeless_zstd(worker, data, limit)
+    except zstandard.ZstdError as error:
         raise ExpansionError(str(error)) from error
 
 
-def _expand_sizeless_zstd(module: ModuleType, worker: Any, data: memoryview, limit: int) -> bytes:
+def _expand_sizeless_zstd(
+    worker: zstandard.ZstdDecompressor, data: memoryview, limit: int
+) -> bytes:
     """A frame that does not say how much it holds, as Java writes it.
 
     The package cannot tell a frame cut short from one that holds more than the room given, so the
@@ -171,10 +150,9 @@ def _expand_sizeless_zstd(module: ModuleType, worker: Any, data: memoryview, lim
     small = min(limit, max(PIECE_BYTES, 16 * len(data)))
     for room in (small, limit):
         try:
-            packed: bytes = worker.decompress(data, max_output_size=room, allow_extra_data=False)
-        except module.ZstdError:
+            return worker.decompress(data, max_output_size=room, allow_extra_data=False)
+        except zstandard.ZstdError:
             continue
-        return packed
     size = 0
     with worker.stream_reader(data) as reader:
         while piece := reader.read(PIECE_BYTES):

@@ -270,6 +270,12 @@ def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_
     _EPOCH_FIELD.pack_into(data, position + LENGTH_END, leader_epoch)
 
 
+def stamped(header: RecordBatchHeader, base_offset: int, leader_epoch: int) -> RecordBatchHeader:
+    """The header as it reads after `stamp` with the same numbers, without parsing it again."""
+    fields = (base_offset, header[1], leader_epoch, *header[3:])
+    return tuple.__new__(RecordBatchHeader, fields)
+
+
 def stamp_max_timestamp(
     data: bytearray | memoryview, position: int, max_timestamp: int, *, append_time: bool
 ) -> None:

@@ -134,7 +134,7 @@ def record_starts(data: bytes | memoryview, begins: Ints, ends: Ints, counts: In
             slot = int(slots[nth]) + rounds
             starts[slot : slot + count] = hops
             at[nth] = position
-    except (IndexError, MalformedBatchError) as error:
+    except (IndexError, MalformedBatchError, struct.error) as error:
         raise Untrue from error
     if not np.array_equal(at, ends[order]):
         raise Untrue
@@ -224,17 +224,23 @@ def _stretch(octets: Octets, position: int, count: int) -> tuple[int, int]:
 
 
 def _hop_one_by_one(data: bytes | memoryview, position: int, count: int) -> tuple[list[int], int]:
+    """Two bytes hold the length of any record below 8 KiB, so a look into a table is a hop."""
     starts: list[int] = []
-    append = starts.append
+    append, unpack, sizes = starts.append, _TWO_BYTES.unpack_from, _SIZES
     for _ in range(count):
         append(position)
-        byte = data[position]
-        if byte < 0x80:
-            position += 1 + (byte >> 1)
-            continue
-        second = data[position + 1]
-        if second < 0x80:
-            position += 2 + ((byte & 0x7F | second << 7) >> 1)
-            continue
-        position += _size(memoryview(data), position)
+        position += sizes[unpack(data, position)[0]] or _size(memoryview(data), position)
     return starts, position
+
+
+def _sizes_by_two_bytes() -> list[int]:
+    """The size of a record by the two bytes it starts with; 0 where its length takes more."""
+    both = np.arange(1 << 16, dtype=np.int64)
+    first, second = both & 0xFF, both >> 8
+    wide = np.where(second < 0x80, 2 + ((first & 0x7F | second << 7) >> 1), 0)
+    sizes: list[int] = np.where(first < 0x80, 1 + (first >> 1), wide).tolist()
+    return sizes
+
+
+_TWO_BYTES = struct.Struct("<H")
+_SIZES = _sizes_by_two_bytes()

@@ -1,4 +1,4 @@
-"""Snappy as it is found in Kafka: bare, or in the blocks of Java's library.
+"""Snappy as it is found in Kafka: bare, or in the blocks of Java's cramjam.
 
 Java's clients (and most others) write snappy-java's own framing: a magic of 8 bytes, two versions,
 then blocks of up to 32 KiB, each with its compressed length in front. librdkafka writes one bare
@@ -8,16 +8,11 @@ block. Both are read; the framed form is written, because every client reads it.
 from __future__ import annotations
 
 import struct
-from types import ModuleType
 from typing import Final
 
-from holdfast.model import ErrorCode
-from holdfast.protocol.records.errors import ExpansionError
+import cramjam
 
-try:
-    import cramjam
-except ImportError:
-    cramjam = None  # type: ignore[assignment]
+from holdfast.protocol.records.errors import ExpansionError
 
 JAVA_MAGIC: Final = b"\x82SNAPPY\x00"
 JAVA_HEADER: Final = JAVA_MAGIC + struct.pack(">ii", 1, 1)
@@ -25,18 +20,9 @@ BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH = struct.Struct(">i")
 
 
-def _library(module: ModuleType | None) -> ModuleType:
-    if module is None:
-        raise ExpansionError(
-            "the package cramjam is not installed; it comes with holdfast[compression]",
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-        )
-    return module
-
-
 def compress_bare(data: bytes | memoryview) -> bytes:
     """One block without a frame."""
-    return bytes(_library(cramjam).snappy.compress_raw(data))
+    return bytes(cramjam.snappy.compress_raw(data))
 
 
 def compress_java(data: bytes) -> bytes:
@@ -74,12 +60,11 @@ def expand(data: memoryview, limit: int) -> bytes:
 
 
 def _expand_block(block: memoryview, room: int, limit: int) -> bytes:
-    library = _library(cramjam)
     try:
         # The block opens with its full length. The decoder sets that much aside, and then holds
         # the block to it.
-        if library.snappy.decompress_raw_len(block) > room:
+        if cramjam.snappy.decompress_raw_len(block) > room:
             raise ExpansionError.too_large(limit)
-        return bytes(library.snappy.decompress_raw(block))
-    except library.DecompressionError as error:
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
         raise ExpansionError(str(error)) from error

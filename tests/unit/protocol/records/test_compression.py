@@ -6,7 +6,6 @@ import sys
 import tracemalloc
 import zlib
 from pathlib import Path
-from types import ModuleType
 
 import cramjam
 import lz4.frame
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model import ErrorCode
-from holdfast.protocol.records import Compression, MalformedBatchError, compression, snappy
+from holdfast.protocol.records import Compression, MalformedBatchError, snappy
 from holdfast.protocol.records.compression import compress, decompress
 from holdfast.protocol.records.errors import ExpansionError
 from tests.unit.protocol.records.samples import few
@@ -175,17 +174,3 @@ def test_codecs_without_a_meaning_are_refused(codec: int) -> None:
     assert refusal(codec, b"").error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     with pytest.raises(ExpansionError):
         compress(codec, b"")
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "codec"),
-    [(snappy, "cramjam", 2), (compression, "lz4_frame", 3), (compression, "zstandard", 4)],
-)
-def test_a_missing_package_is_told_with_where_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, codec: int
-) -> None:
-    packed = compress(codec, b"data")
-    monkeypatch.setattr(module, name, None)
-    error = refusal(codec, packed)
-    assert error.error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert "holdfast[compression]" in error.reason

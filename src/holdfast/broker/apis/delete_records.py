@@ -1,0 +1,99 @@
+"""DeleteRecords: a log's start moves up, on its leader and, before the answer, on its followers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.broker.tasks import answer_by
+from holdfast.core import Leader
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.offsets import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from holdfast.storage import LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+    from holdfast.broker.partition import Partition
+
+UP_TO_HIGH_WATERMARK: Final = -1
+LOOK_AGAIN_S: Final = 0.01
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Delete, then wait until every in-sync replica has."""
+    request = call.request
+    assert isinstance(request, DeleteRecordsRequest)
+    answer_by(broker, call, _delete(broker, request))
+
+
+async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    deadline_ms = broker.clock.now_ms() + request.timeout_ms
+    results: list[DeleteRecordsTopicResult] = []
+    waiting: list[tuple[DeleteRecordsPartitionResult, Partition, int]] = []
+    for topic in request.topics:
+        partitions: list[DeleteRecordsPartitionResult] = []
+        results.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
+        for asked in topic.partitions:
+            result = DeleteRecordsPartitionResult(
+                partition_index=asked.partition_index, low_watermark=-1, error_code=0
+            )
+            partitions.append(result)
+            partition = broker.replicas.find(topic.name, asked.partition_index)
+            if partition is None:
+                result.error_code = broker.metadata.why_not_here(topic.name, asked.partition_index)
+                continue
+            target = _begin(partition, asked, result)
+            if not result.error_code:
+                waiting.append((result, partition, target))
+    while waiting:
+        waiting = [one for one in waiting if not _is_done(*one)]
+        if waiting and broker.clock.now_ms() >= deadline_ms:
+            for result, _, _ in waiting:
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+            break
+        if waiting:
+            await asyncio.sleep(LOOK_AGAIN_S)
+    return DeleteRecordsResponse(topics=results)
+
+
+def _begin(
+    partition: Partition, asked: DeleteRecordsPartition, result: DeleteRecordsPartitionResult
+) -> int:
+    """Move our own start; gives where it is to be."""
+    if not partition.presumes_leadership:
+        result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return 0
+    if not partition.log.settings.is_deleted:
+        result.error_code = ErrorCode.POLICY_VIOLATION
+        return 0
+    high_watermark = partition.replica.log.high_watermark
+    target = high_watermark if asked.offset == UP_TO_HIGH_WATERMARK else asked.offset
+    if not 0 <= target <= high_watermark:
+        result.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        return 0
+    try:
+        partition.advance_start_to(target)
+    except LogOfflineError as error:
+        partition.failed(error)
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+    return target
+
+
+def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target: int) -> bool:
+    role = partition.replica.role
+    if not isinstance(role, Leader):
+        result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return True
+    starts: list[int] = [partition.log.log_start_offset]
+    starts += [start for one, start in partition.follower_starts() if one in role.insync.isr]
+    if min(starts) < target:
+        return False
+    result.low_watermark = min(starts)
+    return True

@@ -1,0 +1,64 @@
+"""GetReplicaLogInfo: the controller compares logs when nobody else knows who should lead.
+
+Every answer names this life of ours and the reign it was given in: from then on no former leader
+can move the log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.model import ErrorCode, Offset
+from holdfast.protocol.messages.control import (
+    GetReplicaLogInfoRequest,
+    GetReplicaLogInfoResponse,
+    PartitionLogInfo,
+    TopicPartitionLogInfo,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """How far each log goes."""
+    request = call.request
+    assert isinstance(request, GetReplicaLogInfoRequest)
+    topics = [
+        TopicPartitionLogInfo(
+            topic_id=topic.topic_id,
+            partition_log_info=[_info(broker, topic.topic_id, index) for index in topic.partitions],
+        )
+        for topic in request.topic_partitions or ()
+    ]
+    call.answer(
+        GetReplicaLogInfoResponse(
+            broker_epoch=broker.life.broker_epoch, topic_partition_log_info_list=topics
+        )
+    )
+
+
+def _info(broker: Broker, topic_id: bytes, index: int) -> PartitionLogInfo:
+    partition = broker.replicas.find(topic_id, index)
+    error = ErrorCode.NONE
+    if partition is None:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif partition.replica.has_failed:
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+    if partition is None or error:
+        return PartitionLogInfo(
+            partition=index,
+            last_written_leader_epoch=-1,
+            current_leader_epoch=-1,
+            log_end_offset=-1,
+            error_code=error,
+        )
+    log = partition.replica.log
+    return PartitionLogInfo(
+        partition=index,
+        last_written_leader_epoch=log.epochs.epoch_at(Offset(log.log_end_offset - 1)),
+        current_leader_epoch=partition.replica.leader_epoch,
+        log_end_offset=log.log_end_offset,
+        error_code=0,
+    )

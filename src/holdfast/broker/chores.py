@@ -1,0 +1,133 @@
+"""What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
+
+One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
+also serves clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.partition import Partition
+from holdfast.storage import (
+    Cleaner,
+    LogOfflineError,
+    Progress,
+    apply_retention,
+    cleaning_need,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+TICK_S: Final = 0.25
+"""How often expired requests and laggards are looked for."""
+FILES_S: Final = 1.0
+"""How often files whose delay is over are deleted."""
+
+
+class Chores:
+    """The timers of a broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._cleaner: Cleaner | None = None
+
+    def start(self) -> None:
+        """From now on, until `stop`."""
+        settings = self._broker.settings
+        self._every("tick", TICK_S, self._broker.replicas.tick)
+        checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
+        self._every("checkpoints", checkpoint_ms / 1000, self.write_checkpoints)
+        self._every("files", FILES_S, self._delete_files)
+        retention_ms = settings.log_retention_check_interval_ms
+        self._every("retention", retention_ms / 1000, self._apply_retention)
+        if settings.log_cleaner_enable:
+            self._every("cleaning", settings.log_cleaner_backoff_ms / 1000, self._clean)
+
+    def stop(self) -> None:
+        """No more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _every(self, name: str, seconds: float, work: Callable[[], None]) -> None:
+        def run() -> None:
+            self._timers[name] = self._broker.loop.call_later(seconds, run)
+            work()
+
+        self._timers[name] = self._broker.loop.call_later(seconds, run)
+
+    def write_checkpoints(self) -> None:
+        """High watermarks, recovery points, log starts."""
+        broker = self._broker
+        try:
+            broker.directory.write_checkpoints(broker.replicas.high_watermarks())
+        except OSError as error:
+            broker.log.error("checkpoints not written", error=error)
+
+    def _delete_files(self) -> None:
+        try:
+            self._broker.directory.delete_due(self._broker.clock.wall_ms())
+        except OSError as error:
+            self._broker.log.error("files not deleted", error=error)
+
+    # Retention.
+
+    def _apply_retention(self) -> None:
+        wall_ms = self._broker.clock.wall_ms()
+        for partition in tuple(self._broker.replicas.partitions.values()):
+            if partition.replica.has_failed:
+                continue
+            log = partition.log
+            try:
+                apply_retention(log, partition.replica.log.high_watermark, wall_ms)
+            except LogOfflineError as error:
+                partition.failed(error)
+                continue
+            partition.replica.log.advance_start_to(log.log_start_offset)
+
+    # Cleaning.
+
+    def _clean(self) -> None:
+        """Begin with the log that wants it most, unless one is being cleaned."""
+        if self._cleaner is not None:
+            return
+        broker = self._broker
+        wall_ms = broker.clock.wall_ms()
+        wanted = []
+        for partition in broker.replicas.partitions.values():
+            if partition.log.settings.is_compacted and not partition.replica.has_failed:
+                checkpointed = broker.directory.cleaner_offsets.get(partition.name, 0)
+                high_watermark = partition.replica.log.high_watermark
+                need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
+                if need.is_wanted:
+                    wanted.append((need.overdue_ms > 0, need.ratio, partition, need.first_dirty))
+        if wanted:
+            _, _, partition, first_dirty = max(wanted, key=lambda one: one[:2])
+            high_watermark = partition.replica.log.high_watermark
+            self._cleaner = Cleaner(partition.log, first_dirty, high_watermark, wall_ms)
+            self._step(partition)
+
+    def _step(self, partition: Partition) -> None:
+        cleaner, broker = self._cleaner, self._broker
+        if cleaner is None or broker.is_stopping:
+            return
+        try:
+            progress = cleaner.step()
+        except LogOfflineError as error:
+            self._cleaner = None
+            partition.failed(error)
+            return
+        if progress is not Progress.DONE:
+            broker.loop.call_soon(self._step, partition)
+            return
+        self._cleaner = None
+        broker.directory.cleaner_offsets[partition.name] = cleaner.result.cleaned_below
+        try:
+            broker.directory.write_cleaner_offsets()
+        except OSError as error:
+            broker.log.error("cleaner's checkpoint not written", error=error)

@@ -1,0 +1,268 @@
+"""Topics: made, grown and removed, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from holdfast.broker.controller.channel import Stop
+from holdfast.broker.controller.messages import DURING_DELETION, GoneTopic
+from holdfast.broker.controller.nodes import TopicNode, encode_config, encode_topic
+from holdfast.broker.controller.validation import (
+    Assignment,
+    Cluster,
+    Dice,
+    RefusedError,
+    check_given,
+    check_is_new,
+    check_name,
+    choose,
+    replicas_of_new,
+)
+from holdfast.broker.settings import ConfigRefusedError, check_topic_configs
+from holdfast.coordination import Create, Delete, Operation, Set, paths
+from holdfast.core import WriteState
+from holdfast.model import BrokerId, ErrorCode, TopicPartition
+from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTopic
+
+if TYPE_CHECKING:
+    from holdfast.broker.controller.service import ControllerService
+
+ALL_TOLD_S: Final = 1.0
+"""How long an answer waits for brokers other than the leaders, which may be dying."""
+CHANGED: Final = b'{"version":2}'
+"""What /config/changes says; that it was written is the message."""
+
+
+class Planned(NamedTuple):
+    """A topic that may be made."""
+
+    name: str
+    topic_id: bytes
+    assignment: Assignment
+    configs: dict[str, str]
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Their names."""
+        return [TopicPartition(self.name, number) for number in self.assignment]
+
+
+class Topics:
+    """The topics of a reign."""
+
+    def __init__(self, service: ControllerService) -> None:
+        self._service = service
+        self._reserved: dict[str, None] = {}
+        """Names of topics that are being made."""
+
+    async def cluster(self) -> Cluster:
+        """Whom replicas may be given to."""
+        service = self._service
+        names = await service.host.store.children(paths.LIVES)
+        known = [BrokerId(int(name)) for name in names if name.isdecimal()]
+        live = {
+            broker: service.broker_nodes[broker].rack
+            for broker, registration in service.core.brokers.items()
+            if not registration.shutting_down and broker in service.broker_nodes
+        }
+        return Cluster(live, list(dict.fromkeys((*live, *known))))
+
+    def _dice(self) -> Dice:
+        dice = self._service.host.dice
+        return Dice(dice.randrange(1 << 16), dice.randrange(1 << 16))
+
+    # Making.
+
+    def plan(self, topic: CreatableTopic, cluster: Cluster) -> Planned:
+        """What a topic would be; RefusedError."""
+        service = self._service
+        check_name(topic.name)
+        check_is_new(topic.name, (*service.topics, *self._reserved))
+        try:
+            configs = check_topic_configs({one.name: one.value for one in topic.configs})
+        except ConfigRefusedError as error:
+            raise RefusedError(error.code, error.message) from None
+        settings = service.host.configs.settings
+        defaults = (settings.num_partitions, settings.default_replication_factor)
+        assignment = replicas_of_new(topic, cluster, defaults, self._dice())
+        topic_id = service.host.dice.getrandbits(128).to_bytes(16, "big")
+        return Planned(topic.name, topic_id, assignment, configs)
+
+    async def create(self, planned: Planned) -> None:
+        """Write a topic and let its leaders be told."""
+        service = self._service
+        self._reserved[planned.name] = None
+        try:
+            writes = self._decide(planned.name, planned.assignment, planned.configs)
+            node = TopicNode(planned.topic_id, planned.assignment, {}, {})
+            configs = encode_config(planned.configs)
+            operations: list[Operation] = [
+                Create(paths.topic_config(planned.name), configs),
+                Create(paths.topic(planned.name), encode_topic(node)),
+                Create(paths.partitions(planned.name)),
+            ]
+            if planned.configs:
+                operations.append(Set(paths.CONFIG_CHANGES, CHANGED))
+            await self._write(writes, operations)
+        finally:
+            del self._reserved[planned.name]
+        service.topics[planned.name] = node
+        service.topic_names[planned.topic_id] = planned.name
+        service.topic_configs[planned.name] = planned.configs
+        service.states.created(writes)
+
+    def _decide(
+        self, name: str, assignment: Assignment, configs: dict[str, str]
+    ) -> list[WriteState]:
+        service = self._service
+        settings = service.core_settings(name, configs)
+
+        def decide() -> None:
+            for number, replicas in assignment.items():
+                partition = TopicPartition(name, number)
+                service.run(service.core.create(partition, replicas, settings))
+
+        return service.states.hold(decide)
+
+    async def _write(self, writes: Sequence[WriteState], operations: list[Operation]) -> None:
+        try:
+            await self._service.states.create(writes, operations)
+        except BaseException:
+            for write in writes:
+                self._service.forget(write.partition)
+            raise
+
+    async def told(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
+        """Whether the leaders have taken their roles; others are waited for only a little."""
+        service = self._service
+        conditions = service.conditions
+
+        def all_know() -> bool:
+            channels = service.channels.values()
+            return all(one.has_told(name) for one in channels for name in partitions)
+
+        def leaders_know() -> bool:
+            return all(self._leader_knows(name) for name in partitions)
+
+        if await conditions.until(all_know, min(timeout_s, ALL_TOLD_S)):
+            return True
+        return await conditions.until(leaders_know, timeout_s - ALL_TOLD_S)
+
+    def _leader_knows(self, partition: TopicPartition) -> bool:
+        service = self._service
+        state = service.core.partitions.get(partition)
+        channel = service.channels.get(state.leader) if state is not None else None
+        return channel is not None and channel.has_told(partition)
+
+    # Growing.
+
+    def plan_growth(self, topic: CreatePartitionsTopic, cluster: Cluster) -> Assignment:
+        """The partitions to add; RefusedError."""
+        node = self._service.topics.get(topic.name)
+        if node is None:
+            raise _unknown()
+        count = len(node.replicas)
+        if topic.count == count:
+            raise _bad_count(f"Topic already has {count} partition(s).")
+        if topic.count < count:
+            raise _bad_count(
+                f"The topic {topic.name} currently has {count} partition(s); {topic.count} would "
+                "not be an increase."
+            )
+        numbers = range(count, topic.count)
+        first = next(iter(node.replicas.values()))
+        replicas = len([one for one in first if one not in node.adding.get(0, ())])
+        if topic.assignments is None:
+            return choose(numbers, replicas, cluster, self._dice())
+        if len(topic.assignments) != len(numbers):
+            raise RefusedError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {len(numbers)} additional partition(s), but only "
+                f"{len(topic.assignments)} assignment(s) were specified.",
+            )
+        given = [tuple(map(BrokerId, one.broker_ids)) for one in topic.assignments]
+        assignment = dict(zip(numbers, given, strict=True))
+        check_given(assignment, cluster, replicas)
+        return assignment
+
+    async def grow(self, name: str, assignment: Assignment) -> None:
+        """Add partitions to a topic."""
+        service = self._service
+        if name in self._reserved:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"The topic {name} is being changed by another request."
+            )
+        self._reserved[name] = None
+        try:
+            writes = self._decide(name, assignment, service.topic_configs.get(name, {}))
+            view = service.topic_view(name)
+            grown = view._replace(replicas=view.replicas | assignment)
+            await self._write(writes, [Set(paths.topic(name), encode_topic(grown))])
+        finally:
+            del self._reserved[name]
+        if name in service.topics:
+            service.topics[name] = service.topics[name]._replace(replicas=grown.replicas)
+            service.states.created(writes)
+
+    # Removing.
+
+    async def delete(self, name: str) -> list[TopicPartition]:
+        """Remove a topic: first from the store, then from the brokers."""
+        service = self._service
+        store = service.host.store
+        topic = service.topics[name]
+        if name in self._reserved:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"The topic {name} is being changed by another request."
+            )
+        self._reserved[name] = None
+        try:
+            numbers = sorted(map(int, await store.children(paths.partitions(name))))
+            partitions = [TopicPartition(name, number) for number in numbers]
+            wanted = _nodes_of(name, partitions)
+            nodes = await store.get_many(wanted)
+            hosts = self._hosts(partitions)
+            for partition in partitions:
+                service.forget(partition)
+            present = [path for path, node in zip(wanted, nodes, strict=True) if node is not None]
+            deletions = [Delete(path) for path in present]
+            await service.writer.write(*deletions, Set(paths.CONFIG_CHANGES, CHANGED))
+        finally:
+            del self._reserved[name]
+        del service.topics[name], service.topic_names[topic.topic_id]
+        service.topic_configs.pop(name, None)
+        gone = GoneTopic(name, topic.topic_id, tuple(topic.replicas))
+        for broker, channel in service.channels.items():
+            for partition in hosts.get(broker, ()):
+                channel.stop(partition, Stop(DURING_DELETION, delete=True))
+            channel.publish_gone(gone)
+        service.flush_soon()
+        return partitions
+
+    def _hosts(self, partitions: Iterable[TopicPartition]) -> dict[BrokerId, list[TopicPartition]]:
+        hosts: dict[BrokerId, list[TopicPartition]] = {}
+        for partition in partitions:
+            state = self._service.core.partitions.get(partition)
+            for broker in state.replicas if state is not None else ():
+                hosts.setdefault(broker, []).append(partition)
+        return hosts
+
+
+def _nodes_of(name: str, partitions: Iterable[TopicPartition]) -> list[str]:
+    """All nodes of a topic, children before their parents."""
+    wanted: list[str] = []
+    for partition in partitions:
+        wanted.append(paths.partition_state(*partition))
+        wanted.append(paths.partition(*partition))
+    return [*wanted, paths.partitions(name), paths.topic_config(name), paths.topic(name)]
+
+
+def _unknown() -> RefusedError:
+    return RefusedError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+    )
+
+
+def _bad_count(message: str) -> RefusedError:
+    return RefusedError(ErrorCode.INVALID_PARTITIONS, message)

@@ -1,0 +1,277 @@
+"""When a compacted log is cleaned, and cleaning it in small steps.
+
+`cleaning_need` says whether a log wants cleaning and how urgently, by Kafka's two rules: the dirty
+part has grown beyond min.cleanable.dirty.ratio, or a record in it has waited longer than
+max.compaction.lag.ms. The broker asks it of every compacted log now and then, cleans the one with
+the highest ratio, and keeps `cleaned_below` in the cleaner-offset-checkpoint.
+
+`Cleaner` cleans one log, a bounded number of records a step. Between two steps the log lives on:
+appends, reads, rolls, flushes and retention may happen. A truncation or deletion of a segment that
+is being cleaned ends the run without harm; what is not swapped in yet is thrown away.
+
+All of it belongs on the thread that owns the log, with one exception: when a step gives FLUSH, the
+caller may have `flush` done on another thread, and wait for it, before the next step. It is the one
+call that can take long, and it touches nothing but the new file that nobody else knows of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from holdfast.model import Offset
+from holdfast.protocol.records import MalformedBatchError, parse_header, read_records
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.compaction import Aborted, Cleaning, Sieve
+from holdfast.storage.key_map import KeyMap
+from holdfast.storage.log import Log
+from holdfast.storage.names import CLEANED, SEGMENT_KINDS, SWAP
+from holdfast.storage.reading import aborted_transactions
+from holdfast.storage.scan import BadBatchError, FoundBatch, verified_batches
+from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
+
+DEDUPE_BUFFER_BYTES = 128 << 20
+"""log.cleaner.dedupe.buffer.size"""
+STEP_RECORDS = 1_000
+"""A step is over after so many records, or as many KiB: some milliseconds."""
+
+
+class CleaningNeed(NamedTuple):
+    """How much a log wants to be cleaned."""
+
+    is_wanted: bool
+    ratio: float
+    """The dirty part of what could be clean, by bytes. The log with the highest goes first."""
+    overdue_ms: int
+    """How long a record has waited beyond max.compaction.lag.ms; 0 if none has."""
+    first_dirty: Offset
+    """What `Cleaner` is to be given: the checkpoint's, or the start if that cannot be right."""
+    limit: Offset
+    """First offset that must not be touched yet."""
+
+
+def cleaning_need(log: Log, checkpointed: int, high_watermark: int, now_ms: int) -> CleaningNeed:
+    """Whether to clean now. `checkpointed` is what the last run gave as `cleaned_below`, or 0."""
+    start = max(log.log_start_offset, log.segments[0].base_offset)
+    is_possible = start <= checkpointed <= log.active.base_offset
+    first_dirty = Offset(checkpointed) if is_possible else Offset(start)
+    limit = cleanable_limit(log, high_watermark, now_ms)
+    if not log.settings.is_compacted or log.offline is not None:
+        return CleaningNeed(False, 0.0, 0, first_dirty, limit)
+    ratio = dirty_ratio(log, first_dirty, limit)
+    overdue_ms = _overdue_ms(log, first_dirty, now_ms)
+    is_wanted = ratio > log.settings.min_cleanable_dirty_ratio or (overdue_ms > 0 and ratio > 0)
+    return CleaningNeed(is_wanted, ratio, overdue_ms, first_dirty, limit)
+
+
+def _overdue_ms(log: Log, first_dirty: int, now_ms: int) -> int:
+    """Counted from the first batch of each dirty, sealed segment, as Kafka does."""
+    lag = max(log.settings.max_compaction_lag_ms, log.settings.min_compaction_lag_ms)
+    dirty = log.segments[log.place_of(first_dirty) : -1]
+    starts = [begun for segment in dirty if (begun := segment.age_starts_at()) is not None]
+    return max(0, now_ms - lag - min(starts)) if starts else 0
+
+
+def dirty_ratio(log: Log, first_dirty: int, limit: int) -> float:
+    """How much of what could be cleaned has not been, by bytes."""
+    whole = _cleanable(log, limit)
+    ends = [segment.base_offset for segment in log.segments[1 : len(whole) + 1]]
+    sizes = [(end, segment.size) for segment, end in zip(whole, ends, strict=True)]
+    total = sum(size for _, size in sizes)
+    return sum(size for end, size in sizes if end > first_dirty) / total if total else 0.0
+
+
+def cleanable_limit(log: Log, high_watermark: int, now_ms: int) -> Offset:
+    """First offset that must not be touched yet."""
+    stable = log.producers.last_stable_offset(high_watermark)
+    limit = min(stable, log.recovery_point, log.active.base_offset)
+    lag = log.settings.min_compaction_lag_ms
+    for segment in log.segments if lag > 0 else ():
+        if segment.highest_timestamp().timestamp > now_ms - lag:
+            limit = min(limit, segment.base_offset)
+            break
+    return Offset(limit)
+
+
+def _cleanable(log: Log, limit: int) -> list[Segment]:
+    """Segments that end at or below the limit."""
+    ends = [int(segment.base_offset) for segment in log.segments[1:]]
+    return [segment for segment, end in zip(log.segments, ends, strict=False) if end <= limit]
+
+
+class Progress(Enum):
+    """What a step has come to."""
+
+    MORE = "more"
+    FLUSH = "flush"
+    """`flush` may be called before the next step, on another thread, or be left to the step."""
+    DONE = "done"
+
+
+class Cleaner:
+    """One run over one log: up to as many keys as fit into the map, the rest in the next run."""
+
+    def __init__(
+        self,
+        log: Log,
+        first_dirty: int,
+        high_watermark: int,
+        now_ms: int,
+        map_bytes: int = DEDUPE_BUFFER_BYTES,
+    ) -> None:
+        self.result = Cleaning(Offset(max(first_dirty, log.segments[0].base_offset)))
+        """As far as it has come. `cleaned_below` rises when everything is done."""
+        self._log = log
+        self._now_ms = now_ms
+        self._keys = KeyMap(map_bytes)
+        self._target: Segment | None = None
+        limit = cleanable_limit(log, high_watermark, now_ms)
+        self._sources = _cleanable(log, limit) if log.settings.is_compacted else []
+        self._work: Iterator[int] = self._run(first_dirty)
+
+    def step(self) -> Progress:
+        """Some milliseconds of work. LogOfflineError if the disk fails: the log is offline then."""
+        spent = 0
+        try:
+            if self._is_stale():
+                self._give_up()
+            for cost in self._work:  # At most STEP_RECORDS rounds: each costs something.
+                spent += cost
+                if cost == 0:
+                    return Progress.FLUSH
+                if spent >= STEP_RECORDS:
+                    return Progress.MORE
+        except OSError as error:
+            raise self._log.fail(error) from error
+        except (BadBatchError, MalformedBatchError, DamagedFileError) as error:
+            self.result.problem = str(error)
+            self._give_up()
+        return Progress.DONE
+
+    def flush(self) -> None:
+        """Put the bytes of the new segment on the disk. May run on another thread."""
+        if self._target is not None:
+            self._target.file.flush()
+
+    def _is_stale(self) -> bool:
+        """Whether the log has lost, or may have changed, something this run builds on."""
+        return self._log.offline is not None or any(
+            segment.state or segment.is_active for segment in self._sources
+        )
+
+    def _give_up(self) -> None:
+        target, self._target = self._target, None
+        self._work = iter(())
+        if target is not None:
+            target.close()
+            for kind in SEGMENT_KINDS:
+                if self._log.disk.exists(target.path(kind)):
+                    self._log.disk.remove(target.path(kind))
+
+    def _run(self, first_dirty: int) -> Iterator[int]:
+        """The two passes. Yields what each batch has cost, and 0 where a flush is due."""
+        log, sources = self._log, self._sources
+        if not sources:
+            return
+        last = log.segments[len(sources)].base_offset
+        aborted = Aborted(aborted_transactions(log, sources[0].base_offset, last))
+        end = Offset(first_dirty)
+        for segment in log.segments[log.place_of(first_dirty) : len(sources)]:
+            for found in verified_batches(segment.file, 0, segment.size):
+                if self._keys.is_full:
+                    break
+                yield self._map(found, first_dirty, aborted)
+                end = Offset(max(end, found.header.end_offset))
+            else:
+                # Compaction may have taken the last offsets out of a segment.
+                following = log.segments[log.segments.index(segment) + 1].base_offset
+                end = Offset(max(end, following))
+                continue
+            break
+        sieve = Sieve(log, self._keys, aborted, end, self._now_ms, self.result)
+        groups = [*_groups(log, [one for one in sources if one.base_offset < end])]
+        for group in groups:
+            yield from self._rewrite(group, sieve)
+        self.result.cleaned_below = end
+
+    def _map(self, found: FoundBatch, first_dirty: int, aborted: Aborted) -> int:
+        header = found.header
+        if header.end_offset <= first_dirty or header.is_control or aborted.has(header):
+            return 1
+        for record in read_records(found.batch()):
+            if record.key is not None:
+                self._keys.put(record.key, record.offset)
+        return _cost(found)
+
+    def _rewrite(self, group: list[Segment], sieve: Sieve) -> Iterator[int]:
+        """Put one clean segment in the place of a group."""
+        log = self._log
+        before = sum(segment.size for segment in group)
+        target = self._target = Segment.create(
+            log.disk,
+            log.directory,
+            group[0].base_offset,
+            log.settings.index_interval_bytes,
+            CLEANED,
+        )
+        for segment in group:
+            for found in verified_batches(segment.file, 0, segment.size):
+                kept = sieve.sifted(found.batch())
+                if kept is not None:
+                    target.append([kept], [parse_header(kept)])
+                yield _cost(found)
+        for segment in group:
+            # Their records are gone, but a reader in the middle of one may still ask.
+            for one in segment.transactions():
+                target.add_aborted(one)
+        target.become_sealed()
+        yield 0
+        target.flush()
+        self.result.bytes_before += before
+        self.result.bytes_after += target.size
+        self._swap(group, target)
+
+    def _swap(self, group: list[Segment], target: Segment) -> None:
+        """Three steps, each on the disk before the next; `leftovers` finishes what a crash cuts."""
+        log = self._log
+        target.rename_to(SWAP)
+        log.disk.flush_directory(log.directory)
+        due = self._now_ms + log.settings.file_delete_delay_ms
+        for segment in group:
+            log.deletions.schedule(segment, segment.mark_deleted(), due)
+            # Oldest first and one by one: a crash must not leave a record whose tombstone went.
+            log.disk.flush_directory(log.directory)
+        target.rename_to("")
+        log.disk.flush_directory(log.directory)
+        log.replace_segments(group, target)
+        self._target = None
+        self._sources = [segment for segment in self._sources if segment not in group]
+
+
+def _cost(found: FoundBatch) -> int:
+    return max(1, found.header.record_count, found.header.size >> 10)
+
+
+def _groups(log: Log, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Neighbours that fit into one segment together: cleaning leaves many small ones otherwise."""
+    group: list[Segment] = []
+    size = 0
+    for place, segment in enumerate(segments):
+        following = log.segments[place + 1].base_offset
+        is_far = group and following > group[0].base_offset + LARGEST_RELATIVE_OFFSET
+        if group and (is_far or size + segment.size > log.settings.segment_bytes):
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size
+    if group:
+        yield group
+
+
+def clean(log: Log, first_dirty: int, high_watermark: int, now_ms: int) -> Cleaning:
+    """Clean everything that may be cleaned, at once: for tests and tools, not for a broker."""
+    cleaner = Cleaner(log, first_dirty, high_watermark, now_ms)
+    while cleaner.step() is not Progress.DONE:  # Ends with the log.
+        pass
+    return cleaner.result

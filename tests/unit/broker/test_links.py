@@ -1,0 +1,61 @@
+"""Links that are cut and slowed on purpose."""
+
+import asyncio
+from typing import Any, cast
+
+from holdfast.broker.links import Links
+
+
+class Wire:
+    """Stands for a transport: takes note of what reaches it."""
+
+    def __init__(self) -> None:
+        self.sent = b""
+        self.is_broken = False
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.sent += b"".join(parts)
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+
+    def is_closing(self) -> bool:
+        return self.is_broken
+
+    def abort(self) -> None:
+        self.is_broken = True
+
+
+def write(links: Links, broker: int | None, wire: Wire, data: bytes) -> None:
+    links.write(broker, cast("Any", wire), [data])
+
+
+def test_a_cut_link_swallows_everything_and_breaks_when_it_is_healed() -> None:
+    loop = asyncio.new_event_loop()
+    links, cut, whole = Links(loop), Wire(), Wire()
+    links.cut(2)
+    write(links, 2, cut, b"lost")
+    write(links, 3, whole, b"kept")
+    assert (cut.sent, whole.sent) == (b"", b"kept")
+    assert not cut.is_broken, "the other side must not notice"
+    links.heal()
+    assert cut.is_broken, "it has lost bytes: only a new connection is in step again"
+    assert not whole.is_broken
+    loop.close()
+
+
+def test_a_slow_link_keeps_the_order() -> None:
+    loop = asyncio.new_event_loop()
+    links, wire = Links(loop), Wire()
+    links.delay(None, 0.01)
+    for letter in (b"a", b"b", b"c"):
+        write(links, None, wire, letter)
+    assert wire.sent == b""
+
+    async def arrived() -> None:
+        while len(wire.sent) < 3:
+            await asyncio.sleep(0.001)
+
+    loop.run_until_complete(asyncio.wait_for(arrived(), 10))
+    assert wire.sent == b"abc"
+    loop.close()

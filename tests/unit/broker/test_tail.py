@@ -1,0 +1,54 @@
+"""What a leader keeps in memory for its followers."""
+
+from holdfast.broker.tail import LARGEST_TAIL, Tail
+
+
+def tail_of(*sizes: int) -> Tail:
+    """Batches of one record each, from offset 10 on."""
+    tail = Tail()
+    for place, size in enumerate(sizes):
+        tail.add(10 + place, 11 + place, memoryview(bytes([place]) * size))
+    return tail
+
+
+def test_it_gives_whole_batches_from_exactly_the_offset_asked_for() -> None:
+    tail = tail_of(5, 5, 5)
+    assert bytes(tail.read(11, 100, 13) or b"") == b"\x01" * 5 + b"\x02" * 5
+
+
+def test_it_gives_one_batch_at_least_and_then_no_more_than_fits() -> None:
+    tail = tail_of(5, 5, 5)
+    assert bytes(tail.read(10, 1, 13) or b"") == b"\x00" * 5
+    assert bytes(tail.read(10, 14, 13) or b"") == b"\x00" * 5 + b"\x01" * 5
+
+
+def test_it_gives_nothing_at_or_above_the_limit() -> None:
+    tail = tail_of(5, 5, 5)
+    assert bytes(tail.read(10, 100, 12) or b"") == b"\x00" * 5 + b"\x01" * 5
+    assert tail.read(12, 100, 12) is None
+
+
+def test_what_it_does_not_have_is_left_to_the_log() -> None:
+    tail = Tail()
+    assert tail.read(0, 100, 5) is None
+    tail.add(10, 15, memoryview(b"batch of five"))
+    assert tail.read(9, 100, 15) is None
+    assert tail.read(12, 100, 15) is None, "an offset inside a batch"
+
+
+def test_committed_batches_are_forgotten() -> None:
+    tail = tail_of(5, 5, 5)
+    tail.trim(12)
+    assert tail.read(11, 100, 13) is None
+    assert tail.read(12, 100, 13) is not None
+    tail.clear()
+    assert tail.read(12, 100, 13) is None
+
+
+def test_it_is_bounded_whatever_followers_do() -> None:
+    tail = Tail()
+    block = memoryview(bytes(LARGEST_TAIL // 4))
+    for offset in range(20):
+        tail.add(offset, offset + 1, block)
+    held = [offset for offset in range(20) if tail.read(offset, 1, 20) is not None]
+    assert held == [16, 17, 18, 19]
