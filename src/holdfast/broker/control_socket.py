@@ -130,7 +130,7 @@ class ControlSocket:
             return {"error": str(error)}
         except Exception as error:  # noqa: BLE001
             # Our own bug; whoever breaks brokers should not have to read their logs to see it.
-            self._log.exception("control request failed", error)
+            self._log.bug("control request failed", error)
             return {"error": f"{type(error).__name__}: {error}"}
 
     # The calls.
