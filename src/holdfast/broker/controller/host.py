@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.peers import Answered, Endpoint
 from holdfast.coordination import Store
 from holdfast.model import BrokerId
@@ -39,7 +40,7 @@ class Host(Protocol):
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
     @property
-    def log(self) -> Any: ...
+    def log(self) -> LogLines: ...
     @property
     def clock(self) -> Clock: ...
     @property

@@ -7,7 +7,6 @@ what is read piece by piece belongs together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from holdfast.broker.controller.nodes import (
     BrokerNode,
@@ -18,6 +17,7 @@ from holdfast.broker.controller.nodes import (
     decode_state,
     decode_topic,
 )
+from holdfast.broker.log_lines import LogLines
 from holdfast.coordination import Store, paths
 from holdfast.model import BrokerEpoch, BrokerId, PartitionState, TopicPartition
 
@@ -40,7 +40,7 @@ class LiveBrokers:
     epochs: dict[BrokerId, BrokerEpoch] = field(default_factory=dict)
 
 
-async def load_brokers(store: Store, log: Any) -> LiveBrokers:
+async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
     """Who is alive. A registration that cannot be read is not counted, and said so."""
     names = await store.children(paths.BROKER_IDS)
     wanted = [f"{paths.BROKER_IDS}/{name}" for name in names]
@@ -58,7 +58,7 @@ async def load_brokers(store: Store, log: Any) -> LiveBrokers:
     return live
 
 
-async def load(store: Store, log: Any) -> Loaded:
+async def load(store: Store, log: LogLines) -> Loaded:
     """All topics and partitions. What is damaged is left alone, and said so: never guessed at."""
     loaded = Loaded()
     names = await store.children(paths.TOPICS)

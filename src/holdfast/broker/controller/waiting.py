@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from holdfast.broker.log_lines import LogLines
+
 
 class Conditions:
     """Whoever waits gives a question; whoever changes something lets all be asked again."""
@@ -49,7 +51,7 @@ def _set(future: asyncio.Future[bool], value: bool) -> None:
 class Tasks:
     """Coroutines that nobody awaits. A loop holds its tasks weakly, so they are kept here."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, log: Any) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: LogLines) -> None:
         self._loop = loop
         self._log = log
         self._running: dict[asyncio.Task[None], None] = {}
@@ -63,14 +65,14 @@ class Tasks:
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._running[task]
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("a task failed", exc_info=error)
+            self._log.bug("a task failed", error)
 
 
 class Repeated:
     """Work that reads something which may change while it is read: then it is done again."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], log: Any
+        self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], log: LogLines
     ) -> None:
         self._loop = loop
         self._work = work
@@ -94,7 +96,7 @@ class Repeated:
             while self._again and not self._is_closed:
                 self._again = False
                 await self._work()
-        except Exception:  # noqa: BLE001  # whatever it was, the next change asks again
-            self._log.exception("a chore failed")
+        except Exception as error:  # noqa: BLE001  # whatever it was, the next change asks again
+            self._log.bug("a chore failed", error)
         finally:
             self._task = None

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
+from holdfast.broker.log_lines import LogLines
 from holdfast.coordination import (
     Check,
     ConflictError,
@@ -55,7 +56,7 @@ class StoreWriter:
         loop: asyncio.AbstractEventLoop,
         check: Check,
         fenced: Callable[[str], None],
-        log: Any,
+        log: LogLines,
     ) -> None:
         self._store = store
         self._loop = loop

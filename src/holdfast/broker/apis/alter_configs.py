@@ -1,0 +1,61 @@
+"""AlterConfigs: all settings of a resource replaced; what is not named falls back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.apis.configs import ConfigResource, alter_each
+from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.settings import Alteration, replacing
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Replace settings, or (validate_only) say whether they could be."""
+    request = call.request
+    assert isinstance(request, AlterConfigsRequest)
+
+    def refuse(error: ErrorCode, message: str) -> AlterConfigsResponse:
+        responses = [_response(one, error, message) for one in request.resources]
+        return AlterConfigsResponse(responses=responses)
+
+    async def work(service: ControllerService) -> AlterConfigsResponse:
+        resources = [_resource(one) for one in request.resources]
+        results = await alter_each(service, resources, validate_only=request.validate_only)
+        responses = [
+            _response(one, *result) for one, result in zip(request.resources, results, strict=True)
+        ]
+        return AlterConfigsResponse(responses=responses)
+
+    answer_as_controller(broker, call, work, refuse)
+
+
+def _resource(asked: AlterConfigsResource) -> ConfigResource:
+    wanted = {one.name: one.value for one in asked.configs}
+
+    def alterations(own: dict[str, str]) -> list[Alteration]:
+        return replacing(own, wanted)
+
+    return ConfigResource(asked.resource_type, asked.resource_name, alterations)
+
+
+def _response(
+    asked: AlterConfigsResource, error: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error,
+        error_message=message,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )

@@ -1,0 +1,116 @@
+"""AlterPartition: a leader proposes another ISR; the answer comes when the store has agreed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.service import ControllerService
+from holdfast.core import ProposeIsr
+from holdfast.model import (
+    BrokerEpoch,
+    BrokerId,
+    ErrorCode,
+    LeaderEpoch,
+    PartitionEpoch,
+    PartitionState,
+    ReplicaBroker,
+    TopicPartition,
+)
+from holdfast.protocol.messages.control import (
+    AlterPartitionRequest,
+    AlterPartitionRequestPartitionData,
+    AlterPartitionResponse,
+    AlterPartitionResponsePartitionData,
+    AlterPartitionResponseTopicData,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Ask the core for each partition; the last answer sends the response."""
+    request = call.request
+    assert isinstance(request, AlterPartitionRequest)
+    service = broker.controller
+    error = ErrorCode.NOT_CONTROLLER if service is None else _refusal(service, request)
+    if service is None or error:
+        call.answer(AlterPartitionResponse(error_code=error, topics=[]))
+        return
+    _Alteration(service, call, request).begin()
+
+
+def _refusal(service: ControllerService, request: AlterPartitionRequest) -> ErrorCode:
+    known = service.core.brokers.get(BrokerId(request.broker_id))
+    if known is None or known.broker_epoch != request.broker_epoch:
+        return ErrorCode.STALE_BROKER_EPOCH
+    return ErrorCode.NONE
+
+
+class _Alteration:
+    """One request: which partitions are still open."""
+
+    def __init__(
+        self, service: ControllerService, call: Call, request: AlterPartitionRequest
+    ) -> None:
+        self._service = service
+        self._call = call
+        self._request = request
+        self._open = 1
+        """Partitions without an answer, and one for `begin` itself."""
+        self._found: dict[bytes, list[AlterPartitionResponsePartitionData]] = {}
+
+    def begin(self) -> None:
+        leader = BrokerId(self._request.broker_id)
+        for topic in self._request.topics:
+            name = self._service.topic_names.get(topic.topic_id)
+            for asked in topic.partitions:
+                self._open += 1
+                answered = partial(self._answered, topic.topic_id, asked.partition_index)
+                if name is None:
+                    answered(ErrorCode.UNKNOWN_TOPIC_ID, None)
+                    continue
+                partition = TopicPartition(name, asked.partition_index)
+                core = self._service.core
+                self._service.run(
+                    core.alter_partition(partition, leader, _proposal(asked), answered)
+                )
+        self._close_one()
+
+    def _answered(
+        self, topic_id: bytes, index: int, error: ErrorCode, state: PartitionState | None
+    ) -> None:
+        data = AlterPartitionResponsePartitionData(
+            partition_index=index,
+            error_code=error,
+            leader_id=state.leader if state else -1,
+            leader_epoch=state.leader_epoch if state else -1,
+            isr=state.isr if state else (),
+            partition_epoch=state.partition_epoch if state else -1,
+        )
+        self._found.setdefault(topic_id, []).append(data)
+        self._close_one()
+
+    def _close_one(self) -> None:
+        self._open -= 1
+        if self._open or not self._call.connection.is_open:
+            return
+        topics = [
+            AlterPartitionResponseTopicData(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in self._found.items()
+        ]
+        self._call.answer(AlterPartitionResponse(error_code=0, topics=topics))
+
+
+def _proposal(asked: AlterPartitionRequestPartitionData) -> ProposeIsr:
+    members = [
+        ReplicaBroker(BrokerId(one.broker_id), BrokerEpoch(one.broker_epoch))
+        for one in asked.new_isr_with_epochs
+    ]
+    # Version 2 does not say which life of a broker is meant; the core refuses such a joiner.
+    members = members or [ReplicaBroker(BrokerId(one)) for one in asked.new_isr]
+    return ProposeIsr(
+        tuple(members), LeaderEpoch(asked.leader_epoch), PartitionEpoch(asked.partition_epoch)
+    )

@@ -1,0 +1,58 @@
+"""ControlledShutdown: a broker's leaderships move before it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.service import ControllerService
+from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition
+from holdfast.protocol.messages.control import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+AGREE_S: Final = 5.0
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Move what can be moved, and say what is left."""
+    request = call.request
+    assert isinstance(request, ControlledShutdownRequest)
+
+    def refuse(error: ErrorCode, _: str) -> ControlledShutdownResponse:
+        return ControlledShutdownResponse(error_code=error, remaining_partitions=[])
+
+    async def work(service: ControllerService) -> ControlledShutdownResponse:
+        leaving = BrokerId(request.broker_id)
+        known = service.core.brokers.get(leaving)
+        if known is None:
+            return refuse(ErrorCode.BROKER_ID_NOT_REGISTERED, "")
+        epoch = BrokerEpoch(request.broker_epoch)
+        if call.version >= 2 and epoch != known.broker_epoch:
+            return refuse(ErrorCode.STALE_BROKER_EPOCH, "")
+        service.run(service.core.shutdown_asked(leaving, known.broker_epoch))
+        hosted = [
+            one for one, state in service.core.partitions.items() if leaving in state.replicas
+        ]
+        await service.settled(hosted, AGREE_S)
+        moved = [one for one in hosted if not _leads(service, one, leaving)]
+        await service.admin.told(moved, AGREE_S)
+        remaining = [
+            RemainingPartition(topic_name=one.topic, partition_index=one.partition)
+            for one in hosted
+            if _leads(service, one, leaving) and len(service.core.partitions[one].replicas) > 1
+        ]
+        return ControlledShutdownResponse(error_code=0, remaining_partitions=remaining)
+
+    answer_as_controller(broker, call, work, refuse)
+
+
+def _leads(service: ControllerService, partition: TopicPartition, broker: BrokerId) -> bool:
+    state = service.core.partitions.get(partition)
+    return state is not None and state.leader == broker

@@ -1,0 +1,70 @@
+"""CreatePartitions: more partitions for topics that exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.controller.validation import RefusedError
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Let topics grow, or (validate_only) say whether they could."""
+    request = call.request
+    assert isinstance(request, CreatePartitionsRequest)
+
+    def refuse(error: ErrorCode, message: str) -> CreatePartitionsResponse:
+        return CreatePartitionsResponse(
+            results=[_result(topic.name, error, message) for topic in request.topics]
+        )
+
+    async def work(service: ControllerService) -> CreatePartitionsResponse:
+        return await _grow(service, request)
+
+    answer_as_controller(broker, call, work, refuse)
+
+
+def _result(
+    name: str, error: ErrorCode = ErrorCode.NONE, message: str | None = None
+) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
+
+
+async def _grow(
+    service: ControllerService, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    cluster = await service.admin.cluster()
+    names = [topic.name for topic in request.topics]
+    results: dict[str, CreatePartitionsTopicResult] = {}
+    added: list[TopicPartition] = []
+    for topic in request.topics:
+        if names.count(topic.name) > 1:
+            results[topic.name] = _result(
+                topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+            )
+            continue
+        try:
+            assignment = service.admin.plan_growth(topic, cluster)
+            if not request.validate_only:
+                await service.admin.grow(topic.name, assignment)
+                added += [TopicPartition(topic.name, number) for number in assignment]
+            results[topic.name] = _result(topic.name)
+        except RefusedError as error:
+            results[topic.name] = _result(topic.name, error.code, error.message)
+    if not await service.admin.told(added, request.timeout_ms / 1000):
+        for one in added:
+            results[one.topic] = _result(
+                one.topic, ErrorCode.REQUEST_TIMED_OUT, "The request timed out."
+            )
+    return CreatePartitionsResponse(results=list(results.values()))

@@ -1,0 +1,93 @@
+"""DeleteTopics, by name or by id: gone from the store, then from the brokers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.controller.validation import RefusedError
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from holdfast.protocol.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+BY_ID_FROM: Final = 6
+TOLD_S: Final = 1.0
+"""How long to wait until all brokers know; the topic is gone whether they do or not."""
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Delete topics; each may be created again as soon as this is answered."""
+    request = call.request
+    assert isinstance(request, DeleteTopicsRequest)
+    wanted = list(request.topics)
+    if call.version < BY_ID_FROM:
+        wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
+
+    def refuse(error: ErrorCode, message: str) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=[_failed(one, error, message) for one in wanted])
+
+    async def work(service: ControllerService) -> DeleteTopicsResponse:
+        if not service.host.configs.settings.delete_topic_enable:
+            is_old = call.version < 3
+            error = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
+            return refuse(error, "Topic deletion is disabled.")
+        results = []
+        partitions = []
+        seen: dict[tuple[str | None, bytes], None] = {}
+        for one in wanted:
+            key = (one.name, one.topic_id)
+            if key in seen:
+                results.append(_failed(one, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+                continue
+            seen[key] = None
+            try:
+                name = _name_of(service, one)
+                topic_id = service.topics[name].topic_id
+                partitions += await service.admin.delete(name)
+            except RefusedError as error:
+                results.append(_failed(one, error.code, error.message))
+            else:
+                results.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=0))
+        timeout_s = min(request.timeout_ms / 1000, TOLD_S)
+        await service.admin.told(partitions, timeout_s)
+        return DeleteTopicsResponse(responses=results)
+
+    answer_as_controller(broker, call, work, refuse)
+
+
+def _failed(wanted: DeleteTopicState, error: ErrorCode, message: str) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=wanted.name, topic_id=wanted.topic_id, error_code=error, error_message=message
+    )
+
+
+def _name_of(service: ControllerService, wanted: DeleteTopicState) -> str:
+    by_id = wanted.topic_id != ZERO_UUID
+    if wanted.name is not None and by_id:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id."
+        )
+    if wanted.name is None and not by_id:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    if wanted.name is None:
+        name = service.topic_names.get(wanted.topic_id)
+        if name is None:
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+            )
+        return name
+    if wanted.name not in service.topics:
+        raise RefusedError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
+    return wanted.name

@@ -1,0 +1,113 @@
+"""DescribeConfigs: every setting of a topic or of this broker, and where its value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.broker.apis.configs import unexpected
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.configuring import ALL_BROKERS, BROKER, TOPIC
+from holdfast.broker.controller.nodes import DamagedNodeError, decode_config
+from holdfast.broker.controller.validation import RefusedError
+from holdfast.broker.settings import (
+    Described,
+    TopicConfigs,
+    describe_broker,
+    describe_cluster,
+    describe_topic,
+)
+from holdfast.broker.tasks import answer_by
+from holdfast.coordination import StoreError, paths
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answer from the store, so that a change is seen as soon as it was answered."""
+    request = call.request
+    assert isinstance(request, DescribeConfigsRequest)
+    answer_by(broker, call, _describe_all(broker, request))
+
+
+async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    results = []
+    for asked in request.resources:
+        error, message = ErrorCode.NONE, None
+        rows: Sequence[Described] = ()
+        try:
+            rows = await _describe(broker, asked)
+        except RefusedError as refused:
+            error, message = refused.code, refused.message
+        results.append(
+            DescribeConfigsResult(
+                error_code=error,
+                error_message=message,
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+                configs=[_row(row, request) for row in rows],
+            )
+        )
+    return DescribeConfigsResponse(results=results)
+
+
+async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[Described]:
+    keys, name, layers = asked.configuration_keys, asked.resource_name, broker.configs.layers
+    if asked.resource_type == TOPIC:
+        if broker.metadata.topic(name) is None:
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                "This server does not host this topic-partition.",
+            )
+        known = broker.configs.topics.get(name, {})
+        own = await _read(broker, paths.topic_config(name), dict(known))
+        return describe_topic(TopicConfigs(own, layers), keys)
+    if asked.resource_type == BROKER:
+        shared = await _read(broker, paths.broker_config(ALL_BROKERS), dict(layers.cluster))
+        if not name:
+            return describe_cluster(replace(layers, cluster=shared), keys)
+        if name != str(broker.id):
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {broker.id} or empty string, but received {name}",
+            )
+        own = await _read(broker, paths.broker_config(broker.id), dict(layers.broker))
+        return describe_broker(replace(layers, cluster=shared, broker=own), keys)
+    raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(asked.resource_type))
+
+
+async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, str]:
+    """What the store says; while it is away, what we heard last."""
+    try:
+        node = await broker.store.get(path)
+        return decode_config(path, node.data) if node is not None else {}
+    except (StoreError, DamagedNodeError):
+        return known
+
+
+def _row(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = row.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=row.name,
+        value=row.value,
+        read_only=row.read_only,
+        config_source=row.source,
+        is_sensitive=row.is_sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source)
+            for one in synonyms
+        ],
+        config_type=row.kind.value,
+        documentation=row.documentation if request.include_documentation else None,
+    )

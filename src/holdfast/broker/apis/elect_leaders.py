@@ -1,0 +1,74 @@
+"""ElectLeaders: the preferred leader, or any replica where there is none at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.calls import Call
+from holdfast.broker.controller.moving import PREFERRED, UNCLEAN, Elected, elect, needs_election
+from holdfast.broker.controller.service import ControllerService
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.reassignments import (
+    ElectLeadersPartitionResult,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Elect for some partitions, or wherever it is needed."""
+    request = call.request
+    assert isinstance(request, ElectLeadersRequest)
+    named = tuple(
+        dict.fromkeys(
+            TopicPartition(topic.topic, number)
+            for topic in request.topic_partitions or ()
+            for number in topic.partitions
+        )
+    )
+
+    def refuse(error: ErrorCode, message: str) -> ElectLeadersResponse:
+        return _response([Elected(one, error, message) for one in named], error, call.version)
+
+    async def work(service: ControllerService) -> ElectLeadersResponse:
+        if request.election_type not in (PREFERRED, UNCLEAN):
+            return refuse(
+                ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
+            )
+        wanted = named
+        if request.topic_partitions is None:
+            wanted = tuple(
+                one
+                for one, state in service.core.partitions.items()
+                if needs_election(state, request.election_type)
+            )
+        timeout_s = request.timeout_ms / 1000
+        results = await elect(service, wanted, request.election_type, timeout_s)
+        await service.admin.told([one.partition for one in results if not one.error], timeout_s)
+        return _response(results, ErrorCode.NONE, call.version)
+
+    answer_as_controller(broker, call, work, refuse)
+
+
+def _response(results: list[Elected], error: ErrorCode, version: int) -> ElectLeadersResponse:
+    topics: dict[str, list[ElectLeadersPartitionResult]] = {}
+    for one in results:
+        topics.setdefault(one.partition.topic, []).append(
+            ElectLeadersPartitionResult(
+                partition_id=one.partition.partition,
+                error_code=one.error,
+                error_message=one.message,
+            )
+        )
+    return ElectLeadersResponse(
+        error_code=error if version >= 1 else 0,
+        replica_election_results=[
+            ReplicaElectionResult(topic=name, partition_result=found)
+            for name, found in topics.items()
+        ],
+    )
