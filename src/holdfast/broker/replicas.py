@@ -193,7 +193,8 @@ class Replicas:
 
     def flush_all(self) -> None:
         """Force every log to the disk, now."""
-        self._to_flush = {one: None for one in self.partitions.values() if not one.replica.has_failed}
+        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
+        self._to_flush = dict.fromkeys(healthy)
         self._flush_all()
 
     def _flush_all(self) -> None:

@@ -5,7 +5,7 @@ Every fault is undone by `heal` (links, store, disks) or `restart` (everything i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from holdfast.broker.trace_file import TraceFile
@@ -229,24 +229,3 @@ class Breaking(Lifecycle):
             self._story.close()
             self._story = None
         super().close(clean=clean)
-
-
-FAULTS: Final[dict[str, Callable[..., Any]]] = {
-    "kill": Breaking.kill,
-    "restart": Breaking.restart,
-    "stop": Breaking.stop,
-    "pause": Breaking.pause,
-    "resume": Breaking.resume,
-    "isolate": Breaking.isolate,
-    "partition": Breaking.partition,
-    "heal": Breaking.heal,
-    "delay": Breaking.delay,
-    "drop": Breaking.drop,
-    "cut": Breaking.cut,
-    "power-loss": Breaking.power_loss,
-    "disk-full": Breaking.disk_full,
-    "io-error": Breaking.io_error,
-    "expire-session": Breaking.expire_session,
-    "flush": Breaking.flush,
-}
-"""By the names that commands and the test server use."""
