@@ -174,7 +174,7 @@ class Broker:
 
     def _registered(self) -> None:
         if self.trace is not None:
-            self.trace.registered()
+            self.trace.registered(self.life.broker_epoch)
 
     # Settings.
 

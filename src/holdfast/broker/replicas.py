@@ -196,6 +196,12 @@ class Replicas:
             self.loop.call_soon(self._flush_all)
         self._to_flush[partition] = None
 
+    def flush_all(self) -> None:
+        """Force every log to the disk, now."""
+        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
+        self._to_flush = dict.fromkeys(healthy)
+        self._flush_all()
+
     def _flush_all(self) -> None:
         partitions, self._to_flush = self._to_flush, {}
         for partition in partitions:

@@ -52,6 +52,8 @@ class Database:
         self._is_open = False
         self._is_away = False
         self._try_again = 0.0
+        self.is_cut = False
+        """The file is out of reach on purpose; set from any thread."""
         self._seen_change = 0
         self._seen_data_version = 0
         self.session = 0
@@ -221,18 +223,25 @@ class Database:
     def _data_version(self) -> int:
         """Differs from before if and only if another connection has committed."""
         with self._errors(outcome_unknown=False):
+            self._demand_reach()
             [version] = self._connection.execute("PRAGMA data_version").fetchone()
         assert isinstance(version, int)
         return version
 
+    def _demand_reach(self) -> None:
+        if self.is_cut:
+            raise OSError("cut off on purpose")
+
     def _demand_file(self) -> None:
         """Others may use a file that has replaced ours: nothing we write would be agreed."""
+        self._demand_reach()
         if self._file.stat().st_ino != self._inode:
             raise OSError("another file has taken its place; restart to use that one")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._errors(outcome_unknown=False):
+            self._demand_reach()
             self._connection.execute("BEGIN")
             try:
                 yield

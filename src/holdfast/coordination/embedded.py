@@ -83,6 +83,12 @@ class EmbeddedStore(Store):
     async def expire(self) -> None:
         await self._worker.call(self._database.expire)
 
+    def cut(self) -> None:
+        self._database.is_cut = True
+
+    def heal(self) -> None:
+        self._database.is_cut = False
+
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
         return await self._worker.call(lambda: self._database.get_many(paths))
@@ -117,7 +123,7 @@ class EmbeddedStore(Store):
         self._turning = asyncio.get_running_loop().call_later(self._beat_s, self._turn)
 
     def _beat(self, _: Sequence[int]) -> None:
-        if self._loop_turned:
+        if self._loop_turned and not self._database.is_cut:
             self._loop_turned = False
             if (life := self._database.life) is not None:
                 life.beat()

@@ -12,7 +12,9 @@ The callbacks handed in are called on kazoo's threads.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +74,8 @@ REASONS = {
 EPHEMERAL_FLAG = 1
 ANY_VERSION = -1
 LONGEST_RETRY_DELAY_S = 1.0
+NOBODY = "127.0.0.1:1"
+"""A port that nothing listens on: connecting fails at once."""
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +170,19 @@ class ZooKeeperSession:
         thief.start()
         thief.stop()
         thief.close()
+
+    def cut(self) -> None:
+        """Lose the connection and find nobody who would give us another."""
+        _, _, folder = self._hosts.partition("/")
+        self._client.set_hosts(f"{NOBODY}/{folder}" if folder else NOBODY)
+        connection = self._client._connection._socket
+        if connection is not None:
+            with contextlib.suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def heal(self) -> None:
+        """The next attempt finds them again."""
+        self._client.set_hosts(self._hosts)
 
     def get(self, path: str, done: Callable[[Node | StoreError | None], None]) -> None:
         def finish(result: IAsyncResult) -> None:
