@@ -60,12 +60,16 @@ class Breaking(Lifecycle):
                 f"broker {broker} has not stopped after {timeout_s:g} s", hint="kill it"
             )
 
-    def restart(self, broker: int) -> None:
-        """Start a broker again; one that runs is stopped first. Returns when it is registered."""
+    def restart(self, broker: int, *, wait: bool = True) -> None:
+        """Start a broker again; one that runs is stopped first.
+
+        Returns when it is registered and sees the others; at once if nobody waits for that.
+        """
         if self.is_running(broker):
             self.stop(broker)
         self._spawn(broker)
-        self._wait_ready([broker])
+        if wait:
+            self.wait_ready(broker)
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: it stands still and keeps its connections; its clock goes on."""
