@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.cluster import Cluster
 from holdfast.cluster.pytest_plugin import CLUSTER
-from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
 from tests.real.disks import assert_agreed
 from tests.real.load import Load
+from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
 from tests.real.stories import EMBEDDED, NEAREST, ZOOKEEPER, Play
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
@@ -101,9 +101,7 @@ STORES = [
 
 
 @pytest.fixture(params=STORES)
-def own_server(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[ZooKeeperServer | None]:
+def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKeeperServer | None]:
     """ZooKeeper for one test alone; None where the store is embedded."""
     if request.param == EMBEDDED:
         yield None

@@ -295,9 +295,7 @@ class Stage:
         for other in others:
             for source, target in ((one, other), (other, one)):
                 numbers = [self.broker(target)]
-                self.cluster.ask(
-                    self.broker(source), "links", do="cut", to=numbers, both_ways=True
-                )
+                self.cluster.ask(self.broker(source), "links", do="cut", to=numbers, both_ways=True)
 
     def delay(self, source: str, targets: str, seconds: float) -> None:
         self.cluster.delay(self.broker(source), seconds, self.brokers(targets))

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,9 +48,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 def refusal(path: Path) -> str:
     """What a broker says that cannot start: the one line that is not a warning."""
     command = [sys.executable, "-m", "holdfast", "server", "start", str(path)]
-    told = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=DEADLINE_S
-    )
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     lines = [one for one in told.stderr.splitlines() if not one.startswith("warning:")]
     errors = [one for one in lines if one.startswith("holdfast: ")]
     assert told.returncode == EXIT_BAD_INPUT, told.stderr
@@ -61,7 +58,7 @@ def refusal(path: Path) -> str:
 
 
 @pytest.fixture
-def used(tmp_path: Path) -> Iterator[Path]:
+def used(tmp_path: Path) -> Path:
     """The folder of a cluster of one broker that has run and was stopped."""
     folder = tmp_path / "used"
     cluster = Cluster(folder, brokers=1)
@@ -69,13 +66,15 @@ def used(tmp_path: Path) -> Iterator[Path]:
     cluster.create_topic("events")
     cluster.produce("events", ["one"])
     cluster.close()
-    yield folder
+    return folder
 
 
 def again(used: Path, **settings: str) -> Path:
     """A server.properties like that of the used broker, with some settings changed."""
     log, store = str(used / "brokers" / "1" / "log"), str(used / "store.sqlite")
-    return properties(used.parent / "other", **{"log_dirs": log, "holdfast_store": store} | settings)
+    return properties(
+        used.parent / "other", **{"log_dirs": log, "holdfast_store": store} | settings
+    )
 
 
 def test_an_unknown_setting(tmp_path: Path) -> None:

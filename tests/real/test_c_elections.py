@@ -54,7 +54,7 @@ def test_election_none_clean(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("election-unclean", "before", "after", long=ON_BOTH)
+@real("election-unclean", "before", "after")
 def test_election_unclean(stage: Stage, variant: str) -> None:
     is_unclean = variant == "before"
     stage.create(config=ONE | {"unclean.leader.election.enable": str(is_unclean).lower()})

@@ -92,7 +92,8 @@ def test_the_session_of_a_live_leader_expires(own: Cluster, load: Load) -> None:
 
 
 def test_a_reassignment_under_load_with_a_kill_in_the_middle(own: Cluster, load: Load) -> None:
-    one, two, three = own.brokers
+    two = wait_controller(own)
+    one, three = (broker for broker in own.brokers if broker != two)
     own.create_topic(TOPIC, assignment={0: [one, two]})
     load.start(TOPIC)
     own.pause(three)  # so that the move is under way for long enough

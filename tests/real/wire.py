@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.cluster import Client, KafkaError
-from holdfast.cluster.admin import elect_leader, reassign as begin_reassignment
+from holdfast.cluster.admin import elect_leader
+from holdfast.cluster.admin import reassign as begin_reassignment
 from holdfast.cluster.client import Connection
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (

@@ -52,7 +52,7 @@ def test_a_clean_shutdown_is_believed_once(disk: Disk) -> None:
     assert read_whole(disk, CLEAN_SHUTDOWN) == b'{"version":0,"brokerEpoch":5}'
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n2\na 0 12\na.b-c 12 3\n"
     again = opened(disk)
-    assert again.last_shutdown == (5,)
+    assert again.last_shutdown == (5, -1)
     assert disk.exists(CLEAN_SHUTDOWN), "looking takes nothing away"
     assert list(again.partitions) == [A, B]
     assert again.logs == {}
