@@ -280,7 +280,7 @@ OPERATIONS: Final[dict[str, Prepare]] = {
     "info": _info,
     "status": lambda cluster, _: lambda: cluster_status(cluster),
     "kill": _each("kill"),
-    "restart": _each("restart"),
+    "restart": _all_at_once("restart"),
     "stop": _each("stop"),
     "pause": _each("pause"),
     "resume": _each("resume"),
