@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import resource
 import signal
 from typing import Final
 
@@ -36,6 +37,7 @@ def run(layers: Layers) -> None:
 
 async def _serve(layers: Layers) -> None:
     settings = BrokerSettings.of(layers)
+    _allow_many_files()
     log = LogLines(settings.node_id)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -64,6 +66,12 @@ async def _serve(layers: Layers) -> None:
             control.close()
         if trace is not None:
             trace.close()
+
+
+def _allow_many_files() -> None:
+    """A descriptor for every connection and unflushed segment: as many as the system gives."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def make_disk(settings: BrokerSettings) -> RealDisk:

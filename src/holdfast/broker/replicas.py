@@ -68,7 +68,11 @@ class Replicas:
 
     def load(self) -> None:
         """Make a replica of every log on the disk; none knows its role yet."""
+        failed = self.directory.open_all()
         for name in tuple(self.directory.partitions):
+            if name in failed:
+                self.failures.append(name)
+                continue
             topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
@@ -88,6 +92,7 @@ class Replicas:
             epochs=log.epochs,
         )
         numbers.last_flush_ms = self.clock.now_ms()
+        log.producers_expired = numbers.producers.forget
         replica = Replica(self.broker, numbers)
         replica.truncated(log.producer_headers())
         partition = Partition(self, name, topic_id, replica, log, settings.records)

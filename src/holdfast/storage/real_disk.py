@@ -20,6 +20,8 @@ from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry
 
 OPEN_FILES = 512
 """How many idle descriptors one disk keeps."""
+_LOOKS = 16
+"""How many are looked at to find one: with very many unflushed files, none may be idle."""
 _MOST_BUFFERS = 1024
 """IOV_MAX of Linux: what one call to pwritev takes."""
 
@@ -204,14 +206,16 @@ class RealDisk:
         return RealLock(self.full(path))
 
     def opened(self, file: RealFile) -> None:
-        """Count a descriptor; close the oldest idle one if there are too many."""
+        """Count a descriptor; close an old idle one if there are too many."""
         self._open[id(file)] = file
         if len(self._open) <= OPEN_FILES:
             return
-        for old in list(self._open.values()):  # At most as many as are open.
+        for _ in range(_LOOKS):
+            key, old = next(iter(self._open.items()))
             if old is not file and not old.dirty:
                 old.close()
                 return
+            self._open.move_to_end(key)
 
     def closed(self, file: RealFile) -> None:
         """The descriptor is gone."""
