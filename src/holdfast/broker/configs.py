@@ -13,7 +13,7 @@ from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, Topic
 from holdfast.coordination import Store, paths
 from holdfast.core import Settings
 from holdfast.model import BrokerId
-from holdfast.protocol.records import Rules
+from holdfast.protocol.records import Compression, Rules
 from holdfast.storage import LogSettings
 
 
@@ -54,13 +54,15 @@ class Configs:
         return chosen
 
     def _choose(self, own: Mapping[str, str]) -> Chosen:
-        topic = self.topic_configs(own).settings(self.settings)
+        configs = self.topic_configs(own)
+        topic = configs.settings(self.settings)
         rules = Rules(
             max_message_bytes=topic.log.max_message_bytes,
             is_append_time=topic.stamps_append_time,
             timestamp_before_max_ms=topic.message_timestamp_before_max_ms,
             timestamp_after_max_ms=topic.message_timestamp_after_max_ms,
             needs_keys=topic.log.is_compacted,
+            compression=_codec(configs.value("compression.type")),
         )
         return Chosen(topic.log, topic.replica, rules, topic)
 
@@ -110,3 +112,10 @@ class Configs:
         except DamagedNodeError as error:
             self._log.error("settings ignored", error=str(error))
             return {}
+
+
+def _codec(name: str) -> int | None:
+    """compression.type: the codec that batches are kept in; None for the producer's own."""
+    if name == "producer":
+        return None
+    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

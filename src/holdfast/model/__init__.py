@@ -1,6 +1,14 @@
 """Shared nouns: offsets, epochs, ids, partitions, error codes, the trace event. No behaviour."""
 
 from holdfast.model.errors import ErrorCode
+from holdfast.model.groups import (
+    NO_TIMESTAMP,
+    CommittedOffset,
+    GroupMetadata,
+    GroupRecord,
+    MemberMetadata,
+    OffsetRecord,
+)
 from holdfast.model.ids import (
     NO_BROKER,
     NO_BROKER_EPOCH,
@@ -33,17 +41,23 @@ __all__ = [
     "NO_OFFSET",
     "NO_PRODUCER",
     "NO_SEQUENCE",
+    "NO_TIMESTAMP",
     "UNKNOWN_EPOCH_END",
     "BatchHeader",
     "BrokerEpoch",
     "BrokerId",
+    "CommittedOffset",
     "ControllerEpoch",
     "EpochEnd",
     "EpochEntry",
     "ErrorCode",
+    "GroupMetadata",
+    "GroupRecord",
     "LeaderEpoch",
     "MalformedTraceError",
+    "MemberMetadata",
     "Offset",
+    "OffsetRecord",
     "PartitionEpoch",
     "PartitionState",
     "ProducerId",

@@ -2,6 +2,9 @@
 
 Storage keeps bytes and finds them again. It decides nothing about replication: offsets, epochs and
 where to cut come from the core. All files are Apache Kafka's, byte for byte.
+
+It has no thread and no clock of its own. What a broker calls, when, and on which thread is in
+`docs/storage.md`.
 """
 
 from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need

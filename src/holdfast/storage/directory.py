@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets, write_offsets
 from holdfast.storage.disk import Disk, Lock, remove_tree
-from holdfast.storage.errors import LogClosedError
+from holdfast.storage.errors import LogClosedError, LogOfflineError
 from holdfast.storage.log import Log
 from holdfast.storage.names import (
     CLEANER_OFFSETS,
@@ -68,6 +69,8 @@ class LogDirectory:
         self.cleaner_offsets = self._read(CLEANER_OFFSETS)
         self._recovery_points = self._read(RECOVERY_POINTS)
         self._log_starts = self._read(LOG_STARTS)
+        self._says_too_much = False
+        """Whether a checkpoint on the disk may tell of a log that was deleted."""
         self._deleted: list[DeletedDirectory] = []
         self.partitions = self._find()
 
@@ -107,10 +110,16 @@ class LogDirectory:
         log = self.logs.get(partition)
         return log if log is not None else self._open(partition, self.partitions[partition])
 
-    def open_all(self) -> None:
-        """Open every log that is there."""
+    def open_all(self) -> dict[TopicPartition, OSError]:
+        """Open every log that is there; those on which the disk fails, and how."""
+        failed: dict[TopicPartition, OSError] = {}
         for partition in self.partitions:
-            self.log(partition)
+            try:
+                self.log(partition)
+            except OSError as error:
+                self.notes.append(f"{partition}: {error}; the log is not open")
+                failed[partition] = error
+        return failed
 
     def _open(self, partition: TopicPartition, name: str) -> Log:
         known = LastKnown(
@@ -121,7 +130,7 @@ class LogDirectory:
         )
         log, report = open_log(self.disk, name, self.settings_of(partition), known)
         self.notes += report.notes
-        log.recovery_point_fell = self.write_recovery_points
+        log.recovery_point_fell = lambda: self._lower_recovery_point(partition, log)
         self.logs[partition] = log
         return log
 
@@ -131,16 +140,22 @@ class LogDirectory:
         """A new, empty log; its directory is on the disk when this returns."""
         name = str(partition)
         assert partition not in self.partitions, f"{name} exists"
-        for offsets in (self._recovery_points, self._log_starts, self.cleaner_offsets):
-            offsets.pop(partition, None)
-        self.disk.create_directory(name)
+        self._forget(partition)
+        if self._says_too_much:
+            # Of an earlier log of this name: its start would have records of this one deleted,
+            # its recovery point would have them believed.
+            self.write_checkpoints({})
+            self.write_cleaner_offsets()
+            self._says_too_much = False
+        if not self.disk.exists(name):  # As a creation that failed half way leaves it.
+            self.disk.create_directory(name)
         if topic_id is not None:
             write_topic_id(self.disk, name, topic_id)
         self.disk.flush_directory("")
-        self.partitions[partition] = name
         if start:
             self._log_starts[partition] = start
         log = self._open(partition, name)
+        self.partitions[partition] = name
         log.flush(0)
         return log
 
@@ -167,9 +182,17 @@ class LogDirectory:
         self.disk.flush_directory("")
         delay = self.settings_of(partition).file_delete_delay_ms
         self._deleted.append(DeletedDirectory(now_ms + delay, gone))
-        for offsets in (self._recovery_points, self._log_starts, self.cleaner_offsets):
-            offsets.pop(partition, None)
-        self.high_watermarks.pop(partition, None)
+        self._forget(partition)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        for offsets in (
+            self._recovery_points,
+            self._log_starts,
+            self.cleaner_offsets,
+            self.high_watermarks,
+        ):
+            if offsets.pop(partition, None) is not None:
+                self._says_too_much = True
 
     def delete_due(self, now_ms: int) -> None:
         """Remove everything whose delay is over."""
@@ -180,6 +203,11 @@ class LogDirectory:
             log.deletions.run(now_ms)
 
     # Checkpoints.
+
+    def _lower_recovery_point(self, partition: TopicPartition, log: Log) -> None:
+        """The file is written for all logs, so only if it says too much of this one."""
+        if self._recovery_points.get(partition, _ZERO) > log.recovery_point:
+            self.write_recovery_points()
 
     def write_recovery_points(self) -> None:
         """How far each log is flushed."""
@@ -212,7 +240,8 @@ class LogDirectory:
     ) -> bool:
         """Shut down cleanly; False, and no mark, if a log is offline and cannot be vouched for."""
         for log in self.logs.values():
-            log.close(now_ms)
+            with suppress(LogOfflineError):
+                log.close(now_ms)
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if is_clean:
             self.write_checkpoints(high_watermarks or {})

@@ -363,11 +363,13 @@ class Log:
 
     def close(self, now_ms: int) -> None:
         """Leave everything on the disk such that the next start need not look at it."""
-        if self.offline is None:
-            self._guarded(self._close_cleanly)
-            self.names_changed()
-            self.flush(now_ms)
-        self.abandon()
+        try:
+            if self.offline is None:
+                self._guarded(self._close_cleanly)
+                self.names_changed()
+                self.flush(now_ms)
+        finally:
+            self.abandon()
 
     def _close_cleanly(self) -> None:
         write_snapshot(

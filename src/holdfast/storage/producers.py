@@ -17,6 +17,7 @@ from holdfast.model import NO_OFFSET, NO_PRODUCER, NO_SEQUENCE, BatchHeader, Off
 from holdfast.protocol.records import (
     Batch,
     EndMarker,
+    MalformedBatchError,
     RecordBatchHeader,
     read_end_marker,
     read_records,
@@ -195,10 +196,16 @@ def _fenced(header: RecordBatchHeader) -> ProducerEntry:
 
 
 def marker_in(batch: Batch) -> EndMarker | None:
-    """What a control batch says about a transaction, or None if it is about something else."""
+    """What a control batch says about a transaction, or None if it is about something else.
+
+    One that cannot be read says nothing: its sum is true, so it is not for us to doubt the log.
+    """
     header = batch.header
-    for record in read_records(batch):
-        marker = read_end_marker(record, header.producer_id, header.producer_epoch)
-        if marker is not None:
-            return marker
+    try:
+        for record in read_records(batch):
+            marker = read_end_marker(record, header.producer_id, header.producer_epoch)
+            if marker is not None:
+                return marker
+    except MalformedBatchError:
+        pass
     return None

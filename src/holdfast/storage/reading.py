@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.model import Offset
-from holdfast.protocol.records import Batch, read_records
+from holdfast.protocol.records import Batch, MalformedBatchError, read_records
 from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.errors import OffsetOutOfRangeError
 from holdfast.storage.log import Log
@@ -92,9 +92,14 @@ def _in_segment(segment: Segment, timestamp: int, start: int) -> TimedOffset | N
     for position, header in walk_headers(segment.file, first.position, segment.size):
         if header.max_timestamp < timestamp:
             continue
-        for record in read_records(Batch(segment.file.read(position, header.size))):
-            if record.timestamp >= timestamp and record.offset >= start:
-                return TimedOffset(Offset(record.offset), record.timestamp, header.leader_epoch)
+        try:
+            for record in read_records(Batch(segment.file.read(position, header.size))):
+                if record.timestamp >= timestamp and record.offset >= start:
+                    return TimedOffset(Offset(record.offset), record.timestamp, header.leader_epoch)
+        except MalformedBatchError:
+            # A producer's records are not opened on their way in: the header has to do.
+            offset = Offset(max(header.base_offset, start))
+            return TimedOffset(offset, header.max_timestamp, header.leader_epoch)
     return None
 
 

@@ -20,6 +20,8 @@ from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry
 
 OPEN_FILES = 512
 """How many idle descriptors one disk keeps."""
+_LOOKS = 16
+"""How many are looked at to find one: with very many unflushed files, none may be idle."""
 _MOST_BUFFERS = 1024
 """IOV_MAX of Linux: what one call to pwritev takes."""
 
@@ -149,6 +151,9 @@ class ReadOnlyFile(RealFile):
 class RealDisk:
     """Everything below one directory of this machine."""
 
+    file_kind: type[RealFile] = RealFile
+    """What `open` gives; a disk that fails on purpose has files of its own."""
+
     def __init__(self, root: str | Path, *, read_only: bool = False) -> None:
         self.root = str(root)
         self.read_only = read_only
@@ -160,7 +165,7 @@ class RealDisk:
         if create:
             flags |= os.O_CREAT | os.O_EXCL
         descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
-        kind = ReadOnlyFile if self.read_only else RealFile
+        kind = ReadOnlyFile if self.read_only else self.file_kind
         file = kind(self, path, full, descriptor)
         self.opened(file)
         return file
@@ -201,14 +206,16 @@ class RealDisk:
         return RealLock(self.full(path))
 
     def opened(self, file: RealFile) -> None:
-        """Count a descriptor; close the oldest idle one if there are too many."""
+        """Count a descriptor; close an old idle one if there are too many."""
         self._open[id(file)] = file
         if len(self._open) <= OPEN_FILES:
             return
-        for old in list(self._open.values()):  # At most as many as are open.
+        for _ in range(_LOOKS):
+            key, old = next(iter(self._open.items()))
             if old is not file and not old.dirty:
                 old.close()
                 return
+            self._open.move_to_end(key)
 
     def closed(self, file: RealFile) -> None:
         """The descriptor is gone."""

@@ -12,6 +12,9 @@ end to a power failure while a later one kept its bytes.
 
 Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
 believed is named in the report.
+
+It may run on any thread as long as no other one uses the same `Disk`: at a start, before there is
+anybody to serve.
 """
 
 from __future__ import annotations

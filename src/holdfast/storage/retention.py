@@ -5,6 +5,9 @@ may still be what the next leader has. A segment's age is that of its latest rec
 
 The same pass forgets producers that have been silent for producer.id.expiration.ms, here and
 through `Log.producers_expired` in the core.
+
+On the thread that owns the log. A segment that goes costs a rename and a flush of the directory;
+its bytes are freed later, by `LogDirectory.delete_due`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ def apply_retention(log: Log, high_watermark: int, now_ms: int) -> int:
     if log.settings.is_deleted:
         gone += _drop_while(log, high_watermark, now_ms, _is_too_old)
         gone += _drop_by_size(log, high_watermark, now_ms)
+    # Ended transactions are remembered until their markers are committed, which this takes note of.
+    log.producers.last_stable_offset(high_watermark)
     silent = log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
     if silent:
         log.producers_expired(silent)

@@ -2,9 +2,6 @@
 
 The last segment of a log is active: it grows, and its indexes are in memory only. The others are
 sealed and never change; their indexes are on the disk and are read at the first look-up.
-
-An index file may be stale or damaged. So a look-up believes an entry only if the batch it points
-to ends at the very offset the entry names; if not, the index is built anew from the batches.
 """
 
 from __future__ import annotations
@@ -14,9 +11,10 @@ from collections.abc import Sequence
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.header import LENGTH_END
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.disk import Buffer, Disk, read_whole, write_whole
-from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex
+from holdfast.storage.disk import Buffer, Disk, write_whole
+from holdfast.storage.index import NO_TIMESTAMP, TimeEntry
+from holdfast.storage.indexed import LARGEST_RELATIVE_OFFSET, NOTHING, IndexedSegment
+from holdfast.storage.loaded import INDEXES
 from holdfast.storage.names import (
     LOG,
     OFFSET_INDEX,
@@ -24,48 +22,16 @@ from holdfast.storage.names import (
     TIME_INDEX,
     TRANSACTION_INDEX,
 )
-from holdfast.storage.scan import BadBatchError, FoundHeader, Run, read_header, walk_headers
-from holdfast.storage.segment_files import SegmentFiles, Slice
-from holdfast.storage.transactions import AbortedTransaction, decode_transactions
+from holdfast.storage.scan import walk_headers
+from holdfast.storage.transactions import AbortedTransaction
 
-LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
-"""Indexes keep offsets relative to the segment's first in 31 bits."""
-_NOTHING = TimeEntry(NO_TIMESTAMP, -1)
+__all__ = ["LARGEST_RELATIVE_OFFSET", "Segment"]
 
 
-class Segment(SegmentFiles):
+class Segment(IndexedSegment):
     """Batches from `base_offset` on."""
 
-    __slots__ = (
-        "_highest",
-        "_index",
-        "_is_active",
-        "_noted",
-        "_since_entry",
-        "_times",
-        "_transactions",
-        "first_timestamp",
-        "interval_bytes",
-        "is_dirty",
-    )
-
-    first_timestamp: int | None
-    """Of the first batch, once known; the age of a segment counts from it."""
-    is_dirty: bool
-    """Something in its files is not known to be flushed."""
-
-    def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
-        super().__init__(disk, directory, base_offset)
-        self.interval_bytes = interval_bytes
-        self.is_dirty = False
-        self.first_timestamp = None
-        self._index: OffsetIndex | None = None
-        self._times: TimeIndex | None = None
-        self._transactions: list[AbortedTransaction] | None = None
-        self._highest = _NOTHING
-        self._noted = NO_TIMESTAMP
-        self._since_entry = 0
-        self._is_active = False
+    __slots__ = ()
 
     @classmethod
     def create(
@@ -82,24 +48,6 @@ class Segment(SegmentFiles):
         segment.is_dirty = True
         return segment
 
-    @property
-    def is_active(self) -> bool:
-        """Whether it may grow; its indexes are then in memory only."""
-        return self._is_active
-
-    def start_anew(self) -> None:
-        """Make it active with empty indexes, for a new segment or for recovery to fill."""
-        self._index = OffsetIndex(self.base_offset)
-        self._times = TimeIndex(self.base_offset)
-        self._transactions = []
-        self._highest = _NOTHING
-        self._noted = NO_TIMESTAMP
-        self._since_entry = 0
-        self.first_timestamp = None
-        self._is_active = True
-
-    # Growing.
-
     def append(self, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]) -> None:
         """Write batches at the end, then index them. OSError leaves the indexes as they were."""
         file = self._file
@@ -111,44 +59,6 @@ class Segment(SegmentFiles):
         for header in headers:
             self.note(position, header[1] + LENGTH_END, header[0] + header[6], header[8])
             position += header[1] + LENGTH_END
-
-    def note(self, position: int, size: int, last_offset: int, timestamp: int) -> None:
-        """Index a batch that is in the file."""
-        if timestamp > self._highest[0]:
-            self._highest = TimeEntry(timestamp, last_offset)
-        if self._since_entry > self.interval_bytes:
-            self.index().append(last_offset, position)
-            if self._highest[0] != self._noted:
-                self.times().maybe_append(*self._highest)
-                self._noted = self._highest[0]
-            self._since_entry = 0
-        if position == 0:
-            self.first_timestamp = timestamp
-        self._since_entry += size
-
-    def note_run(self, run: Run) -> None:
-        """Index batches that recovery has verified: `note`, without a call for each of them."""
-        times = self.times()
-        position, interval, since = run.start, self.interval_bytes, self._since_entry
-        highest = self._highest.timestamp
-        if position == 0 and run.batches:
-            self.first_timestamp = run.batches[0][8]
-        found: list[tuple[int, int]] = []
-        for fields in run.batches:
-            size, timestamp = fields[1] + LENGTH_END, fields[8]
-            if timestamp > highest:
-                highest = timestamp
-                self._highest = TimeEntry(highest, fields[0] + fields[6])
-            if since > interval:
-                found.append((fields[0] + fields[6], position))
-                since = 0
-                if highest != self._noted:
-                    times.maybe_append(*self._highest)
-                    self._noted = highest
-            since += size
-            position += size
-        self.index().extend(found)
-        self._since_entry = since
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
         """Written at once: aborts are rare, and readers ask for them."""
@@ -168,6 +78,7 @@ class Segment(SegmentFiles):
         self.rewrite(TIME_INDEX, self.times().to_bytes())
         self.is_dirty = True
         self._is_active = False
+        INDEXES.used(self)
 
     def flush(self) -> None:
         """Everything in its files survives a power failure once this returns."""
@@ -184,171 +95,10 @@ class Segment(SegmentFiles):
                     file.close()
         self.is_dirty = False
 
-    # Looking up.
-
-    def index(self) -> OffsetIndex:
-        """The offset index, from memory, from its file, or from the batches."""
-        if self._index is None:
-            self._index = OffsetIndex.from_bytes(*self.content(OFFSET_INDEX))
-        return self._index
-
-    def times(self) -> TimeIndex:
-        """The time index, likewise."""
-        if self._times is None:
-            self._times = TimeIndex.from_bytes(*self.content(TIME_INDEX))
-        return self._times
-
-    def load(self) -> None:
-        """Have both indexes, building them anew if a file is missing or cannot be right."""
-        try:
-            self.index()
-            self._highest = self.times().last() or _NOTHING
-            if self._is_earlier_than_log():
-                raise DamagedFileError(self.path(TIME_INDEX), "not the batches' times")
-        except DamagedFileError:
-            self.rebuild()
-
-    def _is_earlier_than_log(self) -> bool:
-        """Whether the time index lacks the latest batch, which decides when a segment may go.
-
-        Its last entry was made when the segment was sealed, and mostly names the last batch, so
-        that there is nothing left to look at after it.
-        """
-        timestamp, offset = self._highest
-        found = self.find(max(offset, self.base_offset))
-        if found is None:
-            return False
-        if offset >= 0 and found.header.max_timestamp != timestamp:
-            return True
-        rest = walk_headers(self.file, found.position, self.size)
-        try:
-            return any(header.max_timestamp > timestamp for _, header in rest)
-        except BadBatchError:
-            return False
-
-    def scan_from(self, timestamp: int) -> int:
-        """Every record of the segment before this offset is earlier than `timestamp`."""
-        self.load_once()
-        entry = self.times().before(timestamp)
-        if entry is not None and not self.is_active:
-            found = self.find(entry.offset)
-            if found is None or found.header.max_timestamp != entry.timestamp:
-                self.rebuild()
-                entry = self.times().before(timestamp)
-        return entry.offset + 1 if entry is not None else self.base_offset
-
-    def load_once(self) -> None:
-        """Have both indexes from now on."""
-        if self._index is None or self._times is None:
-            self.load()
-
-    def rebuild(self) -> None:
-        """Index all batches again. Stops quietly where they do: that is recovery's business."""
-        was_active, transactions = self._is_active, self._transactions
-        self.start_anew()
-        self._transactions = transactions
-        try:
-            for position, header in walk_headers(self.file, 0, self.size):
-                self.note(position, header.size, header.end_offset - 1, header.max_timestamp)
-        except BadBatchError:
-            pass
-        self._is_active = was_active
-        if not was_active:
-            self.times().maybe_append(*self._highest)
-            # Atomically: this segment may lie below the recovery point, where nothing is checked.
-            write_whole(self.disk, self.path(OFFSET_INDEX), self.index().to_bytes())
-            write_whole(self.disk, self.path(TIME_INDEX), self.times().to_bytes())
-
-    def transactions(self) -> list[AbortedTransaction]:
-        """The aborted transactions that ended here; DamagedFileError if the file is no good."""
-        if self._transactions is None:
-            content = read_whole(self.disk, self.path(TRANSACTION_INDEX))
-            path = self.path(TRANSACTION_INDEX)
-            self._transactions = decode_transactions(content or b"", path)
-        return self._transactions
-
-    def know_aborted(self, aborted: list[AbortedTransaction]) -> None:
-        """Its file has been written anew."""
-        self._transactions = aborted
-
-    def find(self, offset: int) -> FoundHeader | None:
-        """The first batch that holds this offset or a later one; None if there is none."""
-        self.load_once()
-        start = self._start_for(offset)
-        for found in walk_headers(self.file, start, self.size):
-            if found.header.base_offset + found.header.last_offset_delta >= offset:
-                return found
-        return None
-
-    def end_offset(self) -> Offset:
-        """The offset after the last batch, found from the last index entry on."""
-        self.load_once()
-        end = self.base_offset
-        start = self._start_for(self.base_offset + LARGEST_RELATIVE_OFFSET)
-        for _, header in walk_headers(self.file, start, self.size):
-            end = Offset(header.base_offset + header.last_offset_delta + 1)
-        return end
-
-    def _start_for(self, offset: int) -> int:
-        entry = self.index().at_or_before(offset)
-        if entry is not None and not self._is_true(entry):
-            self.rebuild()
-            entry = self.index().at_or_before(offset)
-        return entry.position if entry is not None else 0
-
-    def _is_true(self, entry: OffsetEntry) -> bool:
-        """Whether the batch an entry points to is the one it names. Our own memory is believed."""
-        if self._is_active:
-            return True
-        try:
-            header = read_header(self.file, entry.position, self.size)
-        except BadBatchError:
-            return False
-        return header.base_offset + header.last_offset_delta == entry.offset
-
-    def slice_from(self, position: int, limit: int, max_bytes: int) -> Slice:
-        """Whole batches from `position` on, ending at or before `limit`, at least one.
-
-        The end is found through the index, without looking at each batch; only where it has no
-        entry in between are headers read.
-        """
-        if limit - position <= max_bytes:
-            return Slice(self.file, position, limit - position, self)
-        entry = self.index().last_start(position + max_bytes)
-        end = entry.position if entry is not None and self._is_true(entry) else 0
-        if end <= position:
-            end = position
-            for found in walk_headers(self.file, position, limit):
-                after = found.position + found.header.size
-                if after - position > max_bytes and end > position:
-                    break
-                end = after
-                if after - position > max_bytes:
-                    break
-        return Slice(self.file, position, end - position, self)
-
-    # Times.
-
-    def highest_timestamp(self) -> TimeEntry:
-        """The latest time of all its batches, -1 if it has none."""
-        self.load_once()
-        return self._highest
-
-    def age_starts_at(self) -> int | None:
-        """The first batch's time; None for an empty segment or one without times."""
-        if self.first_timestamp is None and self.size:
-            try:
-                self.first_timestamp = read_header(self.file, 0, self.size).max_timestamp
-            except BadBatchError:
-                return None
-        stamp = self.first_timestamp
-        return stamp if stamp is not None and stamp >= 0 else None
-
-    # Shrinking and leaving.
-
     def activate(self) -> None:
         """Let a segment that was read from the disk grow again."""
-        self.load()
+        self.load_once()
+        INDEXES.forget(self)
         self._is_active = True
         last = self.index().at_or_before(LARGEST_RELATIVE_OFFSET + self.base_offset)
         self._since_entry = self.size - (last.position if last is not None else 0)
@@ -381,8 +131,9 @@ class Segment(SegmentFiles):
         """Bring the indexes in line with a shorter file, and let it grow again."""
         self.index().truncate_to(offset)
         self.times().truncate_to(offset)
+        INDEXES.forget(self)
         self._is_active = True
-        self._highest = self.times().last() or _NOTHING
+        self._highest = self.times().last() or NOTHING
         self._noted = NO_TIMESTAMP
         last = self.index().at_or_before(offset)
         start = last.position if last is not None else 0

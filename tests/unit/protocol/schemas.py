@@ -54,5 +54,10 @@ def jar(release: str) -> Path:
 def schema(release: str, name: str) -> Any:
     """One schema, such as "FetchRequest". They are JSON with comments."""
     with zipfile.ZipFile(jar(release)) as archive:
-        text = archive.read(f"common/message/{name}.json").decode()
+        return read_schema(archive, name)
+
+
+def read_schema(archive: zipfile.ZipFile, name: str) -> Any:
+    """The same out of any of Kafka's jars."""
+    text = archive.read(f"common/message/{name}.json").decode()
     return json.loads(COMMENT.sub("", text))

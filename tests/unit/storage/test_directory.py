@@ -11,7 +11,14 @@ import pytest
 
 from holdfast.lab.byte_disk import ByteDisk, Fault
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage import DirectoryLockedError, Disk, LogDirectory, LogOfflineError, RealDisk
+from holdfast.storage import (
+    DirectoryLockedError,
+    Disk,
+    LogClosedError,
+    LogDirectory,
+    LogOfflineError,
+    RealDisk,
+)
 from holdfast.storage.disk import read_whole, write_whole
 from holdfast.storage.names import (
     CLEAN_SHUTDOWN,
@@ -174,3 +181,71 @@ def test_meta_properties_and_ids_keep_kafkas_spelling(disk: Disk) -> None:
     assert id_text(parse_id("dR4XlZSAQaOSMGBKDi_20w")) == "dR4XlZSAQaOSMGBKDi_20w"
     with pytest.raises(ValueError, match="no id"):
         parse_id("too short")
+
+
+def test_a_new_log_does_not_inherit_the_checkpoints_of_a_deleted_one() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(log, 40)
+    log.flush(NOW)
+    log.advance_start_to(Offset(30))
+    directory.cleaner_offsets[A] = Offset(20)
+    directory.write_checkpoints({A: Offset(40)})
+    directory.write_cleaner_offsets()
+    directory.delete(A, uuid.UUID(int=1), NOW)
+    fill(directory.create(A, None), 20)
+    for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANER_OFFSETS):
+        assert f"{A.topic} {A.partition} " not in (read_whole(disk, name) or b"").decode()
+    directory._lock.release()
+    again = opened(disk).log(A)
+    assert [offset for offset, _ in records_of(again)] == list(range(20))
+
+
+def test_a_log_that_cannot_be_opened_does_not_keep_the_others_from_it() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    for partition in (A, B):
+        fill(directory.create(partition, None), 3)
+    directory.close(NOW, 1)
+    disk.faults.append(Fault("read", "a-0/"))
+    again = opened(disk)
+    assert list(again.open_all()) == [A]
+    assert list(again.logs) == [B]
+    assert "a-0" in again.notes[-1]
+
+
+def test_a_log_that_fails_while_it_is_closed_does_not_keep_the_others_from_it() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    for partition in (A, B):
+        fill(directory.create(partition, None), 3)
+    disk.faults.append(Fault("flush", "a-0/"))
+    assert not directory.close(NOW, 1)
+    assert isinstance(directory.logs[B].offline, LogClosedError)
+    assert not disk.exists(CLEAN_SHUTDOWN)
+    opened(disk)
+
+
+def test_a_creation_that_failed_half_way_can_be_tried_again() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    disk.faults.append(Fault("create", ".log"))
+    with pytest.raises(OSError, match="simulated"):
+        directory.create(A, TOPIC)
+    disk.faults.clear()
+    fill(directory.create(A, TOPIC), 3)
+    assert directory.log(A).log_end_offset == 3
+
+
+def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -> None:
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(log, 20)
+    log.flush(NOW)
+    log.truncate_to(Offset(10), NOW)
+    assert not disk.exists(RECOVERY_POINTS)
+    directory.write_recovery_points()
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 10\n"
+    log.truncate_to(Offset(5), NOW)
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 5\n"

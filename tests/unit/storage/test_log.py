@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
-from holdfast.protocol.records import batches, parse_header, stamp, stamped
+from holdfast.protocol.records import batches, crc32c, parse_header, stamp, stamped
 from holdfast.storage import (
     AppendRefusedError,
     Disk,
     LastKnown,
     LogSettings,
     OffsetOutOfRangeError,
+    RealDisk,
+    apply_retention,
     latest_timestamp,
     locate,
     offset_for_timestamp,
     read,
+    real_disk,
 )
 from tests.unit.storage.support import (
     NOW,
     SMALL,
     batch,
     fill,
+    marker,
     open_,
     opened,
+    produced,
     records_of,
     reopened,
     values_of,
@@ -256,3 +263,51 @@ def test_headers_of_other_batches_are_a_bug(disk: Disk) -> None:
     log = open_(disk)
     with pytest.raises(AssertionError, match="other batches"):
         log.append([batch(0, [b"long"])], NOW, [parse_header(batch(0))])
+
+
+def test_a_batch_that_cannot_be_opened_is_found_by_its_header(disk: Disk) -> None:
+    log = open_(disk)
+    garbage = bytearray(batch(0, [b"some value"]))
+    garbage[61:] = b"\xff" * (len(garbage) - 61)
+    garbage[17:21] = crc32c(bytes(garbage[21:])).to_bytes(4, "big")
+    log.append([garbage, batch(1, timestamp=NOW + 5)], NOW)
+    assert offset_for_timestamp(log, NOW) == (0, NOW, 0)
+    assert offset_for_timestamp(log, NOW + 1) == (1, NOW + 5, 0)
+
+
+def test_a_marker_that_cannot_be_read_stops_neither_an_append_nor_a_start(disk: Disk) -> None:
+    log = open_(disk)
+    odd = bytearray(marker(1, 4, is_commit=True))
+    odd[61:] = b"\xff" * (len(odd) - 61)
+    odd[17:21] = crc32c(bytes(odd[21:])).to_bytes(4, "big")
+    log.append([produced(0, 4, 0, is_transactional=True), odd], NOW)
+    assert log.producers.last_stable_offset(2) == 0
+    for is_clean in (False, True):
+        again = reopened(log, is_clean=is_clean)
+        assert again.log_end_offset == 2
+        assert again.producers.last_stable_offset(2) == 0
+
+
+def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_disk, "OPEN_FILES", 4)
+    disk = RealDisk(tmp_path)
+    log = open_(disk)
+    fill(log, 100)
+    assert len(disk._open) > 4, "unflushed files stay open"
+    log.flush(NOW)
+    assert len(values_of(log)) == 100
+    for segment in log.segments:
+        segment.file.read(0, 1)
+    for segment in log.segments[:8]:
+        segment.file.close()
+        segment.file.read(0, 1)
+    assert len(disk._open) <= len(log.segments) - 8 + 4
+
+
+def test_ended_transactions_are_not_remembered_for_ever(disk: Disk) -> None:
+    log = open_(disk)
+    for number in range(20):
+        log.append([produced(2 * number, 4, number, is_transactional=True)], NOW)
+        log.append([marker(2 * number + 1, 4, is_commit=True)], NOW)
+    apply_retention(log, 40, NOW)
+    assert not log.producers._unreplicated

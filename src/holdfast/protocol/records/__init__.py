@@ -1,7 +1,7 @@
 """Record batches, format 2: what producers send, logs keep and consumers read.
 
-The broker's hot path uses `header` and `validate` only. The Arrow reader is in `arrow`; it needs
-numpy and pyarrow (the extra `spark`), so it is imported by name, when wanted.
+The broker's hot path uses `header`, `validate` and `produce` only. The Arrow reader is in `arrow`;
+it needs numpy and pyarrow (the extra `spark`), so it is imported by name, when wanted.
 """
 
 from holdfast.protocol.records.build import BatchBuilder, BatchOptions, NewRecord, build_batch
@@ -23,6 +23,7 @@ from holdfast.protocol.records.header import (
     stamp_max_timestamp,
     stamped,
 )
+from holdfast.protocol.records.produce import Prepared, prepare_produced, recompressed
 from holdfast.protocol.records.record import Record, RecordHeader, read_records
 from holdfast.protocol.records.validate import (
     RecordFacts,
@@ -45,6 +46,7 @@ __all__ = [
     "EndMarker",
     "MalformedBatchError",
     "NewRecord",
+    "Prepared",
     "Record",
     "RecordBatchHeader",
     "RecordFacts",
@@ -60,8 +62,10 @@ __all__ = [
     "crc32c",
     "needs_records",
     "parse_header",
+    "prepare_produced",
     "read_end_marker",
     "read_records",
+    "recompressed",
     "stamp",
     "stamp_max_timestamp",
     "stamped",

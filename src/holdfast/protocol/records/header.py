@@ -46,6 +46,8 @@ APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
+UNUSED_ATTRIBUTES = ~0x7F
+"""What they will mean is not known, so a producer who sets one is not understood."""
 
 MAX_SEQUENCE = 2**31 - 1
 _MAX_OFFSET = 2**63 - 1

@@ -3,10 +3,14 @@
 Three depths, each including the one before:
 
 1. `check_batch`: size, CRC, header against itself. Every batch, from anyone.
-2. `check_produced`: what a producer may send: one batch, offsets from 0, all of them in use, no
-   control records, producer fields that belong together, a clock not too far ahead.
-3. `check_records`: every record opened. Costs 12 to 20 times the rest, so the broker asks
-   `needs_records` whether a rule of the topic makes it necessary.
+2. `check_produced`: what a producer may send: one batch, all its offsets in use, no control
+   records, no attribute without a meaning, producer fields that belong together, a clock not too
+   far ahead.
+3. `check_records`: every record opened. Costs 12 to 20 times the rest, so it is done where
+   `needs_records` says that a rule of the topic, or a header that cannot be true, asks for it.
+
+A broker calls `produce.prepare_produced`, which does the second, the third where needed, and then
+what the topic's rules want changed.
 
 A follower and a recovering log do the first only: the leader has done the others, and compaction
 leaves gaps that a producer may not.
@@ -25,7 +29,9 @@ from holdfast.protocol.records.build import NO_TIMESTAMP
 from holdfast.protocol.records.compression import Compression
 from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.header import (
+    ATTRIBUTES_POSITION,
     HEADER_BYTES,
+    UNUSED_ATTRIBUTES,
     Batch,
     Bytes,
     RecordBatchHeader,
@@ -55,6 +61,8 @@ class Rules:
     timestamp_after_max_ms: int = 3_600_000
     needs_keys: bool = False
     """cleanup.policy holds compact: a record without a key could never be cleaned."""
+    compression: int | None = None
+    """compression.type: the codec of all batches in the log; None is "producer", as they come."""
     allows_zstd: bool = True
     """False for Produce below version 7, whose readers may not know zstd (KIP-110)."""
 
@@ -100,6 +108,11 @@ def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Ba
 
     Nothing inside the records is looked at, except where `needs_records` says so.
     """
+    return looked_at(data, now_ms, rules)[0]
+
+
+def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFacts | None]:
+    """The same, with what the records have shown if they were opened."""
     batch = Batch(data)
     if batch.header.size != len(data):
         raise _refused(batch.header.size, "a producer may send one batch a partition, here is more")
@@ -108,19 +121,23 @@ def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Ba
     _check_offsets(batch.header)
     _check_producer(batch.header)
     _check_header_time(batch.header, now_ms, rules)
-    if needs_records(rules):
-        check_records(batch, now_ms, rules)
-    return batch
+    if not needs_records(rules, batch.header):
+        return batch, None
+    return batch, check_records(batch, now_ms, rules)
 
 
-def needs_records(rules: Rules) -> bool:
-    """Whether a rule cannot be checked from the header.
+def needs_records(rules: Rules, header: RecordBatchHeader | None = None) -> bool:
+    """Whether a rule cannot be checked from the header, or this header cannot be true.
 
-    A header tells the latest time of its batch but not the earliest, and nothing of the keys.
+    A header tells the latest time of its batch but not the earliest, and nothing of the keys. The
+    base time is a record's, so the latest cannot be before it.
     """
-    return rules.needs_keys or (
-        not rules.is_append_time and rules.timestamp_before_max_ms < FOREVER
-    )
+    if rules.needs_keys:
+        return True
+    if rules.is_append_time:
+        return False
+    is_untrue = header is not None and header.max_timestamp < header.base_timestamp
+    return is_untrue or rules.timestamp_before_max_ms < FOREVER
 
 
 def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> RecordFacts:
@@ -158,8 +175,7 @@ def _check_codec(header: RecordBatchHeader, rules: Rules) -> None:
 
 
 def _check_offsets(header: RecordBatchHeader) -> None:
-    if header.base_offset != 0:
-        raise _refused(0, f"a producer's offsets start at 0, not {header.base_offset}")
+    # Where they begin does not matter: the leader stamps it, and Kafka does not look either.
     if header.record_count == 0:
         raise _refused(HEADER_BYTES - 4, "a batch without records")
     if header.record_count != header.last_offset_delta + 1:
@@ -183,6 +199,8 @@ def _check_producer(header: RecordBatchHeader) -> None:
         raise _refused(0, "a transaction without a producer id")
     if header.delete_horizon_ms is not None:
         raise _refused(0, "only a broker's cleaner sets a delete horizon")
+    if header.attributes & UNUSED_ATTRIBUTES:
+        raise _refused(ATTRIBUTES_POSITION, f"attributes {header.attributes & 0xFFFF:#x}")
 
 
 def _check_header_time(header: RecordBatchHeader, now_ms: int, rules: Rules) -> None:

@@ -1,0 +1,112 @@
+"""What groups ask their driver to do.
+
+The ordering promise is the core's: effects of one call are carried out in their order. Records of
+one `Persist` go to the offsets partition behind those of every earlier one. A `waiter` is the
+driver's handle for a request; each is answered exactly once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.groups.requests import NO_GENERATION, NO_MEMBER
+from holdfast.model import ErrorCode, GroupRecord, OffsetRecord, TopicPartition
+
+Record = GroupRecord | OffsetRecord
+
+
+class Persist(NamedTuple):
+    """Write these records, wait until they are committed, then call `persisted`."""
+
+    token: int
+    records: tuple[Record, ...]
+
+
+class JoinedMember(NamedTuple):
+    """A member as the leader is told of it."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+class JoinAnswer(NamedTuple):
+    """What a JoinGroup is answered."""
+
+    error: ErrorCode
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    """None with an error; versions before 7 cannot say so and send an empty name."""
+    leader: str = NO_MEMBER
+    members: tuple[JoinedMember, ...] = ()
+    """Only the leader is told them."""
+    skip_assignment: bool = False
+
+
+class AnswerJoin(NamedTuple):
+    """Answer a JoinGroup."""
+
+    waiter: object
+    answer: JoinAnswer
+
+
+class AnswerSync(NamedTuple):
+    """Answer a SyncGroup."""
+
+    waiter: object
+    error: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+class LeftMember(NamedTuple):
+    """What became of one of those who were to leave."""
+
+    member_id: str
+    group_instance_id: str | None
+    error: ErrorCode
+
+
+class AnswerLeave(NamedTuple):
+    """Answer a LeaveGroup. Versions before 3 show the single member's error as their own."""
+
+    waiter: object
+    error: ErrorCode
+    members: tuple[LeftMember, ...] = ()
+
+
+class AnswerCommit(NamedTuple):
+    """Answer an OffsetCommit, partition by partition, in the order asked."""
+
+    waiter: object
+    results: tuple[tuple[TopicPartition, ErrorCode], ...]
+
+
+class AnswerOffsetDelete(NamedTuple):
+    """Answer an OffsetDelete. With an error of the whole there are no results."""
+
+    waiter: object
+    error: ErrorCode
+    results: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
+
+
+class AnswerDelete(NamedTuple):
+    """Answer DeleteGroups for one group."""
+
+    waiter: object
+    error: ErrorCode
+
+
+Effect = (
+    Persist
+    | AnswerJoin
+    | AnswerSync
+    | AnswerLeave
+    | AnswerCommit
+    | AnswerOffsetDelete
+    | AnswerDelete
+)
+Effects = tuple[Effect, ...]

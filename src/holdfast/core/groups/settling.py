@@ -1,0 +1,62 @@
+"""What becomes of a `Persist`: each kind of write is taken up where it was left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.joining import static_member_settled
+from holdfast.core.groups.journal import (
+    AssignmentWrite,
+    OffsetsWrite,
+    StaticMemberWrite,
+    Turn,
+    Write,
+)
+from holdfast.core.groups.offset_writes import OffsetWrites
+from holdfast.core.groups.syncing import assignment_settled
+from holdfast.model import ErrorCode
+
+
+def settle(
+    turn: Turn,
+    groups: dict[str, Group],
+    offset_writes: OffsetWrites,
+    token: int,
+    error: ErrorCode,
+    topics_of: TopicsOf,
+) -> list[Group]:
+    """Take up a write, and with success every earlier one; the groups it was about."""
+    writes: Sequence[Write]
+    writes = _failed(turn, offset_writes, token, error) if error else turn.journal.committed(token)
+    touched: list[Group] = []
+    for write in writes:
+        group = groups.get(write.group_id)
+        match write:
+            case OffsetsWrite():
+                offset_writes.committed(turn, write)
+            case AssignmentWrite():
+                if group is not None:
+                    assignment_settled(turn, group, write, error, topics_of)
+            case StaticMemberWrite():
+                if group is not None:
+                    static_member_settled(turn, group, write, error)
+            case _:
+                assert_never(write)
+        if group is not None:
+            touched.append(group)
+    return touched
+
+
+def _failed(
+    turn: Turn, offset_writes: OffsetWrites, token: int, error: ErrorCode
+) -> list[AssignmentWrite | StaticMemberWrite]:
+    """The one write that failed, unless it was about offsets: that is dealt with here."""
+    write = turn.journal.get(token)
+    rest = offset_writes.failed(turn, write, error) if isinstance(write, OffsetsWrite) else None
+    if rest is not None:
+        turn.journal.keep(token, rest)
+    else:
+        turn.journal.forget(token)
+    return [] if write is None or isinstance(write, OffsetsWrite) else [write]

@@ -1,0 +1,63 @@
+"""What a coordinator stores of its groups: the records of `__consumer_offsets`, as plain facts.
+
+The core makes them, the protocol turns them into Kafka's bytes and back, the driver carries them.
+A record whose content is None is a tombstone: from here on there is no such thing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.model.ids import NO_EPOCH, LeaderEpoch, Offset, TopicPartition
+
+NO_TIMESTAMP = -1
+
+
+class CommittedOffset(NamedTuple):
+    """How far a group has read in one partition."""
+
+    offset: Offset
+    leader_epoch: LeaderEpoch = NO_EPOCH
+    metadata: str = ""
+    commit_timestamp_ms: int = NO_TIMESTAMP
+    expire_timestamp_ms: int = NO_TIMESTAMP
+    """Only commits of old clients name their own end; -1 leaves it to the group's retention."""
+
+
+class MemberMetadata(NamedTuple):
+    """A member as it is stored: with the metadata of the chosen protocol only."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class GroupMetadata(NamedTuple):
+    """A generation of a group. Without members it says since when the group is empty."""
+
+    protocol_type: str
+    generation: int
+    protocol_name: str | None
+    leader: str | None
+    state_timestamp_ms: int
+    members: tuple[MemberMetadata, ...]
+
+
+class GroupRecord(NamedTuple):
+    """A group's newest generation, or that the group is gone."""
+
+    group_id: str
+    metadata: GroupMetadata | None
+
+
+class OffsetRecord(NamedTuple):
+    """A group's newest offset in a partition, or that it is gone."""
+
+    group_id: str
+    partition: TopicPartition
+    committed: CommittedOffset | None

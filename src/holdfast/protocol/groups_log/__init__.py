@@ -1,0 +1,43 @@
+"""The topic `__consumer_offsets` in Kafka's own bytes: its records, and which group goes where.
+
+Kafka's tools read what is written here, and a coordinator takes over what Kafka wrote.
+"""
+
+from holdfast.protocol.groups_log.codec import Skipped, decode_record, encode_record
+from holdfast.protocol.groups_log.consumer_protocol import (
+    AssignedPartitions,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    OwnedPartitions,
+    read_assignment,
+    read_subscription,
+    subscribed_topics,
+)
+from holdfast.protocol.groups_log.definitions import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    StoredMember,
+)
+from holdfast.protocol.groups_log.placement import java_hash, partition_for
+
+__all__ = [
+    "AssignedPartitions",
+    "ConsumerProtocolAssignment",
+    "ConsumerProtocolSubscription",
+    "GroupMetadataKey",
+    "GroupMetadataValue",
+    "OffsetCommitKey",
+    "OffsetCommitValue",
+    "OwnedPartitions",
+    "Skipped",
+    "StoredMember",
+    "decode_record",
+    "encode_record",
+    "java_hash",
+    "partition_for",
+    "read_assignment",
+    "read_subscription",
+    "subscribed_topics",
+]
