@@ -196,7 +196,7 @@ def test_leaders_and_replicas_move_when_asked(tmp_path: Path) -> None:
         code = answer.responses[0].partitions[0].error_code
         assert code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         listed = await three.ask(three.other, ListPartitionReassignmentsRequest())
-        assert (listed.error_code, listed.topics) == (0, ())
+        assert (listed.error_code, list(listed.topics)) == (0, [])
 
         def elected(kind: int = 0) -> ElectLeadersRequest:
             topics = [ElectLeadersTopicPartitions(topic="events", partitions=[0, 7])]
