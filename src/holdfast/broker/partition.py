@@ -12,7 +12,7 @@ out in order. Two rules of its own:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from holdfast.broker.tail import Tail
 from holdfast.core import (
@@ -279,15 +279,14 @@ class Partition:
     def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case an effect
         """Carry out what the core asks for, in order."""
         for effect in effects:
-            kind = type(effect)
-            if kind is Acknowledge:
-                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr]
-            elif kind is WakeFetch:
-                effect.waiter.wake(self)  # type: ignore[union-attr]
-            elif kind is HighWatermarkMoved:
-                self._high_watermark_moved(effect)  # type: ignore[arg-type]
+            if isinstance(effect, Acknowledge):
+                cast("ProduceWaiter", effect.waiter).finished(ErrorCode.NONE, effect.base_offset)
+            elif isinstance(effect, WakeFetch):
+                cast("FetchSession", effect.waiter).wake(self)
+            elif isinstance(effect, HighWatermarkMoved):
+                self._high_watermark_moved(effect)
             elif isinstance(effect, Refuse):
-                effect.waiter.finished(effect.error, effect.base_offset)  # type: ignore[attr-defined]
+                cast("ProduceWaiter", effect.waiter).finished(effect.error, effect.base_offset)
             elif isinstance(effect, ConsiderExpand):
                 self.owner.consider(self, effect.follower)
             elif isinstance(effect, ProposeIsr):
