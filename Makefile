@@ -20,7 +20,7 @@ help:
 	@echo "make test       everything but the long runs: what CI runs"
 	@echo "make test-long  everything"
 	@echo "make check      format, lint, types, import contracts, tidy tests"
-	@echo "make bench      measure core, protocol, records and storage"
+	@echo "make bench      measure core, protocol, records, storage and store"
 	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
 	@echo "make clean      remove $(VENV) and all caches"
 
@@ -72,6 +72,7 @@ check: setup
 bench: setup
 	@$(BIN)/python bench/core_cycle.py
 	@$(BIN)/python bench/storage.py
+	@$(BIN)/python bench/store.py
 	@$(BIN)/python bench/protocol_codec.py
 	@$(BIN)/python bench/records.py
 

@@ -33,11 +33,9 @@ def on_loop(story: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 class Backend:
     """Makes stores that all see the same nodes."""
 
-    has_processes = True
-    """Whether other processes can take part, by `address`."""
-
     @property
     def address(self) -> list[str]:
+        """How another process says where the store is."""
         raise NotImplementedError
 
     def new(self, timeout_ms: int = TIMEOUT_MS) -> Store:
@@ -101,8 +99,6 @@ class ZooKeeperBackend(Backend):
 
 
 class SimulatedBackend(Backend):
-    has_processes = False
-
     def __init__(self) -> None:
         self._server = MemoryServer(delay_s=lambda: 0.001)
 

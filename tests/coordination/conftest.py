@@ -13,13 +13,25 @@ from tests.coordination.backends import (
     ZooKeeperBackend,
 )
 
+ZOOKEEPER = pytest.param("zookeeper", marks=pytest.mark.slow)
 
-@pytest.fixture(params=["embedded", "simulated", pytest.param("zookeeper", marks=pytest.mark.slow)])
+
+@pytest.fixture(params=["embedded", "simulated", ZOOKEEPER])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
     """One of the three stores, empty."""
+    return make(request, tmp_path)
+
+
+@pytest.fixture(params=["embedded", ZOOKEEPER])
+def shared_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    """One of the two stores that several processes can share, empty."""
+    return make(request, tmp_path)
+
+
+def make(request: pytest.FixtureRequest, folder: Path) -> Backend:
     match request.param:
         case "embedded":
-            return EmbeddedBackend(tmp_path)
+            return EmbeddedBackend(folder)
         case "simulated":
             return SimulatedBackend()
         case _:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, Topic
 from holdfast.coordination import Store, paths
 from holdfast.core import Settings
 from holdfast.model import BrokerId
-from holdfast.protocol.records import Rules
+from holdfast.protocol.records import Compression, Rules
 from holdfast.storage import LogSettings
 
 
@@ -31,6 +32,7 @@ class Configs:
     def __init__(self, broker: BrokerId, layers: Layers, log: LogLines) -> None:
         self._broker = broker
         self._log = log
+        self._reading = asyncio.Lock()
         self.layers = layers
         self.settings = BrokerSettings.of(layers)
         self.topics: dict[str, Mapping[str, str]] = {}
@@ -52,13 +54,15 @@ class Configs:
         return chosen
 
     def _choose(self, own: Mapping[str, str]) -> Chosen:
-        topic = self.topic_configs(own).settings(self.settings)
+        configs = self.topic_configs(own)
+        topic = configs.settings(self.settings)
         rules = Rules(
             max_message_bytes=topic.log.max_message_bytes,
             is_append_time=topic.stamps_append_time,
             timestamp_before_max_ms=topic.message_timestamp_before_max_ms,
             timestamp_after_max_ms=topic.message_timestamp_after_max_ms,
             needs_keys=topic.log.is_compacted,
+            compression=_codec(configs.value("compression.type")),
         )
         return Chosen(topic.log, topic.replica, rules, topic)
 
@@ -68,6 +72,22 @@ class Configs:
 
     async def reload(self, store: Store) -> list[str] | None:
         """Read what the store says; gives the topics whose settings changed, None for all."""
+        # One reading after the other, so that what is read last is what holds.
+        async with self._reading:
+            return await self._reload(store)
+
+    async def read_topics(self, store: Store, names: Sequence[str]) -> None:
+        """Read these topics' settings now: they are new, and the news may be slower."""
+        wanted = [paths.topic_config(name) for name in names]
+        async with self._reading:
+            found = await store.get_many(wanted)
+            for name, path, node in zip(names, wanted, found, strict=True):
+                self._chosen.pop(name, None)
+                self.topics.pop(name, None)
+                if node is not None:
+                    self.topics[name] = self._decode(path, node.data)
+
+    async def _reload(self, store: Store) -> list[str] | None:
         names = await store.children(paths.TOPIC_CONFIGS)
         mine, common = paths.broker_config(self._broker), paths.broker_config("<default>")
         wanted = [mine, common, *map(paths.topic_config, names)]
@@ -92,3 +112,10 @@ class Configs:
         except DamagedNodeError as error:
             self._log.error("settings ignored", error=str(error))
             return {}
+
+
+def _codec(name: str) -> int | None:
+    """compression.type: the codec that batches are kept in; None for the producer's own."""
+    if name == "producer":
+        return None
+    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

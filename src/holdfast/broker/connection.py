@@ -59,6 +59,8 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self.refuse(str(error))
             return
+        if self._listener.links.swallows(self.broker, self.transport):
+            return
         self.last_read_s = self._listener.loop.time()
         for frame in frames:
             if self.transport is None:

@@ -1,14 +1,18 @@
-"""The links to other brokers, which can be cut and slowed on purpose.
+"""The links to other brokers and to clients, which can be cut, slowed and thinned on purpose.
 
-Every byte a broker sends passes here. Usually that costs one look at an empty dict. A cut link
-swallows what is written to it, as a network does that has lost its way: the other side hears
-nothing, not even an end. When it is healed the connections that lost bytes are broken, so that both
-sides begin anew.
+Every byte a broker sends passes here, and every byte it receives is asked about. Usually that costs
+one look at an empty dict. A cut link swallows what is written to it, as a network does that has
+lost its way: the other side hears nothing, not even an end. A deaf one also swallows what comes. A
+link that drops loses a write now and then, and the connection with it: a stream with a hole in it
+is of no use to anybody. When links are healed the connections that lost bytes are broken, so that
+both sides begin anew, and what was only late is sent at once, in its order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import deque
 from dataclasses import dataclass
 
 from holdfast.protocol import Payload
@@ -16,58 +20,122 @@ from holdfast.protocol import Payload
 
 @dataclass(slots=True)
 class Fault:
-    """What is wrong with the way to one broker."""
+    """What is wrong with the way to one broker, or to all clients."""
 
     is_cut: bool = False
+    is_deaf: bool = False
+    """What comes from there is swallowed too."""
     delay_s: float = 0.0
+    drop: float = 0.0
+    """How probable it is that a write is lost."""
 
 
 class Links:
     """The ways from this broker to others; the key None stands for clients."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, dice: random.Random | None = None) -> None:
         self._loop = loop
+        self._dice = dice or random.Random()  # noqa: S311  # faults on purpose, no secrets
         self._faults: dict[int | None, Fault] = {}
-        self._torn: list[tuple[int | None, asyncio.Transport]] = []
+        self._torn: dict[asyncio.Transport, None] = {}
         """Connections that have lost bytes."""
+        self._late: dict[asyncio.Transport, deque[bytes]] = {}
+        """What is under way on a slow link. While there is any, nothing may overtake it."""
 
     def write(self, broker: int | None, transport: asyncio.Transport, parts: list[Payload]) -> None:
         """Send bytes to a broker or client, if the way is there."""
-        if not self._faults:
+        if not self._faults and not self._late:
             transport.writelines(parts)
             return
         fault = self._faults.get(broker)
-        if fault is None:
-            transport.writelines(parts)
-        elif fault.is_cut:
-            self._torn.append((broker, transport))
+        if transport in self._late or (fault is not None and fault.delay_s):
+            self._send_late(broker, transport, parts, fault.delay_s if fault is not None else 0.0)
+        elif self._is_lost(fault, transport):
+            return
         else:
-            data = b"".join(parts)
-            self._loop.call_later(fault.delay_s, self._write_late, broker, transport, data)
+            transport.writelines(parts)
 
-    def _write_late(self, broker: int | None, transport: asyncio.Transport, data: bytes) -> None:
-        fault = self._faults.get(broker)
-        if fault is not None and fault.is_cut:
-            self._torn.append((broker, transport))
-        elif not transport.is_closing():
+    def _is_lost(self, fault: Fault | None, transport: asyncio.Transport) -> bool:
+        if fault is None:
+            return False
+        if fault.is_cut or transport in self._torn:
+            self._torn[transport] = None
+            return True
+        if fault.drop and self._dice.random() < fault.drop:
+            transport.abort()
+            return True
+        return False
+
+    def _send_late(
+        self,
+        broker: int | None,
+        transport: asyncio.Transport,
+        parts: list[Payload],
+        delay_s: float,
+    ) -> None:
+        self._late.setdefault(transport, deque()).append(b"".join(parts))
+        self._loop.call_later(delay_s, self._write_late, broker, transport)
+
+    def _write_late(self, broker: int | None, transport: asyncio.Transport) -> None:
+        """One timer a write, but always the oldest write: timers may fire in another order."""
+        late = self._late.get(transport)
+        if late is None:
+            return
+        data = late.popleft()
+        if not late:
+            del self._late[transport]
+        if not self._is_lost(self._faults.get(broker), transport) and not transport.is_closing():
             transport.write(data)
+
+    def swallows(self, broker: int | None, transport: asyncio.Transport | None) -> bool:
+        """Whether what has just come from there must be taken for never come."""
+        if not self._faults:
+            return False
+        fault = self._faults.get(broker)
+        if fault is None or not fault.is_deaf:
+            return False
+        if transport is not None:
+            self._torn[transport] = None
+        return True
 
     def is_cut(self, broker: int | None) -> bool:
         """Whether nothing gets through."""
         fault = self._faults.get(broker)
         return fault is not None and fault.is_cut
 
-    def cut(self, broker: int | None) -> None:
-        """From now on nothing gets through."""
-        self._faults[broker] = Fault(is_cut=True)
+    def cut(self, broker: int | None, *, both_ways: bool = False) -> None:
+        """From now on nothing gets through: from here to there, or both ways."""
+        self._faults[broker] = Fault(is_cut=True, is_deaf=both_ways)
 
     def delay(self, broker: int | None, delay_s: float) -> None:
         """From now on everything comes later."""
-        self._faults[broker] = Fault(delay_s=delay_s)
+        fault = self._faults.setdefault(broker, Fault())
+        fault.delay_s = delay_s
+
+    def drop(self, broker: int | None, probability: float) -> None:
+        """From now on a write is lost now and then, and its connection with it."""
+        fault = self._faults.setdefault(broker, Fault())
+        fault.drop = probability
 
     def heal(self) -> None:
-        """All ways are as they should be; what lost bytes is broken."""
+        """All ways are as they should be; what lost bytes is broken, what is late is sent."""
         self._faults.clear()
-        torn, self._torn = self._torn, []
-        for _, transport in torn:
+        torn, self._torn = self._torn, {}
+        late, self._late = self._late, {}
+        for transport in torn:
             transport.abort()
+        for transport, writes in late.items():
+            if transport not in torn and not transport.is_closing():
+                transport.writelines(list(writes))
+
+    def faults(self) -> dict[str, dict[str, float | bool]]:
+        """What is wrong now, ready for JSON."""
+        return {
+            "clients" if broker is None else str(broker): {
+                "cut": fault.is_cut,
+                "deaf": fault.is_deaf,
+                "delay_s": fault.delay_s,
+                "drop": fault.drop,
+            }
+            for broker, fault in self._faults.items()
+        }

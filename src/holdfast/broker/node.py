@@ -138,6 +138,8 @@ class Broker:
         )
         self.elector.start()
         self.chores.start()
+        if self.replicas.failures:
+            self.failures.report_soon()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
 
     async def _listen(self, settings: BrokerSettings) -> None:
@@ -174,7 +176,7 @@ class Broker:
 
     def _registered(self) -> None:
         if self.trace is not None:
-            self.trace.registered()
+            self.trace.registered(self.life.broker_epoch)
 
     # Settings.
 

@@ -42,12 +42,12 @@ from holdfast.model import (
 )
 from holdfast.protocol import Payload
 from holdfast.protocol.records import (
+    MalformedBatchError,
     RecordBatchHeader,
     Rules,
-    check_produced,
-    parse_header,
+    prepare_produced,
     stamp,
-    stamp_max_timestamp,
+    stamped,
 )
 from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError, read
@@ -120,12 +120,12 @@ class Partition:
         self, data: memoryview, acks: int, waiter: ProduceWaiter, deadline_ms: int, wall_ms: int
     ) -> None:
         """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
-        header = check_produced(data, wall_ms, self.rules).header
-        if self.rules.is_append_time:
-            stamp_max_timestamp(data, 0, wall_ms, append_time=True)
-            header = parse_header(data)
-            self.append_time_ms = wall_ms
-        self.append_checked(data, header, acks, waiter, deadline_ms)
+        ready, header = prepare_produced(data, wall_ms, self.rules)
+        if header.size > self.log.settings.segment_bytes:
+            reason = f"{header.size} bytes, a segment has {self.log.settings.segment_bytes}"
+            raise MalformedBatchError(0, reason, ErrorCode.RECORD_LIST_TOO_LARGE)
+        self.append_time_ms = wall_ms
+        self.append_checked(memoryview(ready), header, acks, waiter, deadline_ms)
 
     def append_checked(
         self,
@@ -149,9 +149,7 @@ class Partition:
         if not self._unwritten:
             self.owner.queue_write(self)
         self._unwritten.append(data)
-        self._unwritten_headers.append(
-            header._replace(base_offset=answer.base_offset, leader_epoch=answer.leader_epoch)
-        )
+        self._unwritten_headers.append(stamped(header, answer.base_offset, answer.leader_epoch))
         if not acks:
             waiter.finished(ErrorCode.NONE, answer.base_offset)
 
@@ -164,7 +162,7 @@ class Partition:
         self._unwritten, self._unwritten_headers = [], []
         clock = self.owner.clock
         try:
-            self.log.append(batches, clock.wall_ms(), headers)
+            self._append(batches, headers)
         except LogOfflineError as error:
             self.failed(error)
             return
@@ -177,6 +175,18 @@ class Partition:
                 trace.appended(self, header, as_leader=True)
         self.run(self.replica.appended(clock.now_ms()))
 
+    def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
+        """One write, or several if together they are larger than a segment may be."""
+        wall_ms = self.owner.clock.wall_ms()
+        largest = self.log.settings.segment_bytes
+        first, size = 0, 0
+        for place, batch in enumerate(batches):
+            if size and size + len(batch) > largest:
+                self.log.append(batches[first:place], wall_ms, headers[first:place])
+                first, size = place, 0
+            size += len(batch)
+        self.log.append(batches[first:], wall_ms, headers[first:])
+
     # Following.
 
     def copy(
@@ -185,8 +195,11 @@ class Partition:
         """Write what our leader has sent; False if the log failed."""
         clock = self.owner.clock
         try:
-            if headers:
-                self.log.append([records], clock.wall_ms(), headers)
+            if len(records) <= self.log.settings.segment_bytes:
+                if headers:
+                    self.log.append([records], clock.wall_ms(), headers)
+            else:
+                self._append(_split(records, headers), headers)
         except LogOfflineError as error:
             self.failed(error)
             return False
@@ -215,7 +228,7 @@ class Partition:
         self.tail.clear()
         replica = self.replica
         before = replica.role
-        self.state = state
+        self._know(state)
         if state.leader == replica.broker:
             effects = replica.become_leader(state, self.owner.clock.now_ms())
         else:
@@ -228,8 +241,17 @@ class Partition:
     def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
         """The controller has answered our proposal."""
         if state is not None:
-            self.state = state
+            self._know(state)
         self.run(self.replica.isr_answer(error, state))
+
+    def _know(self, state: PartitionState) -> None:
+        """Keep the newest: a command that was repeated may say what was true before."""
+        known = self.state
+        if known is None or (state.leader_epoch, state.partition_epoch) >= (
+            known.leader_epoch,
+            known.partition_epoch,
+        ):
+            self.state = state
 
     def failed(self, error: LogOfflineError) -> None:
         """The disk has failed: nobody is served any more, and the controller hears of it."""
@@ -351,6 +373,16 @@ class Partition:
     def presumes_leadership(self) -> bool:
         """What this replica believes."""
         return self.replica.presumes_leadership
+
+
+def _split(records: memoryview, headers: list[RecordBatchHeader]) -> list[memoryview]:
+    """The batches one by one."""
+    batches: list[memoryview] = []
+    position = 0
+    for header in headers:
+        batches.append(records[position : position + header.size])
+        position += header.size
+    return batches
 
 
 def _as_copied(header: RecordBatchHeader) -> BatchHeader:

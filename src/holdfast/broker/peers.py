@@ -195,6 +195,8 @@ class _PeerConnection(asyncio.BufferedProtocol):
             self.abort()
 
     def _take(self, frame: bytearray) -> None:
+        if self._links.swallows(self._broker, self.transport):
+            return
         if not self._waiting:
             self.abort()
             return

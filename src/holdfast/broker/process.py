@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+import resource
 import signal
 from typing import Final
 
+from holdfast.broker.control_socket import ControlSocket
+from holdfast.broker.controlled import ControlledBroker
 from holdfast.broker.errors import StartError
+from holdfast.broker.faulty_disk import FaultyDisk
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
+from holdfast.broker.parent import end_with_parent
 from holdfast.broker.settings import BrokerSettings, Layers
+from holdfast.broker.trace_file import TraceFile
+from holdfast.broker.tracing import BrokerTrace
+from holdfast.broker.unflushed import UNFLUSHED
 from holdfast.coordination import EmbeddedStore, Store, StoreError
 from holdfast.storage import RealDisk
 
@@ -29,24 +37,45 @@ def run(layers: Layers) -> None:
 
 async def _serve(layers: Layers) -> None:
     settings = BrokerSettings.of(layers)
+    _allow_many_files()
     log = LogLines(settings.node_id)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
-    broker = make_broker(loop, layers, settings, log)
+    end_with_parent()
+    disk = make_disk(settings)
+    trace = None if settings.trace is None else TraceFile(settings.trace, settings.node_id)
+    broker = make_broker(loop, layers, settings, disk, trace, log)
+    controlled, control = None, None
+    if isinstance(disk, FaultyDisk):
+        assert settings.control is not None
+        controlled = ControlledBroker(broker, [disk], stop.set)
+        control = ControlSocket(controlled, settings.control, log)
+        await control.open()
     try:
         await broker.start()
+        if controlled is not None:
+            controlled.is_started = True
+        await stop.wait()
+        await broker.stop()
     except StoreError as error:
         raise StartError(str(error)) from error
-    await stop.wait()
-    await broker.stop()
+    finally:
+        if control is not None:
+            control.close()
+        if trace is not None:
+            trace.close()
 
 
-def make_broker(
-    loop: asyncio.AbstractEventLoop, layers: Layers, settings: BrokerSettings, log: LogLines
-) -> Broker:
-    """A broker on this machine's disk and the store that the settings name."""
+def _allow_many_files() -> None:
+    """A descriptor for every connection and unflushed segment: as many as the system gives."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def make_disk(settings: BrokerSettings) -> RealDisk:
+    """This machine's; one that fails when it is told to, if anybody may tell it."""
     if len(settings.log_dirs) > 1:
         raise StartError(
             "log.dirs names several directories; a broker of ours keeps its logs in one"
@@ -54,15 +83,30 @@ def make_broker(
     directory = settings.log_dirs[0]
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        if settings.control is None:
+            return RealDisk(directory)
+        return FaultyDisk(directory, directory.with_name(f"{directory.name}{UNFLUSHED}"))
     except OSError as error:
         raise StartError(f"cannot use {directory} ({error.strerror}): mend log.dirs") from None
+
+
+def make_broker(
+    loop: asyncio.AbstractEventLoop,
+    layers: Layers,
+    settings: BrokerSettings,
+    disk: RealDisk,
+    trace: TraceFile | None,
+    log: LogLines,
+) -> Broker:
+    """A broker on this disk and the store that the settings name."""
     return Broker(
         loop,
         layers,
-        RealDisk(directory),
+        disk,
         make_store(settings),
         log,
         random.Random(),  # noqa: S311
+        None if trace is None else BrokerTrace(trace),
     )
 
 

@@ -68,7 +68,11 @@ class Replicas:
 
     def load(self) -> None:
         """Make a replica of every log on the disk; none knows its role yet."""
+        failed = self.directory.open_all()
         for name in tuple(self.directory.partitions):
+            if name in failed:
+                self.failures.append(name)
+                continue
             topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
@@ -88,6 +92,7 @@ class Replicas:
             epochs=log.epochs,
         )
         numbers.last_flush_ms = self.clock.now_ms()
+        log.producers_expired = numbers.producers.forget
         replica = Replica(self.broker, numbers)
         replica.truncated(log.producer_headers())
         partition = Partition(self, name, topic_id, replica, log, settings.records)
@@ -190,6 +195,12 @@ class Replicas:
         if not self._to_flush:
             self.loop.call_soon(self._flush_all)
         self._to_flush[partition] = None
+
+    def flush_all(self) -> None:
+        """Force every log to the disk, now."""
+        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
+        self._to_flush = dict.fromkeys(healthy)
+        self._flush_all()
 
     def _flush_all(self) -> None:
         partitions, self._to_flush = self._to_flush, {}

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """Where events go."""
 
+    broker_epoch: int | None
+    """Of what is emitted from now on."""
+
     def emit(self, kind: str, partition: TopicPartition | None = None, **numbers: object) -> None:
         """Take one event; never blocks, never fails."""
 
@@ -35,9 +38,11 @@ class BrokerTrace:
     """Turns what happens here into events."""
 
     def __init__(self, sink: Sink) -> None:
+        self._sink = sink
         self._emit = sink.emit
 
-    def registered(self) -> None:
+    def registered(self, broker_epoch: int) -> None:
+        self._sink.broker_epoch = broker_epoch
         self._emit("registered")
 
     def stopped(self) -> None:

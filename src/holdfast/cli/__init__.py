@@ -13,9 +13,15 @@ __all__ = ["BadInput", "LazyCommand", "LazyGroup", "main"]
 
 COMMANDS = {
     "demo": LazyCommand(
-        "holdfast.cli.demo:demo", "A guided tour: watch data get lost, then see what keeps it."
+        "holdfast.cli.demo:demo", "A guided tour: a cluster loses its leader, and no record."
     ),
     "server": LazyCommand("holdfast.cli.server:server", "One broker: start, check, config."),
+    "up": LazyCommand("holdfast.cli.up:up", "Start a cluster on this machine."),
+    "status": LazyCommand("holdfast.cli.status:status", "Its brokers and partitions."),
+    "fault": LazyCommand("holdfast.cli.fault:fault", "Break it on purpose: kill, isolate, …"),
+    "testserver": LazyCommand(
+        "holdfast.cli.testserver:testserver", "Clusters for tests in any language."
+    ),
     "log": LazyCommand(
         "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),

@@ -6,10 +6,11 @@ others, while we were stopped say, can write nothing any more.
 
 from __future__ import annotations
 
+import select
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from holdfast.coordination.lives import Life, Neighbours
@@ -25,7 +26,6 @@ from holdfast.coordination.schema import connect
 from holdfast.coordination.store import SessionState
 from holdfast.coordination.tree import Tree
 
-LOOK_FOR_DEAD_S = 0.05
 TRY_AGAIN_S = 0.25
 
 Told = SessionState | list[str] | None
@@ -47,19 +47,26 @@ class Database:
         self._tell = tell
         self._session_timeout_ms = session_timeout_ms
         self._busy_timeout_ms = busy_timeout_ms
-        self._neighbours = Neighbours(file.with_name(f"{file.name}-sessions"))
+        self._neighbours: Neighbours
         self._connection: sqlite3.Connection
         self._is_open = False
         self._is_away = False
-        self._next_chore = 0.0
+        self._try_again = 0.0
+        self.is_cut = False
+        """The file is out of reach on purpose; set from any thread."""
         self._seen_change = 0
         self._seen_data_version = 0
         self.session = 0
         self.life: Life | None = None
         """Ours while our session lives; beaten by another thread."""
 
-    def open(self) -> None:
-        """Open the file and a session; sessions left by dead processes are ended first."""
+    def open(self, poll: select.poll) -> None:
+        """Open the file and a session; sessions left by dead processes are ended first.
+
+        Descriptors that may call for a tick are registered with `poll`.
+        """
+        self._poll = poll
+        self._neighbours = Neighbours(self._file.with_name(f"{self._file.name}-sessions"), poll)
         self._connection = connect(self._file, self._busy_timeout_ms)
         self._tree = Tree(self._connection)
         self._inode = self._file.stat().st_ino
@@ -70,6 +77,7 @@ class Database:
             self._end_dead_sessions()
             self.open_session()
         except StoreAwayError:
+            self._neighbours.know({})
             self._connection.close()
             raise
         self._is_open = True
@@ -86,28 +94,27 @@ class Database:
                 life.end()
             raise
         self.session, self.life = session, life
+        self._poll.register(life.bell, select.POLLIN)
         self._tell(SessionState.CONNECTED)
-        self._look()
+        self._look_if_possible()
 
     def close(self) -> None:
         """End our session and close the file. If it cannot be written, the free lock will tell."""
         self._is_open = False
         try:
             if self.life is not None:
-                self.end_session()
+                self._end_session()
         except StoreAwayError:
             pass
         finally:
-            if self.life is not None:
-                self.life.end()
-                self.life = None
+            self._end_life()
             self._neighbours.know({})
             self._connection.close()
 
-    def end_session(self) -> None:
-        """Our own, as another process would end it."""
-        with self._writing():
-            self._tree.end_session(self.session)
+    def expire(self) -> None:
+        """End our own session as another process would, and find out."""
+        self._end_session()
+        self._look_if_possible()
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         with self._reading():
@@ -124,30 +131,35 @@ class Database:
         with self._writing():
             self._demand_session()
             outcomes = [self._commit(transaction) for transaction in transactions]
-        self._look()
+        self._look_if_possible()
         return outcomes
 
-    def tick(self) -> None:
-        """Look for changes by others; now and then, for others that are dead."""
+    def tick(self, rung: Sequence[int]) -> None:
+        """Look for changes by others, and for others that are dead."""
         if not self._is_open:
             return
+        if self.life is not None and self.life.bell in rung:
+            self.life.hear_rings()
+        own = None if self.life is None else self.life.bell
+        self._neighbours.bells_broken([bell for bell in rung if bell != own])
+        if self._is_away and time.monotonic() < self._try_again:
+            return
         try:
-            if not self._is_away and self._data_version() != self._seen_data_version:
+            if self._is_away:
+                with self._writing():
+                    self._tree.touch()
                 self._look()
-            if time.monotonic() >= self._next_chore:
-                self._next_chore = time.monotonic() + LOOK_FOR_DEAD_S
-                self._do_chores()
+            elif self._data_version() != self._seen_data_version:
+                self._look()
+            with self._errors(outcome_unknown=False):
+                self._demand_file()
+            self._end_dead_sessions()
         except StoreAwayError:  # told already; try again
-            self._next_chore = time.monotonic() + TRY_AGAIN_S
+            self._try_again = time.monotonic() + TRY_AGAIN_S
 
-    def _do_chores(self) -> None:
-        if self._is_away:
-            with self._writing():
-                self._tree.touch()
-            self._look()
-        with self._errors(outcome_unknown=False):
-            self._demand_file()
-        self._end_dead_sessions()
+    def _end_session(self) -> None:
+        with self._writing():
+            self._tree.end_session(self.session)
 
     def _commit(self, transaction: Transaction) -> Outcome:
         if not transaction:
@@ -167,10 +179,17 @@ class Database:
             raise SessionLostError(f"session {self.session} of the store {self._file} has ended")
 
     def _lose_session(self) -> None:
-        if self.life is not None:
-            self.life.end()
-            self.life = None
+        if self._end_life():
             self._tell(SessionState.LOST)
+
+    def _end_life(self) -> bool:
+        """Whether it had not ended before."""
+        if self.life is None:
+            return False
+        self._poll.unregister(self.life.bell)
+        self.life.end()
+        self.life = None
+        return True
 
     def _end_dead_sessions(self) -> None:
         dead = self._neighbours.look()
@@ -180,8 +199,13 @@ class Database:
             for session in dead:
                 self._tree.end_session(session)
         for session in dead:
-            self._neighbours.remove_file(session)
+            self._neighbours.remove_files(session)
         self._look()
+
+    def _look_if_possible(self) -> None:
+        """After something of ours was done: that it was is true even if we cannot look now."""
+        with suppress(StoreAwayError):  # told already; the tick will look
+            self._look()
 
     def _look(self) -> None:
         """See what has changed since we last looked, and tell."""
@@ -190,27 +214,34 @@ class Database:
             changed = self._tree.changed_since(self._seen_change)
             self._seen_change = self._tree.last_change()
             sessions = self._tree.sessions()
-        if changed != []:
-            self._tell(changed)
-        if self.session not in sessions:
-            self._lose_session()
-        self._neighbours.know({s: ms for s, ms in sessions.items() if s != self.session})
+            if changed != []:
+                self._tell(changed)
+            if self.session not in sessions:
+                self._lose_session()
+            self._neighbours.know({s: ms for s, ms in sessions.items() if s != self.session})
 
     def _data_version(self) -> int:
         """Differs from before if and only if another connection has committed."""
         with self._errors(outcome_unknown=False):
+            self._demand_reach()
             [version] = self._connection.execute("PRAGMA data_version").fetchone()
         assert isinstance(version, int)
         return version
 
+    def _demand_reach(self) -> None:
+        if self.is_cut:
+            raise OSError("cut off on purpose")
+
     def _demand_file(self) -> None:
         """Others may use a file that has replaced ours: nothing we write would be agreed."""
+        self._demand_reach()
         if self._file.stat().st_ino != self._inode:
             raise OSError("another file has taken its place; restart to use that one")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._errors(outcome_unknown=False):
+            self._demand_reach()
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -220,6 +251,7 @@ class Database:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One durable SQL transaction. Another writer is waited for; not long if it was in vain."""
+        written = self._connection.total_changes
         patience_ms = 0 if self._is_away else self._busy_timeout_ms
         with self._errors(outcome_unknown=False):
             self._demand_file()
@@ -236,6 +268,8 @@ class Database:
             except sqlite3.Error:
                 self._roll_back()
                 raise
+        if self._connection.total_changes != written:
+            self._neighbours.ring()
         if self._is_away:
             self._is_away = False
             if self.life is not None:

@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, shared by the brokers of one machine. No daemon.
 
 Two threads keep the event loop free. One owns the SQLite connection, runs what is asked in order,
-polls for changes by others and ends the sessions of dead neighbours. The other beats for our own
+looks for changes by others and ends the sessions of dead neighbours. The other beats for our own
 session, and only as long as the event loop turns: a broker that hangs must not look alive.
 
 A process that is stopped in the middle of a write keeps SQLite's write lock, and the store is away
@@ -26,7 +26,8 @@ from holdfast.coordination.operations import (
 from holdfast.coordination.store import SessionState, Store
 from holdfast.coordination.worker import Worker
 
-POLL_S = 0.02
+POLL_S = 0.1
+"""How often we look without having been rung."""
 LONGEST_BEAT_S = 1.0
 BEATS_PER_TIMEOUT = 6
 
@@ -57,7 +58,7 @@ class EmbeddedStore(Store):
         assert not self._is_open, "open() once; renew() opens a new session"
         self._worker = Worker("holdfast-store", self._database.tick, POLL_S)
         try:
-            await self._worker.call(self._database.open)
+            await self._worker.call(lambda: self._database.open(self._worker.poll))
         except BaseException:
             await self._worker.stop()
             raise
@@ -80,7 +81,13 @@ class EmbeddedStore(Store):
         self._end()
 
     async def expire(self) -> None:
-        await self._worker.call(self._database.end_session)
+        await self._worker.call(self._database.expire)
+
+    def cut(self) -> None:
+        self._database.is_cut = True
+
+    def heal(self) -> None:
+        self._database.is_cut = False
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
@@ -115,8 +122,8 @@ class EmbeddedStore(Store):
         self._loop_turned = True
         self._turning = asyncio.get_running_loop().call_later(self._beat_s, self._turn)
 
-    def _beat(self) -> None:
-        if self._loop_turned:
+    def _beat(self, _: Sequence[int]) -> None:
+        if self._loop_turned and not self._database.is_cut:
             self._loop_turned = False
             if (life := self._database.life) is not None:
                 life.beat()

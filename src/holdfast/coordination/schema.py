@@ -110,7 +110,8 @@ def _translated(file: Path, error: sqlite3.Error) -> StoreUnusableError | StoreA
 
 def _damaged(file: Path, detail: str) -> StoreUnusableError:
     advice = "restore a copy, or move it away together with its -wal file to begin with none"
-    return _unusable(file, f"is damaged ({detail})", advice)
+    one_line = " ".join(detail.split())
+    return _unusable(file, f"is damaged ({one_line})", advice)
 
 
 def _unusable(file: Path, what: str, advice: str) -> StoreUnusableError:

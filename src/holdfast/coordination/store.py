@@ -5,8 +5,9 @@ All stores (embedded, ZooKeeper, simulated) keep these promises:
 - A transaction is atomic, and durable before its answer arrives. Change numbers strictly rise.
 - A session's ephemeral nodes vanish when it ends: by `close`, by the death of its process, or by
   silence. After that its holder can change nothing, whatever it still believes.
-- A watch is never lost: after any change of a node's data, existence or children its callback runs,
-  once for one or several changes, and again whenever changes may have been missed.
+- A watch tells of changes of a node's data, existence and children, and none is lost: whoever
+  reads after `watch`, and again in or after each call, ends up with what is newest. One call may
+  stand for several changes; a call may come without any, as when the store was away.
 - Callbacks run on the event loop. Nothing here blocks it.
 
 A store belongs to the event loop in which `open` was awaited.
@@ -90,6 +91,17 @@ class Store(abc.ABC):
     @abc.abstractmethod
     async def expire(self) -> None:
         """End our session as if we had been silent too long: a fault on purpose."""
+
+    def cut(self) -> None:
+        """The store is out of our reach from now on, and hears nothing of us: a fault on purpose.
+
+        The session lives on until its timeout.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be cut off")
+
+    def heal(self) -> None:
+        """The store is back, and we find out what became of our session."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be cut off")
 
     @abc.abstractmethod
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:

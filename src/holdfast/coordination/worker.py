@@ -1,12 +1,19 @@
-"""One thread that runs jobs in order and, between them, a tick every so often."""
+"""One thread that runs jobs in order and, between them, a tick every so often.
+
+The tick also comes at once when a descriptor registered with `poll` has something to say.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import queue
+import os
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,46 +23,61 @@ Job = Callable[[], Any]
 class Worker:
     """Keeps blocking calls off the event loop. Belongs to the loop that runs when it is made."""
 
-    def __init__(self, name: str, tick: Callable[[], None], every_s: float) -> None:
+    def __init__(self, name: str, tick: Callable[[Sequence[int]], None], every_s: float) -> None:
+        """The tick is told which descriptors are ready."""
         self._loop = asyncio.get_running_loop()
         self._tick = tick
         self._every_s = every_s
-        self._jobs: queue.SimpleQueue[tuple[Job, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._jobs: deque[tuple[Job, asyncio.Future[Any]] | None] = deque()
         self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._wake_reader, self._wake_writer = os.pipe()
+        os.set_blocking(self._wake_writer, False)
+        self.poll = select.poll()
+        """For the thread alone."""
+        self.poll.register(self._wake_reader, select.POLLIN)
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     async def call(self, job: Callable[[], T]) -> T:
         """Run a job on the thread. It runs even if nobody waits for it any more."""
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put((job, future))
+        self._put((job, future))
         return await future
 
     async def stop(self) -> None:
-        """End the thread after the jobs it has."""
-        self._jobs.put(None)
+        """End the thread after the jobs it has. No call may follow."""
+        self._put(None)
         await self._ended
+        os.close(self._wake_writer)
 
     def tell(self, callback: Callable[..., None], *arguments: object) -> None:
         """Call back on the event loop; for use on the thread."""
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:  # the loop was closed without `stop`: nobody is left to be told
-            self._jobs.put(None)
+            self._jobs.append(None)
+
+    def _put(self, entry: tuple[Job, asyncio.Future[Any]] | None) -> None:
+        self._jobs.append(entry)
+        with suppress(BlockingIOError):  # full of wake-up calls already
+            os.write(self._wake_writer, b"\0")
 
     def _run(self) -> None:
         next_tick = time.monotonic() + self._every_s
         while True:
-            try:
-                entry = self._jobs.get(timeout=max(0.0, next_tick - time.monotonic()))
-            except queue.Empty:
-                pass
-            else:
+            wait_ms = max(0.0, next_tick - time.monotonic()) * 1000
+            ready = [descriptor for descriptor, _ in self.poll.poll(wait_ms)]
+            if self._wake_reader in ready:
+                os.read(self._wake_reader, 4096)
+                ready.remove(self._wake_reader)
+            while self._jobs:
+                entry = self._jobs.popleft()
                 if entry is None:
+                    os.close(self._wake_reader)
                     self.tell(_settle, self._ended, None, None)
                     return
                 self._do(*entry)
-            if time.monotonic() >= next_tick:
-                self._do(self._tick, None)
+            if ready or time.monotonic() >= next_tick:
+                self._do(partial(self._tick, ready), None)
                 next_tick = time.monotonic() + self._every_s
 
     def _do(self, job: Job, future: asyncio.Future[Any] | None) -> None:

@@ -41,6 +41,7 @@ class ZooKeeperStore(Store):
         self._session_timeout_ms = session_timeout_ms
         self._connect_timeout_ms = connect_timeout_ms
         self._session: ZooKeeperSession | None = None
+        self._is_cut = False
 
     @property
     def session_id(self) -> int:
@@ -64,6 +65,16 @@ class ZooKeeperStore(Store):
     async def expire(self) -> None:
         assert self._session is not None, "not open"
         await asyncio.to_thread(self._session.expire)
+
+    def cut(self) -> None:
+        self._is_cut = True
+        if self._session is not None:
+            self._session.cut()
+
+    def heal(self) -> None:
+        self._is_cut = False
+        if self._session is not None:
+            self._session.heal()
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
@@ -93,6 +104,8 @@ class ZooKeeperStore(Store):
         return watch
 
     async def _start(self) -> None:
+        if self._is_cut:
+            raise StoreAwayError(f"ZooKeeper at {self._hosts} is cut off on purpose")
         session = self._new_session()
         await asyncio.to_thread(session.start, self._connect_timeout_ms / 1000)
         old, self._session = self._session, session

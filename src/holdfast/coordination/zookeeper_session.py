@@ -4,15 +4,17 @@ kazoo by itself opens a new session when the old one has expired, and sends what
 old one. Here that would let a broker act in a life that it does not know it has begun, so a client
 stops for good when its session is lost.
 
-kazoo's own multi request does not ask for the change number of a created node. Ours does: it sends
-`create2`, which every ZooKeeper since 3.5 understands inside a multi.
+ZooKeeper's answer to a multi request does not hold the change number of a created node, but its
+header does; kazoo's own multi request throws the header away, ours keeps the number.
 
 The callbacks handed in are called on kazoo's threads.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +39,7 @@ from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from holdfast.coordination.operations import (
+    LASTING,
     Check,
     ConflictError,
     Create,
@@ -71,28 +74,34 @@ REASONS = {
 EPHEMERAL_FLAG = 1
 ANY_VERSION = -1
 LONGEST_RETRY_DELAY_S = 1.0
+NOBODY = "127.0.0.1:1"
+"""A port that nothing listens on: connecting fails at once."""
 
 logger = logging.getLogger(__name__)
 
 
 class Multi(serialization.Transaction):  # type: ignore[misc] # kazoo is untyped
-    """A multi request whose answer has a Stat for every node created or set."""
+    """A multi request; kazoo sends it and reads its answer with `deserialize`."""
 
     __slots__ = ()
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[object]:
-        """One result an operation: a Stat, True, or an error."""
-        results: list[object] = []
+        """The change number, then one result an operation: a Stat, True, or an error.
+
+        A list, because kazoo walks over it in search of paths.
+        """
+        _, change, _ = serialization.reply_header_struct.unpack_from(data, 0)
+        results: list[object] = [change]
         header, offset = serialization.MultiHeader.deserialize(data, offset)
-        while not header.done:
+        while not header.done:  # as often as there are operations
             match header.type:
-                case serialization.Create2.type:
+                case serialization.Create.type:
                     _, offset = serialization.read_string(data, offset)
-                    results.append(_stat(data, offset))
-                    offset += serialization.stat_struct.size
+                    results.append(True)
                 case serialization.SetData.type:
-                    results.append(_stat(data, offset))
+                    stat = serialization.stat_struct.unpack_from(data, offset)
+                    results.append(ZnodeStat._make(stat))
                     offset += serialization.stat_struct.size
                 case -1:
                     [code] = serialization.int_struct.unpack_from(data, offset)
@@ -162,6 +171,19 @@ class ZooKeeperSession:
         thief.stop()
         thief.close()
 
+    def cut(self) -> None:
+        """Lose the connection and find nobody who would give us another."""
+        _, _, folder = self._hosts.partition("/")
+        self._client.set_hosts(f"{NOBODY}/{folder}" if folder else NOBODY)
+        connection = self._client._connection._socket
+        if connection is not None:
+            with contextlib.suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def heal(self) -> None:
+        """The next attempt finds them again."""
+        self._client.set_hosts(self._hosts)
+
     def get(self, path: str, done: Callable[[Node | StoreError | None], None]) -> None:
         def finish(result: IAsyncResult) -> None:
             match result.exception:
@@ -192,7 +214,8 @@ class ZooKeeperSession:
             if result.exception is not None:
                 done(self._translated(result.exception))
             else:
-                done(self._outcome(transaction, result.value))
+                change, *results = result.value
+                done(self._outcome(transaction, change, results))
 
         result = self._client.handler.async_result()
         requests = [self._request(operation) for operation in transaction]
@@ -221,7 +244,7 @@ class ZooKeeperSession:
         path = self._client.chroot + operation.path
         if isinstance(operation, Create):
             flags = EPHEMERAL_FLAG if operation.ephemeral else 0
-            return serialization.Create2(path, operation.data, OPEN_ACL_UNSAFE, flags)
+            return serialization.Create(path, operation.data, OPEN_ACL_UNSAFE, flags)
         version = ANY_VERSION if operation.version is None else operation.version
         match operation:
             case Set():
@@ -231,19 +254,21 @@ class ZooKeeperSession:
             case Check():
                 return serialization.CheckVersion(path, version)
 
-    def _outcome(self, transaction: Transaction, results: list[object]) -> Outcome:
+    def _outcome(self, transaction: Transaction, change: int, results: list[object]) -> Outcome:
         nodes = []
         for operation, result in zip(transaction, results, strict=True):
-            match result:
-                case RolledBackError() | RuntimeInconsistency():
+            match operation, result:
+                case _, RolledBackError() | RuntimeInconsistency():
                     pass  # undone because of another operation, which has the reason
-                case KazooException():
+                case _, KazooException():
                     reason = REASONS.get(type(result))
                     if reason is None:
                         return self._translated(result)
                     return ConflictError(operation, reason)
-                case ZnodeStat():
-                    assert isinstance(operation, Create | Set)
+                case Create(), _:
+                    owner = self.id if operation.ephemeral else LASTING
+                    nodes.append(Node(operation.data, 0, change, change, owner))
+                case Set(), ZnodeStat():
                     nodes.append(_node(operation.data, result))
                 case _:
                     pass  # a deletion or a check that went well
@@ -261,10 +286,6 @@ class ZooKeeperSession:
             case _:
                 advice = "check its settings and the rights of its nodes"
                 return StoreUnusableError(f"{where} refuses: {error!r}; {advice}")
-
-
-def _stat(data: bytes, offset: int) -> ZnodeStat:
-    return ZnodeStat._make(serialization.stat_struct.unpack_from(data, offset))
 
 
 def _node(data: bytes, stat: ZnodeStat) -> Node:

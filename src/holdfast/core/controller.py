@@ -148,7 +148,7 @@ class Controller:
         self._failed[partition] = (*failed, broker)
         return self._look_at(partition)
 
-    def _fit(self, partition: TopicPartition) -> Brokers:
+    def fit(self, partition: TopicPartition) -> Brokers:
         """The living brokers, without those whose log of this partition failed."""
         failed = self._failed.get(partition)
         if not failed:
@@ -174,7 +174,7 @@ class Controller:
         state, settings = self.partitions[partition], self.settings[partition]
         moved = None
         if broker in state.isr:
-            moved = moved_away(state, broker, self._fit(partition), settings, self.rules)
+            moved = moved_away(state, broker, self.fit(partition), settings, self.rules)
         return self._write(partition, *moved) if moved else ()
 
     # Partitions.
@@ -227,7 +227,7 @@ class Controller:
         state = self.partitions.get(partition)
         if state is None:
             return (AnswerAlter(waiter, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),)
-        fit = self._fit(partition)
+        fit = self.fit(partition)
         error = judge(state, fit, self.rules.guards, leader, proposal)
         if error is ErrorCode.INELIGIBLE_REPLICA:
             # A new version, so that a copy of this proposal that is still on its way dies too.
@@ -246,7 +246,7 @@ class Controller:
         # Under the majority rule only comparing logs finds a leader.
         if partition in self._pending or self.rules.commit_rule is CommitRule.MAJORITY:
             return ()
-        fit, settings = self._fit(partition), self.settings[partition]
+        fit, settings = self.fit(partition), self.settings[partition]
         choice = asked_leader(state, fit, settings, leader, unclean=unclean)
         if choice is None:
             return ()
@@ -262,7 +262,7 @@ class Controller:
 
     def _maybe_complete(self, partition: TopicPartition, state: PartitionState) -> PartitionState:
         settings = self.settings[partition]
-        return reassignment.maybe_complete(state, self._fit(partition), settings, self.rules)
+        return reassignment.maybe_complete(state, self.fit(partition), settings, self.rules)
 
     # Looking at a partition anew.
 
@@ -277,7 +277,7 @@ class Controller:
         if partition in self._pending:
             return ()
         state = self.partitions[partition]
-        fit, settings = self._fit(partition), self.settings[partition]
+        fit, settings = self.fit(partition), self.settings[partition]
         settled = drop_needless_eligible(state, settings)
         settled = settle_members(settled, fit, settings, self.rules)
         leads = leads_on(settled, fit) and (
@@ -302,7 +302,7 @@ class Controller:
         if state.leader != NO_BROKER:
             self._asked.pop(partition, None)
             return ()
-        candidates = recovery_candidates(state, self._fit(partition), self.rules)
+        candidates = recovery_candidates(state, self.fit(partition), self.rules)
         asked = self._asked.get(partition)
         if candidates is None or (asked and tuple(asked) == candidates):
             return ()
@@ -330,7 +330,7 @@ class Controller:
             return ()
         asked[broker] = end
         ends = {one: known for one, known in asked.items() if known is not None}
-        fit = self._fit(partition)
+        fit = self.fit(partition)
         if len(ends) < len(asked) or any(one not in fit for one in asked):
             return ()
         del self._asked[partition]

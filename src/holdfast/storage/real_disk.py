@@ -151,6 +151,9 @@ class ReadOnlyFile(RealFile):
 class RealDisk:
     """Everything below one directory of this machine."""
 
+    file_kind: type[RealFile] = RealFile
+    """What `open` gives; a disk that fails on purpose has files of its own."""
+
     def __init__(self, root: str | Path, *, read_only: bool = False) -> None:
         self.root = str(root)
         self.read_only = read_only
@@ -162,7 +165,7 @@ class RealDisk:
         if create:
             flags |= os.O_CREAT | os.O_EXCL
         descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
-        kind = ReadOnlyFile if self.read_only else RealFile
+        kind = ReadOnlyFile if self.read_only else self.file_kind
         file = kind(self, path, full, descriptor)
         self.opened(file)
         return file

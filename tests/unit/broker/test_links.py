@@ -52,10 +52,8 @@ def test_a_slow_link_keeps_the_order() -> None:
         write(links, None, wire, letter)
     assert wire.sent == b""
 
-    async def arrived() -> None:
-        while len(wire.sent) < 3:
-            await asyncio.sleep(0.001)
-
-    loop.run_until_complete(asyncio.wait_for(arrived(), 10))
+    arrived = loop.create_future()
+    loop.call_later(0.05, arrived.set_result, None)
+    loop.run_until_complete(arrived)
     assert wire.sent == b"abc"
     loop.close()

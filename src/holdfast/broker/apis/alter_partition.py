@@ -63,6 +63,8 @@ class _Alteration:
         self._found: dict[bytes, list[AlterPartitionResponsePartitionData]] = {}
 
     def begin(self) -> None:
+        """Ask for all; some may be answered at once."""
+        self._service.open_calls[self] = None
         leader = BrokerId(self._request.broker_id)
         for topic in self._request.topics:
             name = self._service.topic_names.get(topic.topic_id)
@@ -93,10 +95,16 @@ class _Alteration:
         self._found.setdefault(topic_id, []).append(data)
         self._close_one()
 
+    def abandon(self) -> None:
+        """Let the leader ask the next controller."""
+        self._service.open_calls.pop(self, None)
+        self._call.answer(AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER, topics=[]))
+
     def _close_one(self) -> None:
         self._open -= 1
-        if self._open or not self._call.connection.is_open:
+        if self._open or self not in self._service.open_calls:
             return
+        del self._service.open_calls[self]
         topics = [
             AlterPartitionResponseTopicData(topic_id=topic_id, partitions=partitions)
             for topic_id, partitions in self._found.items()

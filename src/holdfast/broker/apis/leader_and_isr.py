@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from holdfast.broker.calls import Call
 from holdfast.broker.commands import refusal_of
 from holdfast.broker.peers import Endpoint
+from holdfast.broker.tasks import answer_by
+from holdfast.coordination import StoreError
 from holdfast.model import (
     BrokerId,
+    ErrorCode,
     LeaderEpoch,
     PartitionEpoch,
     PartitionState,
@@ -20,6 +23,7 @@ from holdfast.protocol.messages.control import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
 )
 
 if TYPE_CHECKING:
@@ -27,13 +31,45 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take every role, then answer; a refused command changes nothing."""
+    """Take every role, then answer; a refused command changes nothing.
+
+    A new replica's settings are read first: a leader that took a higher min.insync.replicas for
+    the default would commit what the controller counts on not being committed. Meanwhile nothing
+    else is commanded, because one command is under way at a time.
+    """
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
+    fresh = [
+        topic.topic_name
+        for topic in request.topic_states
+        if any(_is_fresh(broker, topic, told) for told in topic.partition_states)
+    ]
+    if fresh:
+        answer_by(broker, call, _read_and_take(broker, request, fresh))
+    else:
+        call.answer(_take(broker, request))
+
+
+def _is_fresh(
+    broker: Broker, topic: LeaderAndIsrTopicState, told: LeaderAndIsrPartitionState
+) -> bool:
+    return broker.replicas.find(topic.topic_id, told.partition_index) is None
+
+
+async def _read_and_take(
+    broker: Broker, request: LeaderAndIsrRequest, fresh: list[str]
+) -> LeaderAndIsrResponse:
+    try:
+        await broker.configs.read_topics(broker.store, fresh)
+    except StoreError:
+        return LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    return _take(broker, request)
+
+
+def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
     if error:
-        call.answer(LeaderAndIsrResponse(error_code=error))
-        return
+        return LeaderAndIsrResponse(error_code=error)
     for one in request.live_leaders:
         broker.peers.update(BrokerId(one.broker_id), Endpoint(one.host_name, one.port))
     topics = []
@@ -50,7 +86,7 @@ def handle(broker: Broker, call: Call) -> None:
             for told in topic.partition_states
         ]
         topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
-    call.answer(LeaderAndIsrResponse(error_code=0, topics=topics))
+    return LeaderAndIsrResponse(error_code=0, topics=topics)
 
 
 def _state(told: LeaderAndIsrPartitionState) -> PartitionState:

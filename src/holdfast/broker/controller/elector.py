@@ -126,8 +126,10 @@ class Elector:
         service = ControllerService(host, epoch, version, self._ended)
         try:
             await service.start()
-        except StoreError:
+        except BaseException:
+            # The office is ours, and idle: the next campaign takes it again, in a new epoch.
             service.end()
+            self._again_later()
             raise
         if service.is_over:
             self._again_later()

@@ -8,7 +8,7 @@ newer controller, or when our session is lost; after that nothing is written or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from holdfast.broker.controller.channel import Channel, Stop
 from holdfast.broker.controller.failures import FailureReader
@@ -47,6 +47,13 @@ from holdfast.model import (
 ASK_AGAIN_S: Final = 0.2
 
 
+class OpenCall(Protocol):
+    """A request that waits for the store."""
+
+    def abandon(self) -> None:
+        """The reign is over, and what became of the request is not known."""
+
+
 class ControllerService:
     """The controller while it reigns."""
 
@@ -72,6 +79,8 @@ class ControllerService:
         self.broker_nodes = LiveBrokers().nodes
         self.channels: dict[BrokerId, Channel] = {}
         self.is_over = False
+        self.open_calls: dict[OpenCall, None] = {}
+        """Answered when the store has agreed, or when the reign ends."""
         self._on_ended = ended
         self.states = StateWrites(self)
         self.admin = Topics(self)
@@ -133,6 +142,8 @@ class ControllerService:
         for channel in self.channels.values():
             channel.close()
         self.conditions.close()
+        for call in tuple(self.open_calls):
+            call.abandon()
 
     # Brokers.
 
@@ -188,15 +199,17 @@ class ControllerService:
                 self._publish(partition)
 
     def offline_replicas(self, partition: TopicPartition) -> tuple[BrokerId, ...]:
-        """Replicas that nobody can reach."""
-        replicas = self.core.partitions[partition].replicas
-        return tuple(one for one in replicas if one not in self.broker_nodes)
+        """Replicas that nobody can reach, and those whose log failed."""
+        replicas, fit = self.core.partitions[partition].replicas, self.core.fit(partition)
+        return tuple(one for one in replicas if one not in fit)
 
     def replica_failed(
         self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
     ) -> None:
         """A broker's log has failed."""
-        self.run(self.core.replica_failed(partition, broker, broker_epoch))
+        if self.knows(partition):
+            self.run(self.core.replica_failed(partition, broker, broker_epoch))
+            self._publish(partition)
 
     def log_end_answered(
         self, partition: TopicPartition, broker: BrokerId, epoch: LeaderEpoch, end: LogEnd

@@ -1,0 +1,150 @@
+"""The real disk with faults that can be switched on, and a record of what was flushed.
+
+Used in place of `RealDisk` when a broker may be broken on purpose. Without a fault a write pays for
+one look at an empty tuple; a flush, or a change of a name, also for one line of the journal.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from holdfast.broker.unflushed import Journal
+from holdfast.storage.disk import Buffer
+from holdfast.storage.real_disk import RealDisk, RealFile
+
+FULL: Final = "full"
+IO_ERROR: Final = "io-error"
+KINDS: Final = (FULL, IO_ERROR)
+
+_NEEDS_ROOM: Final = ("append", "create")
+_ERRORS: Final = {FULL: errno.ENOSPC, IO_ERROR: errno.EIO}
+
+
+class DiskFault(NamedTuple):
+    """What goes wrong from now on, and where."""
+
+    kind: str
+    below: str = ""
+    """A directory, such as a partition's, or "" for the whole disk."""
+
+    def hits(self, what: str, path: str) -> bool:
+        """Whether this call fails. A full disk still reads, cuts, removes and flushes."""
+        if self.kind == FULL and what not in _NEEDS_ROOM:
+            return False
+        return not self.below or path == self.below or path.startswith(f"{self.below}/")
+
+
+class FaultyFile(RealFile):
+    """A file that fails when its disk does."""
+
+    __slots__ = ()
+
+    _disk: FaultyDisk
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        if self._disk.faults:
+            self._disk.maybe_fail("append", self.path)
+        return super().append(buffers)
+
+    def read(self, position: int, size: int) -> bytes:
+        if self._disk.faults:
+            self._disk.maybe_fail("read", self.path)
+        return super().read(position, size)
+
+    def truncate(self, size: int) -> None:
+        disk = self._disk
+        disk.maybe_fail("truncate", self.path)
+        if disk.journal is None:
+            super().truncate(size)
+        else:
+            disk.journal.around(lambda: RealFile.truncate(self, size), "truncate", self.path, size)
+
+    def flush(self) -> None:
+        disk = self._disk
+        disk.maybe_fail("flush", self.path)
+        size = self.size  # before: what is appended meanwhile may or may not be covered
+        super().flush()
+        if disk.journal is not None:
+            disk.journal.note("flush", self.path, min(size, self.size))
+
+    def descriptor(self) -> int:
+        if self._disk.faults:
+            self._disk.maybe_fail("read", self.path)
+        return super().descriptor()
+
+
+class FaultyDisk(RealDisk):
+    """Everything below one directory, as long as nobody wants it to fail."""
+
+    file_kind = FaultyFile
+
+    def __init__(self, root: str | Path, side: str | Path | None = None) -> None:
+        """`side`: where the record of what is flushed goes; see `unflushed`. None: no record."""
+        super().__init__(root)
+        self.faults: tuple[DiskFault, ...] = ()
+        self.journal = None if side is None else Journal(self.root, str(side))
+
+    # Faults.
+
+    def fail(self, fault: DiskFault) -> None:
+        """From now on."""
+        assert fault.kind in KINDS, fault
+        self.faults = (*self.faults, fault)
+
+    def mend(self) -> None:
+        """All faults are gone. Logs that went offline stay so until the broker is restarted."""
+        self.faults = ()
+
+    def maybe_fail(self, what: str, path: str) -> None:
+        """Raise if a fault is switched on for this call."""
+        for fault in self.faults:
+            if fault.hits(what, path):
+                error = _ERRORS[fault.kind]
+                raise OSError(error, f"{os.strerror(error)} (on purpose)", path)
+
+    # What storage calls.
+
+    def open(self, path: str, *, create: bool = False) -> RealFile:
+        self.maybe_fail("create" if create else "open", path)
+        if not create or self.journal is None:
+            return super().open(path, create=create)
+        return self.journal.around(lambda: RealDisk.open(self, path, create=True), "create", path)
+
+    def create_directory(self, path: str) -> None:
+        self.maybe_fail("create", path)
+        if self.journal is None:
+            super().create_directory(path)
+        else:
+            make = lambda: RealDisk.create_directory(self, path)  # noqa: E731  # one line, like its like
+            self.journal.around(make, "create_directory", path)
+
+    def rename(self, old: str, new: str) -> None:
+        self.maybe_fail("rename", old)
+        if self.journal is None:
+            super().rename(old, new)
+        else:
+            self.journal.around(lambda: RealDisk.rename(self, old, new), "rename", old, new)
+
+    def remove(self, path: str) -> None:
+        self.maybe_fail("remove", path)
+        if self.journal is None:
+            super().remove(path)
+        else:
+            self.journal.around(lambda: RealDisk.remove(self, path), "remove", path)
+
+    def remove_directory(self, path: str) -> None:
+        self.maybe_fail("remove", path)
+        if self.journal is None:
+            super().remove_directory(path)
+        else:
+            self.journal.around(lambda: RealDisk.remove_directory(self, path), "remove", path)
+
+    def flush_directory(self, path: str) -> None:
+        self.maybe_fail("flush_directory", path)
+        super().flush_directory(path)
+        if self.journal is not None:
+            self.journal.note("flush_directory", path)

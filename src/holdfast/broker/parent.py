@@ -1,0 +1,45 @@
+"""A broker that was started by a cluster ends with it, however the cluster's process ends.
+
+Two ways, since neither is enough alone. The kernel kills us when the thread that started us is gone
+(Linux only; it also works for a process that stands still). And we hold the reading end of a pipe
+of which only that process has the writing end: its end is the pipe's end (everywhere, unless
+somebody else has inherited it).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from typing import Final
+
+PIPE_VARIABLE: Final = "HOLDFAST_PARENT_PIPE"
+"""The descriptor's number, in the environment."""
+_PR_SET_PDEATHSIG: Final = 1
+EXIT_ORPHANED: Final = 75
+
+
+def end_with_parent() -> bool:
+    """Do so from now on, if we were started that way."""
+    number = os.environ.pop(PIPE_VARIABLE, "")
+    if not number.isdecimal():
+        return False
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    os.set_inheritable(int(number), False)
+    threading.Thread(target=_watch, args=(int(number),), name="parent", daemon=True).start()
+    return True
+
+
+def _watch(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 64):
+            pass
+    except OSError as error:
+        sys.stderr.write(f"the pipe to the parent cannot be read: {error}\n")
+        return
+    # Not a clean end: nobody is left to wait for one, and a log survives a kill.
+    sys.stderr.write("the process that started this broker is gone\n")
+    os._exit(EXIT_ORPHANED)

@@ -1,0 +1,153 @@
+"""`holdfast fault`: breaking a running cluster on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.cli.up import data_dir_option, refused
+from holdfast.cluster import ClusterError
+from holdfast.cluster.server import ask_owner
+
+CODES: Final = "Exit codes: 0 done, 64 bad input or no such cluster or broker, 70 a bug of ours."
+PATIENCE_S: Final = 90.0
+Command = Callable[..., None]
+
+
+@click.group(epilog=CODES)
+def fault() -> None:
+    """Break a cluster that 'holdfast up' runs, and mend it again."""
+
+
+def _do(data_dir: Path, call: str, **fields: Any) -> Any:
+    try:
+        return ask_owner(data_dir.absolute(), call, fields, PATIENCE_S)
+    except ClusterError as error:
+        raise refused(error) from None
+
+
+brokers_argument = click.argument(
+    "brokers", metavar="BROKER...", nargs=-1, required=True, type=click.IntRange(0)
+)
+
+
+def _simple(name: str, help_text: str) -> None:
+    """A fault that needs nothing but brokers."""
+
+    @fault.command(name, help=help_text, epilog=CODES)
+    @brokers_argument
+    @data_dir_option
+    def command(brokers: tuple[int, ...], data_dir: Path) -> None:
+        _do(data_dir, name, brokers=list(brokers))
+        click.echo(f"{name}: broker {', '.join(map(str, brokers))}", err=True)
+
+
+for _name, _help in {
+    "kill": "kill -9. What was written survives in the page cache.",
+    "restart": "Start again; a broker that runs is stopped first.",
+    "stop": "A controlled shutdown: leaderships move first.",
+    "pause": "Stand still (SIGSTOP); the session runs out meanwhile.",
+    "resume": "Go on after a pause.",
+    "isolate": "Cut off from other brokers, clients and the store, both ways.",
+    "expire-session": "The store takes the broker for dead; it registers anew.",
+}.items():
+    _simple(_name, _help)
+
+
+@fault.command("power-loss", epilog=CODES)
+@brokers_argument
+@data_dir_option
+def power_loss(brokers: tuple[int, ...], data_dir: Path) -> None:
+    """Kill, and remove from the files everything that was not flushed."""
+    cut = _do(data_dir, "power-loss", brokers=list(brokers))
+    for broker, files in sorted(cut.items()):
+        lost = sum(before - after for before, after in files.values())
+        click.echo(f"broker {broker}: {lost} bytes of {len(files)} files are gone", err=True)
+        for path, (before, after) in sorted(files.items()):
+            click.echo(f"  {path}: {before} -> {after}", err=True)
+
+
+@fault.command(epilog=CODES)
+@click.argument("groups", metavar="GROUP...", nargs=-1, required=True)
+@data_dir_option
+def partition(groups: Sequence[str], data_dir: Path) -> None:
+    """Part the brokers: a GROUP is 1,2; whoever is not named makes one more.
+
+    Clients and the store still reach everybody.
+    """
+    parted = [_numbers(group) for group in groups]
+    _do(data_dir, "partition", groups=parted)
+    click.echo(f"partition: {' | '.join(groups)}", err=True)
+
+
+@fault.command(epilog=CODES)
+@click.argument("brokers", metavar="[BROKER]...", nargs=-1, type=click.IntRange(0))
+@data_dir_option
+def heal(brokers: tuple[int, ...], data_dir: Path) -> None:
+    """Mend links, the way to the store and disks, of all brokers if none is named.
+
+    A log that has failed stays offline until its broker is restarted.
+    """
+    _do(data_dir, "heal", brokers=list(brokers))
+    click.echo("healed", err=True)
+
+
+to_option = click.option(
+    "--to", "ends", metavar="END,...", help="Broker ids, or 'clients'; all other brokers if absent."
+)
+
+
+@fault.command(epilog=CODES)
+@brokers_argument
+@click.option("--ms", required=True, type=click.IntRange(0, 3_600_000), help="How much later.")
+@to_option
+@data_dir_option
+def delay(brokers: tuple[int, ...], ms: int, ends: str | None, data_dir: Path) -> None:
+    """What the broker sends arrives later."""
+    _do(data_dir, "delay", brokers=list(brokers), seconds=ms / 1000, to=_ends(ends))
+    click.echo(f"delay: {ms} ms from broker {', '.join(map(str, brokers))}", err=True)
+
+
+@fault.command(epilog=CODES)
+@brokers_argument
+@click.option(
+    "--probability", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Of a loss."
+)
+@to_option
+@data_dir_option
+def drop(brokers: tuple[int, ...], probability: float, ends: str | None, data_dir: Path) -> None:
+    """What the broker sends is lost, and the connection with it."""
+    _do(data_dir, "drop", brokers=list(brokers), probability=probability, to=_ends(ends))
+    click.echo(f"drop: {probability:g} from broker {', '.join(map(str, brokers))}", err=True)
+
+
+def _disk(name: str, help_text: str) -> None:
+    @fault.command(name, help=help_text, epilog=CODES)
+    @brokers_argument
+    @click.option("--partition", "only", default="", metavar="TOPIC-N", help="Of this one only.")
+    @data_dir_option
+    def command(brokers: tuple[int, ...], only: str, data_dir: Path) -> None:
+        _do(data_dir, name, brokers=list(brokers), partition=only)
+        click.echo(f"{name}: broker {', '.join(map(str, brokers))} {only}".rstrip(), err=True)
+
+
+_disk("disk-full", "Writes fail with ENOSPC from now on.")
+_disk("io-error", "Reads, writes and flushes fail with EIO from now on.")
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise BadInput(f"{text!r} is not a list of broker ids", hint="such as 1,2")
+    return [int(part) for part in parts]
+
+
+def _ends(text: str | None) -> list[int | str] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) if part.isdecimal() else part for part in parts]

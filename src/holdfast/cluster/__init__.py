@@ -1,0 +1,49 @@
+"""Brokers on one machine: started, watched and broken on purpose, by tests and by hand.
+
+Names are imported when they are first asked for: pytest loads the plugin in this room for every
+project that has Holdfast installed, and most of their tests need no broker.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.cluster.async_cluster import AsyncCluster
+    from holdfast.cluster.client import Client, KafkaError
+    from holdfast.cluster.cluster import Cluster, ReplicaStatus
+    from holdfast.cluster.errors import ClusterError, ClusterTimeoutError
+    from holdfast.cluster.ledger import AckedLossError, Ledger, Promise
+
+__all__ = [
+    "AckedLossError",
+    "AsyncCluster",
+    "Client",
+    "Cluster",
+    "ClusterError",
+    "ClusterTimeoutError",
+    "KafkaError",
+    "Ledger",
+    "Promise",
+    "ReplicaStatus",
+]
+
+_HOMES = {
+    "AckedLossError": "holdfast.cluster.ledger",
+    "AsyncCluster": "holdfast.cluster.async_cluster",
+    "Client": "holdfast.cluster.client",
+    "Cluster": "holdfast.cluster.cluster",
+    "ClusterError": "holdfast.cluster.errors",
+    "ClusterTimeoutError": "holdfast.cluster.errors",
+    "KafkaError": "holdfast.cluster.client",
+    "Ledger": "holdfast.cluster.ledger",
+    "Promise": "holdfast.cluster.ledger",
+    "ReplicaStatus": "holdfast.cluster.cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

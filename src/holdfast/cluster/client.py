@@ -1,0 +1,225 @@
+"""A small blocking Kafka client on our own protocol, so that tests need no client library.
+
+One connection a broker, one request at a time. It does not retry: whoever waits for something asks
+again. Errors of the wire are `KafkaError`, with Kafka's own code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Self, TypeVar
+
+from holdfast.cluster.errors import ClusterError
+from holdfast.model import ErrorCode
+from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from holdfast.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from holdfast.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+)
+
+CLIENT_ID: Final = "holdfast-cluster"
+TIMEOUT_S: Final = 5.0
+LONGEST_FRAME: Final = 256 * 1024 * 1024
+
+R = TypeVar("R", bound=Response)
+
+
+class KafkaError(ClusterError):
+    """A broker said no."""
+
+    def __init__(self, what: str, code: int, message: str | None = None) -> None:
+        try:
+            self.code = ErrorCode(code)
+        except ValueError:
+            self.code = ErrorCode.UNKNOWN_SERVER_ERROR
+        super().__init__(f"{what}: {self.code.name}{f' ({message})' if message else ''}")
+
+
+class UnreachableError(ClusterError):
+    """A broker could not be asked."""
+
+
+def check(what: str, code: int, message: str | None = None) -> None:
+    """Raise unless the code says that all is well."""
+    if code:
+        raise KafkaError(what, code, message)
+
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+
+class Connection:
+    """One broker."""
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self.address = address
+        try:
+            self._socket = socket.create_connection(address, timeout_s)
+        except OSError as error:
+            where = f"{address.host}:{address.port}"
+            raise UnreachableError(f"no broker at {where}: {error}") from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._next = 0
+        self._versions: dict[int, range] = {}
+
+    def version_of(self, request: type[Request], most: int | None = None) -> int:
+        """The newest version that both sides know, and not above `most`."""
+        if not self._versions:
+            answer = self.send(ApiVersionsRequest(), 0)
+            assert isinstance(answer, ApiVersionsResponse)
+            self._versions = {
+                one.api_key: range(one.min_version, one.max_version + 1) for one in answer.api_keys
+            }
+        api = APIS[request.API_KEY]
+        theirs = self._versions.get(api.key, range(0))
+        both = [v for v in api.versions if v in theirs and (most is None or v <= most)]
+        if not both:
+            raise ClusterError(f"the broker at {self.address.port} does not speak {api.name}")
+        return max(both)
+
+    def send(self, request: Request, version: int, *, has_answer: bool = True) -> Response | None:
+        """One request, and its answer if there is one."""
+        self._next += 1
+        parts = encode_request(request, version, correlation_id=self._next, client_id=CLIENT_ID)
+        try:
+            self._socket.sendall(b"".join(parts))
+            if not has_answer:
+                return None
+            frame = self._receive(int.from_bytes(self._receive(4), "big"))
+        except OSError as error:
+            self.close()
+            raise UnreachableError(f"the broker at {self.address.port} is gone: {error}") from None
+        return decode_response(frame, APIS[request.API_KEY], version)[1]
+
+    def _receive(self, size: int) -> bytes:
+        if size > LONGEST_FRAME:
+            raise ConnectionError(f"an answer of {size} bytes")
+        received = bytearray()
+        while len(received) < size:
+            piece = self._socket.recv(size - len(received))
+            if not piece:
+                raise ConnectionError("hung up")
+            received += piece
+        return bytes(received)
+
+    @property
+    def is_open(self) -> bool:
+        return self._socket.fileno() >= 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Client:
+    """Finds brokers by any of some addresses."""
+
+    def __init__(
+        self, bootstrap: Sequence[tuple[str, int]], *, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._bootstrap = [Address(*one) for one in bootstrap]
+        self._timeout_s = timeout_s
+        self._connections: dict[Address, Connection] = {}
+        self._brokers: dict[int, Address] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def connection(self, address: Address) -> Connection:
+        """Open, and kept for the next request."""
+        connection = self._connections.get(address)
+        if connection is None or not connection.is_open:
+            connection = self._connections[address] = Connection(address, self._timeout_s)
+        return connection
+
+    def ask_any(self, request: Request, expected: type[R], *, most: int | None = None) -> R:
+        """Of the first broker that can be reached."""
+        failures: list[str] = []
+        for address in (*self._bootstrap, *self._brokers.values()):
+            try:
+                connection = self.connection(address)
+                answer = connection.send(request, connection.version_of(type(request), most))
+            except UnreachableError as error:
+                failures.append(error.message)
+                continue
+            assert isinstance(answer, expected)
+            return answer
+        raise UnreachableError("; ".join(dict.fromkeys(failures)) or "no broker is known")
+
+    def ask(
+        self, broker: int, request: Request, expected: type[R], *, most: int | None = None
+    ) -> R:
+        """Of one broker."""
+        address = self._brokers.get(broker)
+        if address is None:
+            self.metadata([])
+            address = self._brokers.get(broker)
+        if address is None:
+            raise UnreachableError(f"nobody knows a live broker {broker}")
+        connection = self.connection(address)
+        answer = connection.send(request, connection.version_of(type(request), most))
+        assert isinstance(answer, expected)
+        return answer
+
+    def ask_controller(self, request: Request, expected: type[R], *, most: int | None = None) -> R:
+        """Of the controller, as far as it is known."""
+        controller = self.metadata([]).controller_id
+        if controller < 0:
+            raise UnreachableError("there is no controller just now")
+        return self.ask(controller, request, expected, most=most)
+
+    def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
+        """Of some topics, or of all; never creates one."""
+        asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+        answer = self.ask_any(request, MetadataResponse)
+        for broker in answer.brokers:
+            self._brokers[broker.node_id] = Address(broker.host, broker.port)
+        return answer
+
+    def partition(self, topic: str, partition: int) -> MetadataResponsePartition:
+        """Who leads and holds it; KafkaError if it is unknown."""
+        [found] = self.metadata([topic]).topics
+        check(topic, found.error_code)
+        for one in found.partitions:
+            if one.partition_index == partition:
+                return one
+        raise KafkaError(f"{topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """KafkaError if there is none."""
+        leader = self.partition(topic, partition).leader_id
+        if leader < 0:
+            raise KafkaError(f"{topic}-{partition}", ErrorCode.LEADER_NOT_AVAILABLE)
+        return leader
+
+    def send_unanswered(self, broker: int, request: Request, *, most: int | None = None) -> None:
+        """acks=0: nothing comes back."""
+        self.metadata([])
+        connection = self.connection(self._brokers[broker])
+        connection.send(request, connection.version_of(type(request), most), has_answer=False)
+
+
+def parse_bootstrap(text: str) -> list[tuple[str, int]]:
+    """host:port,host:port."""
+    with contextlib.suppress(ValueError):
+        pairs = [one.strip().rpartition(":") for one in text.split(",")]
+        return [(host, int(port)) for host, _, port in pairs]
+    raise ClusterError(f"{text!r} is not host:port,host:port")

@@ -1,0 +1,256 @@
+"""A cluster as a test sees it: topics, leaders, replicas, producers, and what it was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from holdfast.cluster import timeline
+from holdfast.cluster.admin import create_topic, delete_topic, elect_leader, reassign
+from holdfast.cluster.client import Client, KafkaError, UnreachableError, parse_bootstrap
+from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.faults import Breaking
+from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
+from holdfast.cluster.producer import LedgerProducer
+from holdfast.cluster.records import EARLIEST, list_offset, produce, read_all
+from holdfast.cluster.waiting import wait_for
+from holdfast.protocol.records import NewRecord
+
+WAIT_S: Final = 30.0
+
+
+class ReplicaStatus(NamedTuple):
+    """One replica, as its broker sees it."""
+
+    leo: int
+    hw: int
+    leader_epoch: int
+    in_isr: bool
+    flushed_offset: int
+    log_start: int
+    role: str
+    """leader, follower or offline."""
+    leader: int
+    """Whom it believes to lead; -1 for nobody."""
+    isr: tuple[int, ...]
+    """The ISR as this broker knows it."""
+    partition_epoch: int
+
+
+class Cluster(Breaking):
+    """Real brokers, to be used, broken and asked.
+
+    with Cluster(brokers=3) as cluster: ...
+    """
+
+    def __init__(self, data_dir: str | Path | None = None, **options: Any) -> None:
+        super().__init__(data_dir, **options)
+        self.ledger = Ledger()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close(clean=not self.is_ephemeral)
+
+    def client(self) -> Client:
+        """A small blocking client; close it."""
+        return Client(parse_bootstrap(self.bootstrap))
+
+    # Topics.
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replication_factor: int = -1,
+        *,
+        config: Mapping[str, str] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        timeout_s: float = WAIT_S,
+    ) -> None:
+        """Returns when every partition has a leader; -1: the cluster's own factor."""
+        with self.client() as client:
+            create_topic(client, topic, partitions, replication_factor, config, assignment)
+            wanted = assignment if assignment is not None else range(partitions)
+            for partition in wanted:
+                self._wait_leader(client, topic, partition, None, timeout_s)
+
+    def delete_topic(self, topic: str) -> None:
+        """KafkaError if there is none."""
+        with self.client() as client:
+            delete_topic(client, topic)
+
+    def elect_leader(self, topic: str, partition: int = 0, *, unclean: bool = False) -> None:
+        """The preferred leader, or any replica that is there."""
+        with self.client() as client:
+            elect_leader(client, topic, partition, unclean=unclean)
+
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int] | None) -> None:
+        """Move a partition to other brokers; None cancels a move."""
+        with self.client() as client:
+            reassign(client, topic, partition, replicas)
+
+    # Looking.
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The leader's id; KafkaError if there is none now."""
+        with self.client() as client:
+            return client.leader(topic, partition)
+
+    def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
+        """The in-sync set, as the cluster tells clients."""
+        with self.client() as client:
+            return tuple(client.partition(topic, partition).isr_nodes)
+
+    def replica(self, topic: str, partition: int, broker: int) -> ReplicaStatus:
+        """What a broker says of its own copy."""
+        name = f"{topic}-{partition}"
+        partitions = self.ask(broker, "status")["partitions"]
+        if name not in partitions:
+            raise ClusterError(f"broker {broker} has no replica of {name}")
+        told = partitions[name]
+        isr = tuple(told.pop("isr"))
+        return ReplicaStatus(**told, isr=isr, in_isr=broker in isr)
+
+    def status(self, broker: int) -> dict[str, Any]:
+        """All that a broker says of itself."""
+        status: dict[str, Any] = self.ask(broker, "status")
+        return status
+
+    # Waiting.
+
+    def wait_leader(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        broker: int | None = None,
+        not_broker: int | None = None,
+        timeout_s: float = WAIT_S,
+    ) -> int:
+        """Until there is a leader, or a certain one, or one that is not a certain one."""
+
+        def is_wanted(leader: int) -> bool:
+            return leader != not_broker and (broker is None or leader == broker)
+
+        with self.client() as client:
+            return self._wait_leader(client, topic, partition, is_wanted, timeout_s)
+
+    def _wait_leader(
+        self,
+        client: Client,
+        topic: str,
+        partition: int,
+        is_wanted: Callable[[int], bool] | None,
+        timeout_s: float,
+    ) -> int:
+        last: list[str] = ["nothing is known"]
+
+        def look() -> int | None:
+            try:
+                leader = client.leader(topic, partition)
+            except (KafkaError, UnreachableError) as error:
+                last[0] = error.message
+                return None
+            last[0] = f"broker {leader} leads"
+            return leader if is_wanted is None or is_wanted(leader) else None
+
+        return wait_for(
+            look, timeout_s, lambda: f"{topic}-{partition} has not the leader wanted ({last[0]})"
+        )
+
+    def wait_isr(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        isr: Iterable[int] | None = None,
+        size: int | None = None,
+        timeout_s: float = WAIT_S,
+    ) -> tuple[int, ...]:
+        """Until the ISR is this one, or this large; without either, until it is whole."""
+        wanted = None if isr is None else set(isr)
+        last: list[object] = [()]
+        with self.client() as client:
+
+            def look() -> tuple[int, ...] | None:
+                try:
+                    found = client.partition(topic, partition)
+                except (KafkaError, UnreachableError) as error:
+                    last[0] = error.message
+                    return None
+                members = last[0] = tuple(found.isr_nodes)
+                if wanted is not None:
+                    return members if set(members) == wanted else None
+                whole = len(found.replica_nodes) if size is None else size
+                return members if len(members) == whole else None
+
+            return wait_for(look, timeout_s, lambda: f"the ISR of {topic}-{partition} is {last[0]}")
+
+    # Records.
+
+    def produce(
+        self,
+        topic: str,
+        values: Sequence[bytes | str],
+        partition: int = 0,
+        *,
+        acks: int = -1,
+        key: bytes | None = None,
+    ) -> int:
+        """Send one batch, note it in the ledger, give its first offset."""
+        data = [value.encode() if isinstance(value, str) else value for value in values]
+        records = [NewRecord(value, key) for value in data]
+        with self.client() as client:
+            try:
+                base = produce(client, topic, partition, records, acks=acks)
+            except ClusterError:
+                for _ in data:
+                    self.ledger.failed()
+                raise
+        if acks != 0:
+            for place, value in enumerate(data):
+                promise = Promise(topic, partition, base + place, key, value, acks)
+                self.ledger.acknowledged(promise)
+        return base
+
+    def consume(self, topic: str, partition: int = 0) -> list[bytes | None]:
+        """The values of all records below the high watermark."""
+        with self.client() as client:
+            return [record.value for record in read_all(client, topic, partition)]
+
+    def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> LedgerProducer:
+        """A confluent-kafka producer that notes in the ledger what it was promised.
+
+        Settings as librdkafka names them; in keywords with _ for the dots.
+        """
+        settings = {name.replace("_", "."): value for name, value in more.items()}
+        return LedgerProducer(self.ledger, self.bootstrap, {**(config or {}), **settings})
+
+    def acked_loss(self, timeout_s: float = WAIT_S) -> list[Finding]:
+        """Acknowledged records that a consumer cannot read where they should be."""
+        findings: list[Finding] = []
+        with self.client() as client:
+            for topic, partition in self.ledger.partitions():
+                self._wait_leader(client, topic, partition, None, timeout_s)
+                start = list_offset(client, topic, partition, EARLIEST)
+                records = list(read_all(client, topic, partition))
+                findings += self.ledger.check(topic, partition, start, records)
+        return findings
+
+    def assert_no_acked_loss(self, timeout_s: float = WAIT_S) -> None:
+        """AckedLossError, an AssertionError, names each record that is gone or changed."""
+        findings = self.acked_loss(timeout_s)
+        if findings:
+            raise AckedLossError(findings, len(self.ledger.promises))
+
+    # The trace.
+
+    def timeline(self, partition: str | None = None) -> Path | None:
+        """One trace of everything so far, for `holdfast lab replay`; None if none is written."""
+        if self._story is not None:
+            self._story.flush()
+        return timeline.write_timeline(self.data_dir, partition)

@@ -1,0 +1,116 @@
+"""Which settings the brokers of a cluster get, and where their files are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from holdfast.broker.settings import load
+from holdfast.broker.unflushed import UNFLUSHED
+from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.manifest import ZOOKEEPER, Manifest
+from holdfast.cluster.ports import HOST
+
+OWN_SETTINGS: Final = (
+    *("node.id", "broker.id", "listeners", "advertised.listeners", "log.dirs", "log.dir"),
+    *("zookeeper.connect", "holdfast.store", "holdfast.trace", "holdfast.control"),
+)
+"""A cluster gives each broker its own; they cannot be given for all."""
+
+OFFSETS_PARTITIONS: Final = 12
+"""Kafka's 50 are for large clusters; on one machine they only slow down the first group."""
+
+
+class BrokerFiles(NamedTuple):
+    """Where things of one broker are."""
+
+    folder: Path
+
+    @property
+    def properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def unflushed(self) -> Path:
+        return self.folder / f"log{UNFLUSHED}"
+
+    @property
+    def control(self) -> Path:
+        return self.folder / "control"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output.txt"
+
+
+def files_of(folder: Path, broker: int) -> BrokerFiles:
+    """Of one broker below a data directory."""
+    return BrokerFiles(folder / "brokers" / str(broker))
+
+
+def trace_of(folder: Path, broker: int) -> Path:
+    """A broker's own trace."""
+    return folder / "traces" / f"broker-{broker}.trace"
+
+
+def defaults(brokers: int) -> dict[str, str]:
+    """Safe ones for this many brokers: what a person would set who knows what they cost."""
+    copies, least = str(min(3, brokers)), str(min(2, brokers))
+    return {
+        "default.replication.factor": copies,
+        "min.insync.replicas": least,
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": least,
+        "transaction.state.log.num.partitions": str(OFFSETS_PARTITIONS),
+        # As in the server.properties that Kafka ships: nobody waits for members to come.
+        "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def properties(folder: Path, manifest: Manifest, broker: int, port: int) -> dict[str, str]:
+    """The settings of one broker."""
+    files = files_of(folder, broker)
+    own = {
+        "node.id": str(broker),
+        "listeners": f"PLAINTEXT://{HOST}:{port}",
+        "log.dirs": str(files.log),
+        "holdfast.control": str(files.control),
+    }
+    if manifest.store.startswith(ZOOKEEPER):
+        own["zookeeper.connect"] = manifest.store.removeprefix(ZOOKEEPER)
+    else:
+        own["holdfast.store"] = str(folder / "store.sqlite")
+    if manifest.trace:
+        own["holdfast.trace"] = str(trace_of(folder, broker))
+    return {**defaults(len(manifest.brokers)), **manifest.config, **own}
+
+
+def check_config(config: Mapping[str, str]) -> None:
+    """Refuse what belongs to each broker; whether values are possible is seen later."""
+    for name in config:
+        if name in OWN_SETTINGS:
+            raise ClusterError(
+                f"{name} cannot be set for a whole cluster: every broker gets its own",
+                hint="leave it out",
+            )
+
+
+def rendered(settings: Mapping[str, str]) -> str:
+    """A server.properties. ClusterError if a broker could not start by it."""
+    text = "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
+    loaded = load(text, (), title="server.properties")
+    if loaded.errors:
+        problems = "; ".join(problem.text for problem in loaded.errors)
+        raise ClusterError(f"impossible settings: {problems}", hint="mend --config")
+    return text
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

@@ -1,0 +1,325 @@
+"""A cluster's life: its files, its processes, its beginning and its end.
+
+The process that starts a cluster owns it: the brokers are its children and end with it. Others find
+it by its data directory and ask the owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast.cluster import configuring, line_client, manifest
+from holdfast.cluster.client import Client
+from holdfast.cluster.configuring import BrokerFiles
+from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.manifest import EMBEDDED, BrokerEntry, Manifest
+from holdfast.cluster.ports import HOST, Port
+from holdfast.cluster.processes import RESUME, STOP, BrokerProcess, broker_command, identify
+from holdfast.cluster.waiting import wait_for
+
+START_S: Final = 30.0
+STOP_S: Final = 30.0
+ASK_S: Final = 5.0
+LOCK: Final = ".lock"
+MOST_BROKERS: Final = 99
+
+Say = Callable[[str], None]
+
+
+class Lifecycle:
+    """Brokers on this machine, below one data directory."""
+
+    def __init__(
+        self,
+        data_dir: str | Path | None = None,
+        *,
+        brokers: int | None = None,
+        config: Mapping[str, str] | None = None,
+        store: str | None = None,
+        trace: bool | None = None,
+        say: Say = lambda _: None,
+    ) -> None:
+        """Without a directory: a temporary one, removed at the end.
+
+        What is not given is as it was when the cluster was first started: else three brokers, our
+        defaults, the embedded store and no trace.
+        """
+        count = 3 if brokers is None else brokers
+        if not 1 <= count <= MOST_BROKERS:
+            raise ClusterError(
+                f"{count} brokers cannot be started here", hint=f"1 to {MOST_BROKERS} can"
+            )
+        configuring.check_config(config or {})
+        self.is_ephemeral = data_dir is None
+        made = tempfile.mkdtemp(prefix="holdfast-") if data_dir is None else data_dir
+        self.data_dir = Path(made).absolute()
+        self.say = say
+        self._lock = threading.RLock()
+        self._processes: dict[int, BrokerProcess] = {}
+        self._ports: dict[int, Port] = {}
+        self._held = -1
+        self._manifest = self._found(brokers, store)
+        self._manifest.config.update(config or {})
+        if trace is not None:
+            self._manifest.trace = trace
+
+    def _found(self, brokers: int | None, store: str | None) -> Manifest:
+        """The cluster that is there, or a new one; ClusterError if it is not the one asked for."""
+        if not self.data_dir.exists() or not {one.name for one in self.data_dir.iterdir()} - {LOCK}:
+            count = 3 if brokers is None else brokers
+            entries = [BrokerEntry(number, 0) for number in range(1, count + 1)]
+            return Manifest(store=store or EMBEDDED, brokers=entries)
+        if not (self.data_dir / manifest.FILE).exists():
+            raise ClusterError(
+                f"{self.data_dir} is not empty and holds no cluster",
+                hint="name an empty directory or a new one",
+            )
+        found = manifest.load(self.data_dir)
+        if brokers not in (None, len(found.brokers)):
+            raise ClusterError(
+                f"the cluster in {self.data_dir} has {len(found.brokers)} brokers, not {brokers}",
+                hint="leave the number out, or take another data directory",
+            )
+        if store not in (None, found.store):
+            raise ClusterError(
+                f"the cluster in {self.data_dir} uses the store {found.store}, not {store}",
+                hint="take another data directory",
+            )
+        return found
+
+    # What everybody asks.
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Their ids, running or not."""
+        return tuple(entry.id for entry in self._manifest.brokers)
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client needs to know, host:port,host:port."""
+        return ",".join(f"{HOST}:{entry.port}" for entry in self._manifest.brokers)
+
+    @property
+    def store(self) -> str:
+        """embedded, or zookeeper:HOST:PORT/folder."""
+        return self._manifest.store
+
+    def files(self, broker: int) -> BrokerFiles:
+        """Where a broker's things are."""
+        return configuring.files_of(self.data_dir, broker)
+
+    def entry(self, broker: int) -> BrokerEntry:
+        """ClusterError if there is no such broker."""
+        for entry in self._manifest.brokers:
+            if entry.id == broker:
+                return entry
+        known = ", ".join(map(str, self.brokers))
+        raise ClusterError(f"there is no broker {broker} here", hint=f"there are {known}")
+
+    def is_running(self, broker: int) -> bool:
+        """Whether its process is there, paused or not."""
+        self.entry(broker)
+        process = self._processes.get(broker)
+        return process is not None and process.exit_code is None
+
+    def running(self) -> tuple[int, ...]:
+        """The brokers whose process is there and does not stand still."""
+        return tuple(
+            entry.id
+            for entry in self._manifest.brokers
+            if self.is_running(entry.id) and entry.state != manifest.PAUSED
+        )
+
+    def died(self) -> dict[int, str]:
+        """Brokers that ended though nobody here made them, and what they said last."""
+        return {
+            broker: f"exit code {process.exit_code}: {process.last_words()}"
+            for broker, process in self._processes.items()
+            if process.exit_code is not None and self.entry(broker).state == manifest.RUNNING
+        }
+
+    def ask(self, broker: int, call: str, timeout_s: float = ASK_S, **fields: Any) -> Any:
+        """A question to a broker's control socket; ClusterError if it does not run."""
+        if not self.is_running(broker):
+            state = self.entry(broker).state
+            told = "has died" if state == manifest.RUNNING else f"is {state}"
+            raise ClusterError(
+                f"broker {broker} does not run: it {told}", hint=f"restart broker {broker} first"
+            )
+        request = {"call": call, **fields}
+        try:
+            return line_client.ask(self.files(broker).control, request, timeout_s)
+        except line_client.NoAnswerError as error:
+            raise ClusterError(f"broker {broker} does not answer: {error.message}") from None
+
+    # Beginning.
+
+    def start(self) -> None:
+        """Start all brokers; returns when clients can use them."""
+        self._prepare()
+        try:
+            for broker in self.brokers:
+                self._spawn(broker)
+            self._wait_ready(self.brokers)
+        except BaseException:
+            self.close(clean=False)
+            raise
+
+    def _prepare(self) -> None:
+        entries = self._manifest.brokers
+        for entry in entries:  # before anything is touched
+            settings = configuring.properties(self.data_dir, self._manifest, entry.id, entry.port)
+            configuring.rendered(settings)
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._hold()
+        try:
+            self._refuse_orphans()
+            for entry in entries:
+                self._ports[entry.id] = Port(entry.port)
+                entry.port = self._ports[entry.id].number
+            self._save()
+            (self.data_dir / "traces").mkdir(exist_ok=True)
+            for entry in entries:
+                settings = configuring.properties(
+                    self.data_dir, self._manifest, entry.id, entry.port
+                )
+                files = self.files(entry.id)
+                files.folder.mkdir(parents=True, exist_ok=True)
+                files.properties.write_text(configuring.rendered(settings), encoding="utf-8")
+        except BaseException:
+            self._let_go()
+            raise
+        self._manifest.started_ms = time.time_ns() // 1_000_000
+        owner = identify(os.getpid())
+        self._manifest.owner_pid, self._manifest.owner_began = owner or (os.getpid(), "")
+        self._save()
+
+    def _hold(self) -> None:
+        self._held = os.open(self.data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._held)
+            self._held = -1
+            raise ClusterError(
+                f"a cluster is running in {self.data_dir} already",
+                hint="stop it, or take another data directory",
+            ) from None
+
+    def _refuse_orphans(self) -> None:
+        """Where the kernel does not kill orphans one may be left for a moment, or be stuck."""
+        for entry in self._manifest.brokers:
+            process = entry.process
+            if process is not None and process.is_alive():
+                raise ClusterError(
+                    f"broker {entry.id} of {self.data_dir} still runs as process {process.pid}",
+                    hint=f"kill {process.pid}",
+                )
+
+    def _let_go(self) -> None:
+        for port in self._ports.values():
+            port.release()
+        self._ports.clear()
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+    def _spawn(self, broker: int) -> None:
+        with self._lock:
+            files = self.files(broker)
+            files.control.unlink(missing_ok=True)
+            process = BrokerProcess(broker_command(files.properties), files.output)
+            self._processes[broker] = process
+            entry = self.entry(broker)
+            entry.pid, entry.began = process.id
+            entry.state = manifest.RUNNING
+            self._save()
+
+    def _wait_ready(self, brokers: Iterable[int]) -> None:
+        """Until they are registered and know each other; an early death is told at once."""
+        wanted = tuple(brokers)
+        for broker in wanted:
+            wait_for(
+                lambda broker=broker: self._is_ready(broker),  # type: ignore[misc]
+                START_S,
+                lambda broker=broker: f"broker {broker} is not ready",  # type: ignore[misc]
+            )
+            self.say(f"broker {broker} is up at {HOST}:{self.entry(broker).port}")
+        alive = set(self.running())
+        for broker in wanted:
+            with Client([(HOST, self.entry(broker).port)]) as client:
+                wait_for(
+                    lambda client=client: self._is_seen(client, alive),  # type: ignore[misc]
+                    START_S,
+                    lambda broker=broker: f"broker {broker} does not see the others",  # type: ignore[misc]
+                )
+
+    def _is_ready(self, broker: int) -> bool | None:
+        process = self._processes[broker]
+        if process.exit_code is not None:
+            words = process.last_words() or f"exit code {process.exit_code}"
+            raise ClusterError(f"broker {broker} did not start: {words}")
+        try:
+            status = line_client.ask(self.files(broker).control, {"call": "status"}, ASK_S)
+        except line_client.NoAnswerError:
+            return None
+        return True if status["state"] == "running" else None
+
+    @staticmethod
+    def _is_seen(client: Client, alive: set[int]) -> bool | None:
+        try:
+            metadata = client.metadata([])
+        except ClusterError:
+            return None
+        seen = {broker.node_id for broker in metadata.brokers}
+        return True if alive <= seen and metadata.controller_id in seen else None
+
+    # The end.
+
+    def stop_all(self, timeout_s: float = STOP_S) -> None:
+        """A controlled end of all brokers at once; whoever takes too long is killed."""
+        with self._lock:
+            for process in self._processes.values():
+                if process.exit_code is None:
+                    process.signal(RESUME)
+                    process.signal(STOP)
+            deadline = time.monotonic() + timeout_s
+            for broker, process in self._processes.items():
+                if not process.wait(max(0.0, deadline - time.monotonic())):
+                    self.say(f"broker {broker} does not stop: killed")
+                    process.kill()
+                entry = self.entry(broker)
+                if entry.state in (manifest.RUNNING, manifest.PAUSED):
+                    entry.state = manifest.STOPPED
+            self._save()
+
+    def kill_all(self) -> None:
+        """At once, and not cleanly."""
+        for process in self._processes.values():
+            process.kill()
+
+    def close(self, *, clean: bool = True) -> None:
+        """End everything; an ephemeral cluster's files are removed."""
+        if clean:
+            self.stop_all()
+        else:
+            self.kill_all()
+        if self._held >= 0:
+            self._manifest.owner_pid = 0
+            self._save()
+        self._let_go()
+        if self.is_ephemeral:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    def _save(self) -> None:
+        with self._lock, contextlib.suppress(FileNotFoundError):
+            self._manifest.save(self.data_dir)

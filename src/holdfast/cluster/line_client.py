@@ -1,0 +1,43 @@
+"""Asking a JSON control socket, one line there and one line back."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from holdfast.broker import unix_sockets
+from holdfast.cluster.errors import ClusterError
+
+
+class NoAnswerError(ClusterError):
+    """Nobody listens, or whoever does is silent."""
+
+
+class RefusedError(ClusterError):
+    """The other side says that it cannot be done, and why."""
+
+
+def ask(path: Path, request: dict[str, Any], timeout_s: float) -> Any:
+    """One question to a Unix socket."""
+    try:
+        with unix_sockets.connect(path, timeout_s) as connection:
+            return exchange(connection, request)
+    except OSError as error:
+        raise NoAnswerError(f"no answer at {path}: {error}") from None
+
+
+def exchange(connection: socket.socket, request: dict[str, Any]) -> Any:
+    """One question on an open connection; OSError if it breaks."""
+    connection.sendall(json.dumps(request).encode() + b"\n")
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        piece = connection.recv(65_536)
+        if not piece:
+            raise ConnectionError("hung up before an answer came")
+        line += piece
+    answer = json.loads(line)
+    if "error" in answer:
+        raise RefusedError(str(answer["error"]), hint=answer.get("hint"))
+    return answer.get("answer")

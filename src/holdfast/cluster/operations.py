@@ -1,0 +1,311 @@
+"""What can be asked of a cluster over a socket: a table of calls, each with its fields.
+
+A request is an object with `call` and the call's fields; unknown fields and wrong types are refused
+before anything is done. `docs/testserver.md` is this table in words.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from holdfast.cluster.cluster import WAIT_S, Cluster
+from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.faults import CLIENTS
+from holdfast.cluster.status import cluster_status
+
+
+class Fields:
+    """A request's fields, taken one by one and checked."""
+
+    def __init__(self, call: str, fields: Mapping[str, Any]) -> None:
+        self._call = call
+        self._fields = dict(fields)
+
+    def _take(self, name: str, default: Any, kind: Callable[[Any], bool], what: str) -> Any:
+        value = self._fields.pop(name, default)
+        if value is None and default is None:
+            return None
+        if value is _NEEDED or not kind(value):
+            raise ClusterError(f"{self._call}: {name} is {what}")
+        return value
+
+    def number(self, name: str, default: Any = None) -> Any:
+        """A whole number."""
+        return self._take(name, default, lambda it: type(it) is int, "a whole number")
+
+    def seconds(self, name: str, default: Any = None) -> Any:
+        """A time, or a probability: any number that is not negative."""
+        good = lambda it: isinstance(it, int | float) and type(it) is not bool and it >= 0  # noqa: E731
+        return self._take(name, default, good, "a number")
+
+    def text(self, name: str, default: Any = None) -> Any:
+        return self._take(name, default, lambda it: isinstance(it, str), "text")
+
+    def flag(self, name: str) -> bool:
+        return bool(self._take(name, False, lambda it: type(it) is bool, "true or false"))
+
+    def numbers(self, name: str, default: Any = None) -> Any:
+        """A list of broker ids."""
+        return self._take(name, default, _are_numbers, "a list of broker ids")
+
+    def texts(self, name: str, default: Any = None) -> Any:
+        good = lambda it: isinstance(it, list) and all(isinstance(one, str) for one in it)  # noqa: E731
+        return self._take(name, default, good, "a list of texts")
+
+    def table(self, name: str) -> dict[str, str]:
+        """Names and texts."""
+        good = lambda it: isinstance(it, dict) and all(isinstance(v, str) for v in it.values())  # noqa: E731
+        return dict(self._take(name, {}, good, "an object of texts"))
+
+    def ends(self, name: str) -> Any:
+        """Broker ids, or "clients"."""
+        good = lambda it: isinstance(it, list) and all(_is_end(one) for one in it)  # noqa: E731
+        return self._take(name, None, good, f'a list of broker ids or "{CLIENTS}"')
+
+    def groups(self, name: str) -> list[list[int]]:
+        good = lambda it: isinstance(it, list) and bool(it) and all(map(_are_numbers, it))  # noqa: E731
+        return list(self._take(name, _NEEDED, good, "a list of lists of broker ids"))
+
+    def done(self) -> None:
+        """Nothing may be left: a misspelt field would be ignored in silence."""
+        if self._fields:
+            raise ClusterError(f"{self._call} has no field {', '.join(sorted(self._fields))}")
+
+
+_NEEDED: Final = object()
+NEEDED: Final[Any] = _NEEDED
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int for one in value)
+
+
+def _is_end(value: Any) -> bool:
+    return type(value) is int or value == CLIENTS
+
+
+Prepared = Callable[[], Any]
+Prepare = Callable[[Cluster, Fields], Prepared]
+
+
+def run(cluster: Cluster, call: str, fields: Mapping[str, Any]) -> Any:
+    """Carry out one call; ClusterError if it cannot be done."""
+    prepare = OPERATIONS.get(call)
+    if prepare is None:
+        raise ClusterError(f"there is no call {call!r}", hint=f"one of {', '.join(OPERATIONS)}")
+    taken = Fields(call, fields)
+    do = prepare(cluster, taken)
+    taken.done()
+    return do()
+
+
+# Every function below takes its fields first and gives back what is then to be done.
+
+
+def _info(cluster: Cluster, _: Fields) -> Prepared:
+    return lambda: {
+        "bootstrap": cluster.bootstrap,
+        "brokers": list(cluster.brokers),
+        "data_dir": str(cluster.data_dir),
+        "store": cluster.store,
+    }
+
+
+def _each(method: Callable[[Cluster, int], None]) -> Prepare:
+    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
+        brokers = fields.numbers("brokers", NEEDED)
+        for broker in brokers:
+            cluster.entry(broker)  # All are known, before anything is done to the first.
+        return _of_all(brokers, lambda broker: method(cluster, broker))
+
+    return prepare
+
+
+def _of_all(brokers: list[int], do: Callable[[int], None]) -> Prepared:
+    def do_all() -> None:
+        for broker in brokers:
+            do(broker)
+
+    return do_all
+
+
+def _all_at_once(method: Callable[..., Any]) -> Prepare:
+    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
+        brokers = fields.numbers("brokers", NEEDED)
+        return lambda: method(cluster, *brokers)
+
+    return prepare
+
+
+def _or_all(method: Callable[..., Any]) -> Prepare:
+    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
+        brokers = fields.numbers("brokers", [])
+        return lambda: method(cluster, *brokers)
+
+    return prepare
+
+
+def _partition(cluster: Cluster, fields: Fields) -> Prepared:
+    groups = fields.groups("groups")
+    return lambda: cluster.partition(*groups)
+
+
+def _delay(cluster: Cluster, fields: Fields) -> Prepared:
+    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    seconds = fields.seconds("seconds", NEEDED)
+    return _of_all(brokers, lambda broker: cluster.delay(broker, seconds, to))
+
+
+def _drop(cluster: Cluster, fields: Fields) -> Prepared:
+    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    probability = fields.seconds("probability", 1.0)
+    return _of_all(brokers, lambda broker: cluster.drop(broker, probability, to))
+
+
+def _cut(cluster: Cluster, fields: Fields) -> Prepared:
+    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    return _of_all(brokers, lambda broker: cluster.cut(broker, to))
+
+
+def _disk(method: Callable[[Cluster, int, str], None]) -> Prepare:
+    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
+        brokers = fields.numbers("brokers", NEEDED)
+        partition = fields.text("partition", "")
+        return _of_all(brokers, lambda broker: method(cluster, broker, partition))
+
+    return prepare
+
+
+def _create_topic(cluster: Cluster, fields: Fields) -> Prepared:
+    topic = fields.text("topic", NEEDED)
+    partitions = fields.number("partitions", 1)
+    factor = fields.number("replication_factor", -1)
+    config = fields.table("config")
+    return lambda: cluster.create_topic(topic, partitions, factor, config=config)
+
+
+def _delete_topic(cluster: Cluster, fields: Fields) -> Prepared:
+    topic = fields.text("topic", NEEDED)
+    return lambda: cluster.delete_topic(topic)
+
+
+def _leader(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    return lambda: cluster.leader(topic, partition)
+
+
+def _isr(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    return lambda: list(cluster.isr(topic, partition))
+
+
+def _replica(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    broker = fields.number("broker", NEEDED)
+    return lambda: cluster.replica(topic, partition, broker)._asdict()
+
+
+def _elect_leader(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    unclean = fields.flag("unclean")
+    return lambda: cluster.elect_leader(topic, partition, unclean=unclean)
+
+
+def _reassign(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    replicas = fields.numbers("replicas")
+    return lambda: cluster.reassign(topic, partition, replicas)
+
+
+def _wait_leader(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    broker, not_broker = fields.number("broker"), fields.number("not_broker")
+    timeout_s = fields.seconds("timeout_s", WAIT_S)
+    return lambda: cluster.wait_leader(
+        topic, partition, broker=broker, not_broker=not_broker, timeout_s=timeout_s
+    )
+
+
+def _wait_isr(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    isr, size = fields.numbers("isr"), fields.number("size")
+    timeout_s = fields.seconds("timeout_s", WAIT_S)
+    return lambda: list(cluster.wait_isr(topic, partition, isr=isr, size=size, timeout_s=timeout_s))
+
+
+def _produce(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    values = [_decoded(value) for value in fields.texts("values", NEEDED)]
+    acks = fields.number("acks", -1)
+    return lambda: cluster.produce(topic, values, partition, acks=acks)
+
+
+def _consume(cluster: Cluster, fields: Fields) -> Prepared:
+    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
+    return lambda: [
+        None if value is None else base64.b64encode(value).decode()
+        for value in cluster.consume(topic, partition)
+    ]
+
+
+def _acked_loss(cluster: Cluster, _: Fields) -> Prepared:
+    return lambda: {
+        "acknowledged": len(cluster.ledger.promises),
+        "refused": cluster.ledger.refused,
+        "lost": [str(finding) for finding in cluster.acked_loss()],
+    }
+
+
+def _timeline(cluster: Cluster, fields: Fields) -> Prepared:
+    partition = fields.text("partition")
+
+    def do() -> str | None:
+        path = cluster.timeline(partition)
+        return None if path is None else str(path)
+
+    return do
+
+
+def _decoded(value: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise ClusterError("produce: values are base64") from None
+
+
+OPERATIONS: Final[dict[str, Prepare]] = {
+    "info": _info,
+    "status": lambda cluster, _: lambda: cluster_status(cluster),
+    "kill": _each(Cluster.kill),
+    "restart": _each(Cluster.restart),
+    "stop": _each(Cluster.stop),
+    "pause": _each(Cluster.pause),
+    "resume": _each(Cluster.resume),
+    "isolate": _all_at_once(Cluster.isolate),
+    "partition": _partition,
+    "heal": _or_all(Cluster.heal),
+    "delay": _delay,
+    "drop": _drop,
+    "cut": _cut,
+    "power-loss": _all_at_once(Cluster.power_loss),
+    "disk-full": _disk(Cluster.disk_full),
+    "io-error": _disk(Cluster.io_error),
+    "expire-session": _each(Cluster.expire_session),
+    "flush": _or_all(Cluster.flush),
+    "create-topic": _create_topic,
+    "delete-topic": _delete_topic,
+    "elect-leader": _elect_leader,
+    "reassign": _reassign,
+    "leader": _leader,
+    "isr": _isr,
+    "replica": _replica,
+    "wait-leader": _wait_leader,
+    "wait-isr": _wait_isr,
+    "produce": _produce,
+    "consume": _consume,
+    "acked-loss": _acked_loss,
+    "timeline": _timeline,
+}

@@ -1,0 +1,40 @@
+"""Ports that stay ours while a broker is down.
+
+A port is held by a socket that is bound but does not listen. The system gives it to nobody who asks
+for any port; a broker, which asks for this one and allows the address to be used again, gets it.
+That is Linux; elsewhere a port is only looked for, and may be lost to another program.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Final
+
+from holdfast.cluster.errors import ClusterError
+
+HOST: Final = "127.0.0.1"
+
+
+class Port:
+    """A port, ours until it is released."""
+
+    def __init__(self, number: int = 0) -> None:
+        """0: any that is free. ClusterError if another program listens on it."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((HOST, number))
+        except OSError as error:
+            self._socket.close()
+            raise ClusterError(
+                f"port {number} cannot be used: {error.strerror}",
+                hint="stop the program that uses it, or take another data directory",
+            ) from None
+        self.number: int = self._socket.getsockname()[1]
+        if sys.platform != "linux":
+            self._socket.close()
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._socket.close()

@@ -1,0 +1,164 @@
+"""Broker processes: started so that they end with us, and told apart from strangers.
+
+A process id is used again by the system, so a process is known by its id and the moment it began.
+Processes are started by one thread that lives as long as we do: the kernel kills a broker when the
+thread that started it ends (see `broker.parent`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from holdfast.broker.parent import PIPE_VARIABLE
+from holdfast.cluster.errors import ClusterError
+
+_STAT_AFTER_NAME: Final = 2
+_STAT_STATE: Final = 0
+_STAT_BEGAN: Final = 19
+LAST_BYTES: Final = 4096
+
+
+class ProcessId(NamedTuple):
+    """A process, not only its number."""
+
+    pid: int
+    began: str
+    """When it began, in the system's own words."""
+
+    def is_alive(self) -> bool:
+        """Whether this very process still runs; a zombie does not."""
+        stat = _stat(self.pid)
+        return stat is not None and stat[1] == self.began and stat[0] not in "ZX"
+
+    def is_paused(self) -> bool:
+        """Whether it stands still (SIGSTOP)."""
+        stat = _stat(self.pid)
+        return stat is not None and stat[1] == self.began and stat[0] in "Tt"
+
+    def signal(self, number: int) -> bool:
+        """False if there is no such process any more."""
+        if not self.is_alive():
+            return False
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def identify(pid: int) -> ProcessId | None:
+    """The process that has this number now."""
+    stat = _stat(pid)
+    return None if stat is None else ProcessId(pid, stat[1])
+
+
+def _stat(pid: int) -> tuple[str, str] | None:
+    """State letter and beginning of a process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return None if Path("/proc/self/stat").exists() else _stat_by_ps(pid)
+    except OSError:
+        return None
+    # The name is in brackets and may hold anything, brackets too.
+    fields = text[text.rindex(")") + _STAT_AFTER_NAME :].split()
+    return fields[_STAT_STATE], fields[_STAT_BEGAN]
+
+
+def _stat_by_ps(pid: int) -> tuple[str, str] | None:
+    command = ["ps", "-o", "state=,lstart=", "-p", str(pid)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    state, _, began = told.stdout.strip().partition(" ")
+    return (state[:1], began.strip()) if state else None
+
+
+@cache
+def _spawner() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="holdfast-spawner")
+
+
+class BrokerProcess:
+    """A broker that we have started."""
+
+    def __init__(self, command: list[str], output: Path) -> None:
+        """Starts it; what it says goes to the file."""
+        self.output = output
+        self._pipe, self._process = _spawner().submit(_start, command, output).result()
+        found = identify(self._process.pid)
+        # It is our child and not waited for: even if it has died already, it is still there.
+        assert found is not None
+        self.id = found
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        return self._process.poll()
+
+    def signal(self, number: int) -> None:
+        """Nothing if it has ended."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self._process.kill()
+        self.wait(None)
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Whether it ended in time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        return True
+
+    def last_words(self) -> str:
+        """The end of what it said, for an error message."""
+        try:
+            with self.output.open("rb") as file:
+                file.seek(max(0, self.output.stat().st_size - LAST_BYTES))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return "\n".join(lines[-5:])
+
+
+def _start(command: list[str], output: Path) -> tuple[int, subprocess.Popen[bytes]]:
+    reading, writing = os.pipe()
+    environment = {**os.environ, PIPE_VARIABLE: str(reading)}
+    try:
+        with output.open("ab") as file:
+            process = subprocess.Popen(  # noqa: S603  # our own interpreter
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=environment,
+                pass_fds=(reading,),
+                start_new_session=True,  # Ctrl-C is for us; brokers are stopped in their order
+            )
+    except OSError as error:
+        os.close(writing)
+        raise ClusterError(f"cannot start a broker: {error}") from None
+    finally:
+        os.close(reading)
+    return writing, process
+
+
+def broker_command(properties: Path) -> list[str]:
+    """How a broker is started."""
+    return [sys.executable, "-m", "holdfast", "server", "start", str(properties)]
+
+
+STOP: Final = signal.SIGTERM
+PAUSE: Final = signal.SIGSTOP
+RESUME: Final = signal.SIGCONT

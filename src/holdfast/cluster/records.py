@@ -1,0 +1,122 @@
+"""Sending and reading records with the small client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from holdfast.cluster.client import Client, check
+from holdfast.protocol.messages.fetch import (
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from holdfast.protocol.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from holdfast.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from holdfast.protocol.records import NewRecord, batches, build_batch, check_batch, read_records
+from holdfast.protocol.records.header import CONTROL
+
+BY_NAME: Final = 12
+"""The newest version of Produce and Fetch that names topics, not their ids."""
+FETCH_BYTES: Final = 8 * 1024 * 1024
+EARLIEST: Final = -2
+LATEST: Final = -1
+
+
+class Kept(NamedTuple):
+    """A record as a broker gave it to us."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def produce(
+    client: Client,
+    topic: str,
+    partition: int,
+    records: Sequence[NewRecord],
+    *,
+    acks: int = -1,
+    timeout_ms: int = 5000,
+) -> int:
+    """Send one batch to the leader; its first offset. KafkaError if it is refused."""
+    leader = client.leader(topic, partition)
+    data = PartitionProduceData(index=partition, records=build_batch(records))
+    request = ProduceRequest(
+        acks=acks,
+        timeout_ms=timeout_ms,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+    if acks == 0:
+        client.send_unanswered(leader, request, most=BY_NAME)
+        return -1
+    answer = client.ask(leader, request, ProduceResponse, most=BY_NAME)
+    [told] = answer.responses[0].partition_responses
+    check(f"produce to {topic}-{partition}", told.error_code, told.error_message)
+    return told.base_offset
+
+
+def fetch(
+    client: Client, topic: str, partition: int, offset: int, *, broker: int | None = None
+) -> FetchPartitionData:
+    """What the leader, or a named broker, has from an offset on; KafkaError if it refuses."""
+    asked = FetchPartition(
+        partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES
+    )
+    request = FetchRequest(
+        max_wait_ms=100, min_bytes=1, topics=[FetchTopic(topic=topic, partitions=[asked])]
+    )
+    whom = client.leader(topic, partition) if broker is None else broker
+    answer = client.ask(whom, request, FetchResponse, most=BY_NAME)
+    check(f"fetch from {topic}-{partition}", answer.error_code)
+    [data] = answer.responses[0].partitions
+    check(f"fetch from {topic}-{partition}", data.error_code)
+    return data
+
+
+def list_offset(client: Client, topic: str, partition: int, timestamp: int) -> int:
+    """The earliest (-2) or latest (-1) offset a consumer could read."""
+    asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[asked])]
+    )
+    leader = client.leader(topic, partition)
+    answer = client.ask(leader, request, ListOffsetsResponse)
+    [told] = answer.topics[0].partitions
+    check(f"offsets of {topic}-{partition}", told.error_code)
+    return told.offset
+
+
+def read_all(client: Client, topic: str, partition: int) -> Iterator[Kept]:
+    """Every record between the start of the log and the high watermark as it is now."""
+    end = list_offset(client, topic, partition, LATEST)
+    offset = list_offset(client, topic, partition, EARLIEST)
+    while offset < end:  # Each round gets further, or raises.
+        data = fetch(client, topic, partition, offset)
+        before = offset
+        for batch in batches(data.records or b"", partial_end=True):
+            check_batch(batch)
+            if not batch.header.attributes & CONTROL:
+                for record in read_records(batch):
+                    if record.offset >= offset:
+                        yield Kept(record.offset, _bytes(record.key), _bytes(record.value))
+            offset = max(offset, batch.header.end_offset)
+        if offset == before and data.high_watermark >= end:
+            return  # the rest is empty: a compacted tail
+
+
+def _bytes(view: memoryview | None) -> bytes | None:
+    return None if view is None else bytes(view)

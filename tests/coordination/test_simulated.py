@@ -1,0 +1,69 @@
+"""What only the simulated store lets one see: who knows what when messages are lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.coordination import Create, SessionLostError, SessionState, StoreAwayError
+from holdfast.lab import MemoryServer, MemoryStore
+from tests.coordination.backends import on_loop
+from tests.support.waiting import eventually
+
+
+@pytest.mark.parametrize("arrived", [False, True])
+@on_loop
+async def test_the_outcome_of_a_request_under_way_is_unknown(arrived: bool) -> None:
+    server = MemoryServer(delay_s=lambda: 0.02)
+    store = MemoryStore(server)
+    await store.open()
+    task = asyncio.create_task(store.commit(Create("/a")))
+    await asyncio.sleep(0)
+    if arrived:
+        await eventually(lambda: "/a" in server.tree.nodes, "arrived")
+    store.go_away()
+    with pytest.raises(StoreAwayError) as caught:
+        await task
+    assert caught.value.outcome_unknown
+    store.come_back()
+    assert (await store.get("/a") is not None) is arrived
+
+
+@on_loop
+async def test_who_is_away_too_long_finds_its_session_lost() -> None:
+    server = MemoryServer()
+    store = MemoryStore(server, session_timeout_ms=10)
+    await store.open()
+    await store.commit(Create("/mine", ephemeral=True))
+    store.go_away()
+    await eventually(lambda: "/mine" not in server.tree.nodes, "the session has ended")
+    states = [store.state]
+    store.come_back()
+    states.append(store.state)
+    assert states == [SessionState.AWAY, SessionState.LOST], "nobody can tell it before"
+    with pytest.raises(SessionLostError):
+        await store.get("/mine")
+    await store.renew()
+    await store.commit(Create("/mine", ephemeral=True))
+
+
+@on_loop
+async def test_opening_fails_while_the_store_is_away() -> None:
+    store = MemoryStore(MemoryServer())
+    store.go_away()
+    with pytest.raises(StoreAwayError):
+        await store.open()
+    store.come_back()
+    await store.open()
+    assert store.state is SessionState.CONNECTED
+
+
+@on_loop
+async def test_messages_of_a_session_keep_their_order_whatever_their_delays() -> None:
+    delays = iter([0.0, 0.0, 0.03, 0.01, 0.02, 0.0, 0.01, 0.0])
+    store = MemoryStore(MemoryServer(delay_s=lambda: next(delays, 0.0)))
+    await store.open()
+    made = await asyncio.gather(*(store.commit(Create(f"/{n}")) for n in range(3)))
+    numbers = [nodes[0].created for nodes in made]
+    assert numbers == sorted(numbers)

@@ -1,0 +1,93 @@
+"""What only ZooKeeper can go through: ensembles, addresses, a missing client."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from holdfast.coordination import (
+    Create,
+    SessionState,
+    Set,
+    StoreAwayError,
+    StoreUnusableError,
+    ZooKeeperStore,
+)
+from tests.coordination.backends import TIMEOUT_MS, on_loop
+from tests.support.waiting import eventually
+from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, free_ports
+
+
+@pytest.mark.slow
+@on_loop
+async def test_an_ensemble_goes_on_without_its_leader(
+    zookeeper_ensemble: ZooKeeperEnsemble,
+) -> None:
+    hosts = f"{zookeeper_ensemble.connect_string}/leader-dies"
+    store = ZooKeeperStore(hosts, session_timeout_ms=TIMEOUT_MS)
+    await store.open()
+    [mine] = await store.commit(Create("/mine", ephemeral=True))
+    told: list[str] = []
+    store.watch("/mine", told.append)
+    states: list[SessionState] = []
+    store.on_session(states.append)
+
+    leader = zookeeper_ensemble.leader()
+    await asyncio.to_thread(leader.kill)
+    # All servers drop their clients when the leader goes; the next leader lets them in again.
+    await eventually(lambda: SessionState.AWAY in states, "the loss is noticed")
+    await eventually(lambda: store.state is SessionState.CONNECTED, "another leads")
+    assert await store.get("/mine") == mine
+    assert SessionState.LOST not in states
+    await eventually(lambda: bool(told), "watches are told that they may have missed something")
+    [after] = await store.commit(Set("/mine", b"still here"))
+    assert after.modified > mine.modified
+    await store.close()
+    await asyncio.to_thread(leader.start)
+
+
+@pytest.mark.slow
+@on_loop
+async def test_a_server_that_is_paused_leaves_the_outcome_unknown(
+    zookeeper: ZooKeeperServer,
+) -> None:
+    store = ZooKeeperStore(f"{zookeeper.connect_string}/paused", session_timeout_ms=4000)
+    await store.open()
+    zookeeper.pause()
+    try:
+        [outcome] = await store.commit_all([[Create("/a")]])
+        assert isinstance(outcome, StoreAwayError)
+        assert outcome.outcome_unknown, "it may be in the server's mailbox"
+        await eventually(lambda: store.state is SessionState.AWAY, "told that it is away")
+    finally:
+        zookeeper.resume()
+    await eventually(lambda: store.state is not SessionState.AWAY, "reached again")
+    await store.renew()
+    assert await store.children("/") in ([], ["a"])
+    await store.close()
+
+
+@pytest.mark.slow
+@on_loop
+async def test_no_server_there_is_one_clear_error() -> None:
+    [port] = free_ports(1)
+    store = ZooKeeperStore(f"127.0.0.1:{port}", connect_timeout_ms=500)
+    with pytest.raises(StoreAwayError, match=rf"127\.0\.0\.1:{port} does not answer; check"):
+        await store.open()
+    await store.close()
+
+
+@on_loop
+async def test_an_address_that_makes_no_sense_is_one_clear_error() -> None:
+    with pytest.raises(StoreUnusableError, match=r"names no ZooKeeper.*write host:port"):
+        await ZooKeeperStore("localhost:notaport").open()
+
+
+@on_loop
+async def test_a_missing_kazoo_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kazoo.client", None)
+    monkeypatch.delitem(sys.modules, "holdfast.coordination.zookeeper_session", raising=False)
+    with pytest.raises(StoreUnusableError, match=r"pip install holdfast\[zookeeper\]"):
+        await ZooKeeperStore("localhost:2181").open()
