@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients.cases import Case, cases_of
-from tests.clients.aio import Aio
+from tests.clients.adapters.aio import Aio
 from tests.clients.world import World
 
 pytestmark = pytest.mark.slow

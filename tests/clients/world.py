@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from holdfast.protocol.records import RecordBatchHeader, batches, read_records
 from tests.clients.client import Placed, Read, Record
-from tests.clients.kafka_library import KafkaAdminClient, NewTopic, TopicPartition
+from tests.clients.adapters.kafka_library import KafkaAdminClient, NewTopic, TopicPartition
 from tests.support.waiting import wait_until
 
 

@@ -20,7 +20,7 @@ from tests.clients.client import (
     Record,
     RefusedError,
 )
-from tests.clients.kafka_library import (
+from tests.clients.adapters.kafka_library import (
     ConfigResource,
     ConfigResourceType,
     ElectionType,
@@ -31,7 +31,7 @@ from tests.clients.kafka_library import (
     NewTopic,
     TopicPartition,
 )
-from tests.clients.polling import PollingMember
+from tests.clients.adapters.polling import PollingMember
 
 WAIT_S = 30.0
 WAIT_MS = 30_000

@@ -40,7 +40,7 @@ from tests.clients.client import (
     Record,
     RefusedError,
 )
-from tests.clients.polling import PollingMember
+from tests.clients.adapters.polling import PollingMember
 from tests.clients.world import QUIET
 
 WAIT_S = 30.0
