@@ -102,9 +102,7 @@ class Metadata:
         gone = [topic for topic in self.topics.values() if topic.id not in named]
         for topic in gone:
             del self.topics[topic.name], self._names[topic.id]
-        return [
-            TopicPartition(topic.name, index) for topic in gone for index in topic.partitions
-        ]
+        return [name for topic in gone for name in topic.names()]
 
     def name_of(self, topic_id: bytes) -> str | None:
         """A topic's name, if the id is known."""
