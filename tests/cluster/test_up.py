@@ -141,12 +141,9 @@ def test_faults_are_shown_and_healed(up: Up) -> None:
 
 def test_a_broker_that_dies_by_itself_is_told(up: Up) -> None:
     os.kill(up.brokers()[0].pid, signal.SIGKILL)
-    assert up.process.stderr is not None
-    wait_for(
-        lambda: "has died by itself" in up.process.stderr.readline() or None,  # type: ignore[union-attr]
-        10,
-        lambda: "not a word",
-    )
+    words = up.process.stderr
+    assert words is not None
+    wait_for(lambda: "has died by itself" in words.readline() or None, 10, lambda: "not a word")
     assert status(up)["brokers"][0]["state"] == "died"
 
 
