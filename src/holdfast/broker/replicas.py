@@ -78,7 +78,10 @@ class Replicas:
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 continue
-            self._add(name, topic_id.bytes)
+            partition = self._add(name, topic_id.bytes)
+            if self.trace is not None:
+                clean = self.directory.last_shutdown is not None
+                self.trace.restarted(partition, clean=clean)
 
     def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)

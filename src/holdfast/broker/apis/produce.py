@@ -20,6 +20,7 @@ from holdfast.protocol.records import MalformedBatchError
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
     from holdfast.broker.partition import Partition
+    from holdfast.broker.tracing import BrokerTrace
 
 _MAY_ACK: Final = (-1, 0, 1)
 _BY_ID_FROM: Final = 13
@@ -71,6 +72,12 @@ class _Produce:
         else:
             self.one_less()
 
+    def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
+        """The promise is made."""
+        request = self.call.request
+        assert isinstance(request, ProduceRequest)
+        trace.acknowledged(partition, self.call.client_id or "", base_offset, request.acks)
+
     def one_less(self) -> None:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
@@ -97,6 +104,9 @@ class _Slot:
         partition = self._partition
         if not error:
             answer.base_offset = base_offset
+            trace = self._produce.broker.trace
+            if trace is not None and partition is not None:
+                self._produce.trace(trace, partition, base_offset)
         if partition is not None:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
