@@ -23,14 +23,14 @@ async def drop_strays(broker: Broker, *, is_running: bool) -> None:
     """Delete them. StoreError if the store cannot be asked: then none is."""
     directory = broker.directory
     known = {name: directory.topic_id(name) for name in tuple(directory.partitions)}
-    own = {name: identity.bytes for name, identity in known.items() if identity is not None}
+    own = {name: found.bytes for name, found in known.items() if found is not None}
     gone = await _of_gone_topics(broker.store, own)
     if not is_running:
         gone |= await _moved_away(broker.store, own, broker.id)
-    for name in own:
+    for name, identity in own.items():
         now = directory.topic_id(name) if name in directory.partitions else None
         # By now a new topic of the same name may have taken its place.
-        if name in gone and now is not None and now.bytes == own[name]:
+        if name in gone and now is not None and now.bytes == identity:
             broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
             broker.replicas.drop(name)
 
