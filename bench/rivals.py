@@ -94,10 +94,17 @@ class Rival(ABC):
 
     def start(self) -> None:
         """Start all three; says nothing about when they are ready."""
+        # A server's modules are compiled once, when it is installed.
+        environment = {**os.environ}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for node in NODES:
             with (self.folder / f"{node}.out").open("ab") as output:
                 self._processes[node] = subprocess.Popen(  # noqa: S603  # our own command lines
-                    self.command(node), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                    self.command(node),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
                 )
 
     def kill(self, node: int) -> None:
