@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bench.rivals import Rival, cpu_seconds, memory_mb
 
@@ -315,7 +315,7 @@ def idle(stage: Stage) -> Figures:
 
 
 def fail_over(stage: Stage) -> Figures:
-    """kill -9 of a leader; its partition's next record, by the same producer, is acknowledged."""
+    """From kill -9 of a leader until the same producer has a new record of its acknowledged."""
     topic = stage.new_topic()
     leader = stage.admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader
     producer = stage.producer(**{"linger.ms": 1, "message.timeout.ms": 120_000})

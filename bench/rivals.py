@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -57,10 +58,10 @@ Configuration:
       AppenderRef: {ref: out}
 """
 JAVA_OPTIONS: Final = (
-    "-Xmx1G -Xms1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 "
-    "-XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent -XX:MaxInlineLevel=15 "
-    "-Djava.awt.headless=true"
-).split()
+    *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
 """Those of Kafka's own start script."""
 
 
@@ -183,7 +184,7 @@ class Kafka(Rival):
     def command(self, node: int) -> list[str]:
         return self._java(JAVA_OPTIONS, ["kafka.Kafka", str(self._properties(node))])
 
-    def _java(self, options: list[str], arguments: list[str]) -> list[str]:
+    def _java(self, options: Sequence[str], arguments: list[str]) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={self._libraries / 'log4j2.yaml'}"
         return ["java", *options, logging, "-cp", f"{self._libraries}/*", *arguments]
 
