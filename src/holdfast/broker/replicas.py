@@ -62,7 +62,8 @@ class Replicas:
     def find(self, topic: str | bytes, index: int) -> Partition | None:
         """By name, or by topic id."""
         if isinstance(topic, str):
-            return self.partitions.get(TopicPartition(topic, index))
+            # A plain tuple equals the named one, and making that costs more than the look-up.
+            return self.partitions.get((topic, index))  # type: ignore[call-overload, no-any-return]
         return self._by_id.get((topic, index))
 
     # Coming and going.
