@@ -24,6 +24,7 @@ from holdfast.broker.errors import StartError
 from holdfast.broker.failures import FailureReports
 from holdfast.broker.fetch_sessions import FetchSessions
 from holdfast.broker.fetchers import Fetchers
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.links import Links
 from holdfast.broker.listener import Limits, Listener
 from holdfast.broker.log_lines import LogLines
@@ -68,6 +69,7 @@ class Broker:
         self.dice = dice
         self.store = store
         self.trace = trace
+        self.is_stopping = False
         self.clock = Clock(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop)
@@ -94,12 +96,12 @@ class Broker:
         self.replicas.on_failure = self.failures.report_soon
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
+        self.groups = GroupCoordinator(self)
         self.chores = Chores(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings), self.links, log)
         self.endpoint = Endpoint("", 0)
         self._reload: asyncio.Task[None] | None = None
-        self.is_stopping = False
 
     def _open_directory(self, disk: Disk) -> LogDirectory:
         try:
@@ -212,6 +214,7 @@ class Broker:
         self.listener.close()
         self.peers.close()
         self.chores.stop()
+        self.groups.stop()
         for partition in tuple(self.replicas.partitions.values()):
             partition.write()
         high_watermarks = self.replicas.high_watermarks()

@@ -256,6 +256,7 @@ class Partition:
         self.owner.log_failed(self, error)
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
+        self.owner.on_role(self)
 
     def close(self) -> None:
         """This broker no longer hosts the partition: whoever waits here is told."""

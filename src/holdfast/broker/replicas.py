@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from holdfast.broker.clock import Clock
@@ -49,8 +49,8 @@ class Replicas:
         self.failures: list[TopicPartition] = []
         """Failed logs that the controller has not been told of."""
         self.on_failure = _nothing
-        self.on_high_watermark = _nobody
-        self.on_role = _nobody
+        self.on_high_watermark: Callable[[Partition], None] = _nobody
+        self.on_role: Callable[[Partition], None] = _nobody
         """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
