@@ -15,10 +15,9 @@ from typing import NamedTuple, Protocol
 from confluent_kafka import KafkaError, Message, Producer
 
 from holdfast.protocol.records import RecordBatchHeader, batches, read_records
-from tests.clients.client import Placed, Read, Record
 from tests.clients.adapters.kafka_library import KafkaAdminClient, NewTopic, TopicPartition
+from tests.clients.client import Placed, Read, Record
 from tests.support.waiting import wait_until
-
 
 QUIET: Mapping[str, int] = {"log_level": 2}
 """librdkafka tells stderr when brokers go; here they do so when all is over."""

@@ -29,6 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from holdfast.model import ErrorCode
+from tests.clients.adapters.polling import PollingMember
 from tests.clients.client import (
     Client,
     ClusterSeen,
@@ -40,7 +41,6 @@ from tests.clients.client import (
     Record,
     RefusedError,
 )
-from tests.clients.adapters.polling import PollingMember
 from tests.clients.world import QUIET
 
 WAIT_S = 30.0
@@ -152,8 +152,7 @@ class Confluent(Client):
             for name, value in put.items()
         ]
         changes += [
-            ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE)
-            for name in drop
+            ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in drop
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         _result(self._admin.incremental_alter_configs([resource])[resource])
