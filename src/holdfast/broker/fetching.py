@@ -186,6 +186,8 @@ class ParkedFetch:
     def _available(self, reader: Reader, upto: int) -> int:
         """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
         missing = upto - reader.fetch_offset
+        if missing > 0 and self._must_wait(reader):
+            return 0
         if missing <= 0 or self._request.min_bytes <= 1:
             return max(missing, 0)
         assert reader.partition is not None
@@ -194,6 +196,18 @@ class ParkedFetch:
         except (LogOfflineError, OffsetOutOfRangeError):
             return self._request.min_bytes  # Worth an answer: it will say what is wrong.
         return found.size if found is not None else 0
+
+    def _must_wait(self, reader: Reader) -> bool:
+        """Whether a throttled follower has had its share; then it is looked at again later."""
+        follower, partition = self._session.follower, reader.partition
+        if follower is None or partition is None:
+            return False
+        if not partition.is_slowed(follower, at_leader=True):
+            return False
+        wait_s = self._broker.leader_quota.wait_s()
+        if wait_s > 0:
+            self._broker.loop.call_later(wait_s, self.wake)
+        return wait_s > 0
 
     def wake(self) -> None:
         """Something has grown: look again when this tick is over."""
@@ -276,7 +290,8 @@ class ParkedFetch:
             )
             if nearest != NO_BROKER:
                 missing = 0
-        if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
+        may_send = missing > 0 and verdict.diverging is None and (budget > 0 or is_first)
+        if may_send and not self._must_wait(reader):
             try:
                 limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
                 records = partition.read(reader.fetch_offset, limit, verdict.upto)
@@ -285,6 +300,9 @@ class ParkedFetch:
                 return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
             except OffsetOutOfRangeError:
                 return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
+        follower = self._session.follower
+        if records and follower is not None and partition.is_slowed(follower, at_leader=True):
+            self._broker.leader_quota.spend(len(records))
         numbers = partition.replica.log
         data = FetchPartitionData(
             partition_index=reader.index,

@@ -8,6 +8,8 @@ from holdfast.broker.peers import Endpoint
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import UpdateMetadataRequest
 
+WHOLE: Final = 2
+"""The type of an UpdateMetadata that names everything there is."""
 DELETED_LEADER: Final = -2
 """UpdateMetadata names this leader for a partition whose topic is being deleted."""
 
@@ -69,7 +71,7 @@ class Metadata:
                     identity, Endpoint(endpoint.host, endpoint.port), broker.rack or None
                 )
                 self.brokers[identity] = known
-        gone: list[TopicPartition] = []
+        gone = self._not_named(request) if request.type == WHOLE else []
         for state in request.topic_states:
             name = state.topic_name
             topic = self.topics.get(name)
@@ -93,6 +95,14 @@ class Metadata:
                     tuple(one.offline_replicas),
                 )
         return gone
+
+    def _not_named(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+        """Forget topics that are no more."""
+        named = dict.fromkeys(state.topic_id for state in request.topic_states)
+        gone = [topic for topic in self.topics.values() if topic.id not in named]
+        for topic in gone:
+            del self.topics[topic.name], self._names[topic.id]
+        return [name for topic in gone for name in topic.names()]
 
     def name_of(self, topic_id: bytes) -> str | None:
         """A topic's name, if the id is known."""

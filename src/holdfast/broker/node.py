@@ -34,6 +34,7 @@ from holdfast.broker.peer_set import Peers
 from holdfast.broker.peers import Endpoint
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.proposals import Proposals
+from holdfast.broker.quota import Quota
 from holdfast.broker.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.shutdown import move_leaderships
@@ -77,6 +78,12 @@ class Broker:
         self.metadata = Metadata("")
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, dice
+        )
+        self.leader_quota = Quota(
+            self.clock, lambda: self.settings.leader_replication_throttled_rate
+        )
+        self.follower_quota = Quota(
+            self.clock, lambda: self.settings.follower_replication_throttled_rate
         )
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None

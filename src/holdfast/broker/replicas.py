@@ -95,7 +95,7 @@ class Replicas:
         log.producers_expired = numbers.producers.forget
         replica = Replica(self.broker, numbers)
         replica.truncated(log.producer_headers())
-        partition = Partition(self, name, topic_id, replica, log, settings.records)
+        partition = Partition(self, name, topic_id, replica, log, settings)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
         return partition
@@ -233,10 +233,7 @@ class Replicas:
         wanted = None if topics is None else dict.fromkeys(topics)
         for name, partition in tuple(self.partitions.items()):
             if wanted is None or name.topic in wanted:
-                settings = self.configs.of_topic(name.topic)
-                partition.log.settings = settings.log
-                partition.rules = settings.records
-                partition.run(partition.replica.settings_changed(settings.core))
+                partition.use(self.configs.of_topic(name.topic))
 
 
 def _nobody(_: Partition) -> None:

@@ -67,6 +67,8 @@ class Lifecycle:
         self._processes: dict[int, BrokerProcess] = {}
         self._ports: dict[int, Port] = {}
         self._held = -1
+        self._cut_off: dict[int, None] = {}
+        """Brokers that were isolated, and not healed since."""
         self._manifest = self._found(brokers, store)
         self._manifest.config.update(config or {})
         if trace is not None:
@@ -138,6 +140,10 @@ class Lifecycle:
             for entry in self._manifest.brokers
             if self.is_running(entry.id) and entry.state != manifest.PAUSED
         )
+
+    def reachable(self) -> tuple[int, ...]:
+        """Those of them that clients can reach."""
+        return tuple(broker for broker in self.running() if broker not in self._cut_off)
 
     def died(self) -> dict[int, str]:
         """Brokers that ended though nobody here made them, and what they said last."""
@@ -239,6 +245,7 @@ class Lifecycle:
             files.control.unlink(missing_ok=True)
             process = BrokerProcess(broker_command(files.properties), files.output)
             self._processes[broker] = process
+            self._cut_off.pop(broker, None)
             entry = self.entry(broker)
             entry.pid, entry.began = process.id
             entry.state = manifest.RUNNING

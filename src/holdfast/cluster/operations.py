@@ -114,12 +114,12 @@ def _info(cluster: Cluster, _: Fields) -> Prepared:
     }
 
 
-def _each(method: Callable[[Cluster, int], None]) -> Prepare:
+def _each(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
         for broker in brokers:
             cluster.entry(broker)  # All are known, before anything is done to the first.
-        return _of_all(brokers, lambda broker: method(cluster, broker))
+        return _of_all(brokers, getattr(cluster, method))
 
     return prepare
 
@@ -132,18 +132,18 @@ def _of_all(brokers: list[int], do: Callable[[int], None]) -> Prepared:
     return do_all
 
 
-def _all_at_once(method: Callable[..., Any]) -> Prepare:
+def _all_at_once(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
-        return lambda: method(cluster, *brokers)
+        return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
 
 
-def _or_all(method: Callable[..., Any]) -> Prepare:
+def _or_all(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", [])
-        return lambda: method(cluster, *brokers)
+        return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
 
@@ -170,11 +170,11 @@ def _cut(cluster: Cluster, fields: Fields) -> Prepared:
     return _of_all(brokers, lambda broker: cluster.cut(broker, to))
 
 
-def _disk(method: Callable[[Cluster, int, str], None]) -> Prepare:
+def _disk(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
         partition = fields.text("partition", "")
-        return _of_all(brokers, lambda broker: method(cluster, broker, partition))
+        return _of_all(brokers, lambda broker: getattr(cluster, method)(broker, partition))
 
     return prepare
 
@@ -279,22 +279,22 @@ def _decoded(value: str) -> bytes:
 OPERATIONS: Final[dict[str, Prepare]] = {
     "info": _info,
     "status": lambda cluster, _: lambda: cluster_status(cluster),
-    "kill": _each(Cluster.kill),
-    "restart": _each(Cluster.restart),
-    "stop": _each(Cluster.stop),
-    "pause": _each(Cluster.pause),
-    "resume": _each(Cluster.resume),
-    "isolate": _all_at_once(Cluster.isolate),
+    "kill": _each("kill"),
+    "restart": _all_at_once("restart"),
+    "stop": _each("stop"),
+    "pause": _each("pause"),
+    "resume": _each("resume"),
+    "isolate": _all_at_once("isolate"),
     "partition": _partition,
-    "heal": _or_all(Cluster.heal),
+    "heal": _or_all("heal"),
     "delay": _delay,
     "drop": _drop,
     "cut": _cut,
-    "power-loss": _all_at_once(Cluster.power_loss),
-    "disk-full": _disk(Cluster.disk_full),
-    "io-error": _disk(Cluster.io_error),
-    "expire-session": _each(Cluster.expire_session),
-    "flush": _or_all(Cluster.flush),
+    "power-loss": _all_at_once("power_loss"),
+    "disk-full": _disk("disk_full"),
+    "io-error": _disk("io_error"),
+    "expire-session": _each("expire_session"),
+    "flush": _or_all("flush"),
     "create-topic": _create_topic,
     "delete-topic": _delete_topic,
     "elect-leader": _elect_leader,
