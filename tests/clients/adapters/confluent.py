@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from confluent_kafka import (
     Consumer,
@@ -41,7 +41,7 @@ from tests.clients.client import (
     Record,
     RefusedError,
 )
-from tests.clients.world import QUIET
+from tests.support.brokers import QUIET
 
 WAIT_S = 30.0
 
@@ -49,7 +49,7 @@ WAIT_S = 30.0
 class Confluent(Client):
     """Every admin call that librdkafka has."""
 
-    lacks = {
+    lacks: ClassVar = {
         "describe_log_dirs": "librdkafka has no DescribeLogDirs",
         "reassign_partitions": "librdkafka has no AlterPartitionReassignments",
     }
@@ -105,9 +105,10 @@ class Confluent(Client):
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         place = TopicPartition(topic, partition)
-        ends = []
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-            ends.append(_result(self._admin.list_offsets({place: spec})[place]).offset)
+        ends = [
+            _result(self._admin.list_offsets({place: spec})[place]).offset
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        ]
         with closing(self._consumer()) as consumer:
             assert consumer.get_watermark_offsets(place, WAIT_S) == tuple(ends)
         return ends[0], ends[1]
