@@ -115,7 +115,8 @@ class Confluent(Client):
 
     def _consumer(self, group: str | None = None) -> Consumer:
         settings = {"group.id": group or "nobody", "enable.auto.commit": group is not None}
-        return Consumer({**self._common, **settings, "auto.offset.reset": "earliest"})
+        timing = {"auto.offset.reset": "earliest", "heartbeat.interval.ms": 200}
+        return Consumer({**self._common, **settings, **timing})
 
     # Topics.
 

@@ -197,7 +197,8 @@ class KafkaPython(Client):
         )
 
         def poll() -> Iterator[bytes]:
-            for records in consumer.poll(50).values():
+            # A poll that ends while SyncGroup is under way loses the assignment: 50 ms stalls here.
+            for records in consumer.poll(1000).values():
                 yield from (one.value for one in records)
 
         def owned() -> list[int]:
