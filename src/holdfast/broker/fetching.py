@@ -29,6 +29,7 @@ from holdfast.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchEpochEndOffset,
     FetchLeaderIdAndEpoch,
+    FetchNodeEndpoint,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 FOREVER_MS: Final = 1 << 62
 BY_ID_FROM: Final = 13
+NAMES_LEADER_FROM: Final = 16
+"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
 READ_COMMITTED: Final = 1
 
 
@@ -271,7 +274,32 @@ class ParkedFetch:
             else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
-        self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))
+        self._call.answer(
+            FetchResponse(
+                session_id=self._session.id,
+                responses=responses,
+                node_endpoints=self._new_leaders(topics),
+            )
+        )
+
+    def _new_leaders(
+        self, topics: dict[str | bytes, list[FetchPartitionData]]
+    ) -> list[FetchNodeEndpoint]:
+        """Where to find the leaders that the answer names."""
+        named = dict.fromkeys(
+            one.current_leader.leader_id
+            for partitions in topics.values()
+            for one in partitions
+            if one.current_leader is not None
+        )
+        known = [self._broker.metadata.brokers.get(BrokerId(leader)) for leader in named]
+        return [
+            FetchNodeEndpoint(
+                node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
+            )
+            for one in known
+            if one is not None
+        ]
 
     def _data(
         self, reader: Reader, budget: int, *, is_first: bool
@@ -337,9 +365,11 @@ class ParkedFetch:
             aborted_transactions=None,
             records=b"",
         )
-        known = self._broker.metadata.leader_of(reader.topic, reader.index)
-        if known is not None and error in _LEADER_MOVED:
-            data.current_leader = FetchLeaderIdAndEpoch(leader_id=known[0], leader_epoch=known[1])
+        if error in _LEADER_MOVED and self._call.version >= NAMES_LEADER_FROM:
+            known = self._broker.metadata.leader_of(reader.topic, reader.index)
+            if known is not None:
+                leader, epoch = known
+                data.current_leader = FetchLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         return data
 
 
