@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -119,7 +120,7 @@ class FaultyDisk(RealDisk):
         if self.journal is None:
             super().create_directory(path)
         else:
-            make = lambda: RealDisk.create_directory(self, path)  # noqa: E731  # one line, like its like
+            make = partial(RealDisk.create_directory, self, path)
             self.journal.around(make, "create_directory", path)
 
     def rename(self, old: str, new: str) -> None:

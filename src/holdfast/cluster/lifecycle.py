@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -256,18 +257,18 @@ class Lifecycle:
         wanted = tuple(brokers)
         for broker in wanted:
             wait_for(
-                lambda broker=broker: self._is_ready(broker),  # type: ignore[misc]
+                partial(self._is_ready, broker),
                 START_S,
-                lambda broker=broker: f"broker {broker} is not ready",  # type: ignore[misc]
+                partial("broker {} is not ready".format, broker),
             )
             self.say(f"broker {broker} is up at {HOST}:{self.entry(broker).port}")
-        alive = set(self.running())
+        alive = set(self.reachable())
         for broker in wanted:
             with Client([(HOST, self.entry(broker).port)]) as client:
                 wait_for(
-                    lambda client=client: self._is_seen(client, alive),  # type: ignore[misc]
+                    partial(self._is_seen, client, alive),
                     START_S,
-                    lambda broker=broker: f"broker {broker} does not see the others",  # type: ignore[misc]
+                    partial("broker {} does not see the others".format, broker),
                 )
 
     def _is_ready(self, broker: int) -> bool | None:

@@ -38,8 +38,7 @@ class Fields:
 
     def seconds(self, name: str, default: Any = None) -> Any:
         """A time, or a probability: any number that is not negative."""
-        good = lambda it: isinstance(it, int | float) and type(it) is not bool and it >= 0  # noqa: E731
-        return self._take(name, default, good, "a number")
+        return self._take(name, default, _is_amount, "a number")
 
     def text(self, name: str, default: Any = None) -> Any:
         return self._take(name, default, lambda it: isinstance(it, str), "text")
@@ -52,22 +51,18 @@ class Fields:
         return self._take(name, default, _are_numbers, "a list of broker ids")
 
     def texts(self, name: str, default: Any = None) -> Any:
-        good = lambda it: isinstance(it, list) and all(isinstance(one, str) for one in it)  # noqa: E731
-        return self._take(name, default, good, "a list of texts")
+        return self._take(name, default, _are_texts, "a list of texts")
 
     def table(self, name: str) -> dict[str, str]:
         """Names and texts."""
-        good = lambda it: isinstance(it, dict) and all(isinstance(v, str) for v in it.values())  # noqa: E731
-        return dict(self._take(name, {}, good, "an object of texts"))
+        return dict(self._take(name, {}, _is_table, "an object of texts"))
 
     def ends(self, name: str) -> Any:
         """Broker ids, or "clients"."""
-        good = lambda it: isinstance(it, list) and all(_is_end(one) for one in it)  # noqa: E731
-        return self._take(name, None, good, f'a list of broker ids or "{CLIENTS}"')
+        return self._take(name, None, _are_ends, f'a list of broker ids or "{CLIENTS}"')
 
     def groups(self, name: str) -> list[list[int]]:
-        good = lambda it: isinstance(it, list) and bool(it) and all(map(_are_numbers, it))  # noqa: E731
-        return list(self._take(name, _NEEDED, good, "a list of lists of broker ids"))
+        return list(self._take(name, _NEEDED, _are_groups, "a list of lists of broker ids"))
 
     def done(self) -> None:
         """Nothing may be left: a misspelt field would be ignored in silence."""
@@ -83,8 +78,24 @@ def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(one) is int for one in value)
 
 
-def _is_end(value: Any) -> bool:
-    return type(value) is int or value == CLIENTS
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and _are_texts(list(value.values()))
+
+
+def _are_ends(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int or one == CLIENTS for one in value)
+
+
+def _are_groups(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_are_numbers, value))
 
 
 Prepared = Callable[[], Any]
