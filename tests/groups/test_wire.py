@@ -50,7 +50,7 @@ from holdfast.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from tests.clients.confluent import describe, make_topic, member
+from tests.groups.confluent import describe, make_topic, member
 from tests.support.brokers import Brokers
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from tests.clients.confluent import (
+from tests.groups.confluent import (
     ANSWER_S,
     admin_of,
     committed,

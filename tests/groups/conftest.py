@@ -1,4 +1,4 @@
-"""One cluster for all tests of clients: they use their own topics and groups."""
+"""One cluster for all tests of groups: they use their own topics and groups."""
 
 from __future__ import annotations
 
