@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from holdfast.broker.unflushed import Journal
 from holdfast.storage.disk import Buffer
-from holdfast.storage.real_disk import RealDisk, RealFile
+from holdfast.storage.real_disk import RealDisk, RealFile, RealSharedFile
 
 FULL: Final = "full"
 IO_ERROR: Final = "io-error"
@@ -72,10 +72,33 @@ class FaultyFile(RealFile):
         if disk.journal is not None:
             disk.journal.note("flush", self.path, min(size, self.size))
 
+    def flushed(self, size: int) -> None:
+        super().flushed(size)
+        if self._disk.journal is not None:
+            self._disk.journal.note("flush", self.path, min(size, self.size))
+
+    def share(self) -> RealSharedFile:
+        return FaultySharedFile(self._disk, self.path, os.dup(self.descriptor()))
+
     def descriptor(self) -> int:
         if self._disk.faults:
             self._disk.maybe_fail("read", self.path)
         return super().descriptor()
+
+
+class FaultySharedFile(RealSharedFile):
+    """A second handle that fails with its disk, on whatever thread."""
+
+    __slots__ = ("_disk", "_path")
+
+    def __init__(self, disk: FaultyDisk, path: str, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._disk = disk
+        self._path = path
+
+    def flush(self) -> None:
+        self._disk.maybe_fail("flush", self._path)
+        super().flush()
 
 
 class FaultyDisk(RealDisk):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
+from holdfast.broker.flushes import Flushes
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
@@ -54,7 +55,7 @@ class Replicas:
         """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._to_flush: dict[Partition, None] = {}
+        self._flushes = Flushes(self)
 
     # Finding.
 
@@ -188,30 +189,15 @@ class Replicas:
         self.failures.append(partition.name)
         self.on_failure()
 
-    # Flushing.
-
     def flush(self, partition: Partition) -> None:
-        """Force a log to the disk when this tick is over."""
-        if not self._to_flush:
-            self.loop.call_soon(self._flush_all)
-        self._to_flush[partition] = None
+        """A rule wants this log on the disk."""
+        self._flushes.want(partition)
 
     def flush_all(self) -> None:
         """Force every log to the disk, now."""
-        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
-        self._to_flush = dict.fromkeys(healthy)
-        self._flush_all()
-
-    def _flush_all(self) -> None:
-        partitions, self._to_flush = self._to_flush, {}
-        for partition in partitions:
-            try:
-                end = partition.log.flush(self.clock.wall_ms())
-            except LogOfflineError as error:
-                partition.failed(error)
-                continue
-            partition.flushed(end)
-            self.fetchers.follow(partition)
+        for partition in tuple(self.partitions.values()):
+            if not partition.replica.has_failed:
+                self._flushes.now(partition)
 
     # Time.
 
