@@ -63,11 +63,9 @@ class Brokers:
         """Start these, or all; returns when the cluster is whole."""
         for number in numbers or self.ports:
             with (self._directory / f"{number}.log").open("ab") as log:
-                self._processes[number] = subprocess.Popen(
-                    [sys.executable, "-m", "holdfast", "server", "start"]
-                    + [str(self._directory / f"{number}.properties")],
-                    stderr=log,
-                )
+                file = str(self._directory / f"{number}.properties")
+                command = [sys.executable, "-m", "holdfast", "server", "start", file]
+                self._processes[number] = subprocess.Popen(command, stderr=log)
         wait_until(self._is_whole, "all brokers known to all", 120.0)
 
     def _is_whole(self) -> bool:

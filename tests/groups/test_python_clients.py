@@ -9,7 +9,7 @@ from typing import Any
 import aiokafka
 import pytest
 
-from tests.clients.confluent import ANSWER_S, committed, make_topic, produce
+from tests.groups.confluent import ANSWER_S, committed, make_topic, produce
 from tests.support.brokers import Brokers
 from tests.support.waiting import wait_until
 

@@ -1,16 +1,17 @@
-"""Consumer groups on three real brokers, with librdkafka: members, offsets, a coordinator's death."""
+"""Consumer groups on three real brokers, with librdkafka: members, offsets, killed brokers."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     KafkaException,
     TopicPartition,
 )
 
-from tests.clients.confluent import (
+from tests.groups.confluent import (
     ANSWER_S,
     admin_of,
     committed,
@@ -98,11 +99,11 @@ def test_a_killed_coordinator_loses_no_offset_and_its_group_goes_on(brokers: Bro
             brokers.start(coordinator)
 
 
-def _commits(consumer: object, offsets: list[TopicPartition]) -> bool:
+def _commits(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
     try:
-        consumer.commit(offsets=offsets, asynchronous=False)  # type: ignore[attr-defined]
+        consumer.commit(offsets=offsets, asynchronous=False)
     except KafkaException:
-        consumer.poll(0.1)  # type: ignore[attr-defined]
+        consumer.poll(0.1)
         return False
     return True
 
