@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
 from holdfast.broker.nearest import preferred_replica
-from holdfast.core import Fetch
+from holdfast.core import Fetch, Leader
 from holdfast.model import (
     NO_BROKER,
     BrokerEpoch,
@@ -94,14 +94,20 @@ class ParkedFetch:
     def begin(self) -> None:
         """Look at what the request names, and answer or wait."""
         session, request, broker = self._session, self._request, self._broker
-        if session.parked is not None:
+        overtaken = session.parked
+        if overtaken is not None:
             # A newer request takes the place of a parked one: it knows more partitions, and the
             # client must not wait for the old one first.
-            session.parked.finish()
+            overtaken.finish()
         session.last_request_ms = broker.clock.now_ms()
         is_first = session.id == NO_SESSION or not session.readers
         named = session.apply(request, by_id=self._call.version >= BY_ID_FROM)
+        self._note_outsiders(named)
         for reader in named:
+            if overtaken is not None:
+                # The client takes nothing for it from the old answer: it has asked anew. What that
+                # one said, a high watermark perhaps, must be said again.
+                reader.is_answered = False
             self._look_up(reader)
             if session.follower is not None and reader.partition is not None:
                 self._verdicts[reader] = self._note(reader, reader.partition, session.follower)
@@ -115,6 +121,13 @@ class ParkedFetch:
         partition = self._broker.replicas.find(reader.topic, reader.index)
         if partition is not None:
             self._session.meet(reader, partition)
+
+    def _note_outsiders(self, named: list[Reader]) -> None:
+        session = self._session
+        if session.outsiders and session.follower is not None:
+            for reader in [one for one in session.outsiders if one not in named]:
+                if reader.partition is not None:
+                    self._note(reader, reader.partition, session.follower)
 
     def _note(self, reader: Reader, partition: Partition, follower: BrokerId) -> _Verdict:
         """Let the core take note of a follower's position."""
@@ -130,6 +143,9 @@ class ParkedFetch:
         if trace is not None:
             trace.fetched(partition, fetch, answer)
         partition.run(answer.effects)
+        role = partition.replica.role
+        if isinstance(role, Leader):
+            self._session.isr_changed(reader, role.insync.isr)
         return _Verdict(answer.error, answer.end_offset, answer.diverging)
 
     def _judge(self, reader: Reader) -> _Verdict:
