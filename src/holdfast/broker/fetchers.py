@@ -280,18 +280,25 @@ class Fetcher:
         if data.log_start_offset > partition.log.log_start_offset:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
+        if size and partition.is_slowed(self._broker.id, at_leader=False):
+            quota = self._broker.follower_quota
+            quota.spend(size)
+            if quota.wait_s() > 0:
+                self._rest(followed, quota.wait_s())
+                return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
             # Nothing new but the high watermark: what we asked for still stands.
             self._changed.pop(followed, None)
 
-    def _rest(self, followed: _Followed) -> None:
+    def _rest(self, followed: _Followed, seconds: float | None = None) -> None:
         """Leave a partition alone for a while: its leader does not know, or is not there yet."""
         followed.is_resting = True
         self._changed.pop(followed, None)
         name = followed.partition.name
         self._forgotten[followed.partition.topic_id, name.partition] = None
         followed.asked = None
-        self._broker.loop.call_later(followed.backoff_s, self._wake, followed)
+        delay_s = followed.backoff_s if seconds is None else seconds
+        self._broker.loop.call_later(delay_s, self._wake, followed)
         followed.backoff_s = min(2 * followed.backoff_s, self._longest_backoff_s())
 
     def _wake(self, followed: _Followed) -> None:

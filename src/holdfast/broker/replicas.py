@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
+from holdfast.broker.flushes import Flushes
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
@@ -55,12 +56,12 @@ class Replicas:
         self.failures: list[TopicPartition] = []
         """Failed logs that the controller has not been told of."""
         self.on_failure = _nothing
-        self.on_high_watermark = _nobody
-        self.on_role = _nobody
+        self.on_high_watermark: Callable[[Partition], None] = _nobody
+        self.on_role: Callable[[Partition], None] = _nobody
         """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._to_flush: dict[Partition, None] = {}
+        self._flushes = Flushes(self)
         self._awaited: dict[Partition, None] = {}
         """Where the next tick may have something to do: written to since, or waited for."""
         self._turn: list[Partition] = []
@@ -88,7 +89,10 @@ class Replicas:
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 continue
-            self._add(name, topic_id.bytes)
+            partition = self._add(name, topic_id.bytes)
+            if self.trace is not None:
+                clean = self.directory.last_shutdown is not None
+                self.trace.restarted(partition, clean=clean)
 
     def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)
@@ -106,7 +110,7 @@ class Replicas:
         log.producers_expired = numbers.producers.forget
         replica = Replica(self.broker, numbers)
         replica.truncated(log.producer_headers())
-        partition = Partition(self, name, topic_id, replica, log, settings.records)
+        partition = Partition(self, name, topic_id, replica, log, settings)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
         return partition
@@ -204,30 +208,15 @@ class Replicas:
         self.failures.append(partition.name)
         self.on_failure()
 
-    # Flushing.
-
     def flush(self, partition: Partition) -> None:
-        """Force a log to the disk when this tick is over."""
-        if not self._to_flush:
-            self.loop.call_soon(self._flush_all)
-        self._to_flush[partition] = None
+        """A rule wants this log on the disk."""
+        self._flushes.want(partition)
 
     def flush_all(self) -> None:
         """Force every log to the disk, now."""
-        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
-        self._to_flush = dict.fromkeys(healthy)
-        self._flush_all()
-
-    def _flush_all(self) -> None:
-        partitions, self._to_flush = self._to_flush, {}
-        for partition in partitions:
-            try:
-                end = partition.log.flush(self.clock.wall_ms())
-            except LogOfflineError as error:
-                partition.failed(error)
-                continue
-            partition.flushed(end)
-            self.fetchers.follow(partition)
+        for partition in tuple(self.partitions.values()):
+            if not partition.replica.has_failed:
+                self._flushes.now(partition)
 
     # Time.
 
@@ -267,10 +256,7 @@ class Replicas:
         wanted = None if topics is None else dict.fromkeys(topics)
         for name, partition in tuple(self.partitions.items()):
             if wanted is None or name.topic in wanted:
-                settings = self.configs.of_topic(name.topic)
-                partition.log.settings = settings.log
-                partition.rules = settings.records
-                partition.run(partition.replica.settings_changed(settings.core))
+                partition.use(self.configs.of_topic(name.topic))
 
 
 def _nobody(_: Partition) -> None:

@@ -13,7 +13,7 @@ __all__ = ["BadInput", "LazyCommand", "LazyGroup", "main"]
 
 COMMANDS = {
     "demo": LazyCommand(
-        "holdfast.cli.demo:demo", "A guided tour: watch data get lost, then see what keeps it."
+        "holdfast.cli.demo:demo", "A guided tour: a cluster loses its leader, and no record."
     ),
     "server": LazyCommand("holdfast.cli.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.up:up", "Start a cluster on this machine."),

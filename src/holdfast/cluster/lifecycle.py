@@ -13,7 +13,8 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,6 +68,8 @@ class Lifecycle:
         self._processes: dict[int, BrokerProcess] = {}
         self._ports: dict[int, Port] = {}
         self._held = -1
+        self._cut_off: dict[int, None] = {}
+        """Brokers that were isolated, and not healed since."""
         self._manifest = self._found(brokers, store)
         self._manifest.config.update(config or {})
         if trace is not None:
@@ -139,6 +142,10 @@ class Lifecycle:
             if self.is_running(entry.id) and entry.state != manifest.PAUSED
         )
 
+    def reachable(self) -> tuple[int, ...]:
+        """Those of them that clients can reach."""
+        return tuple(broker for broker in self.running() if broker not in self._cut_off)
+
     def died(self) -> dict[int, str]:
         """Brokers that ended though nobody here made them, and what they said last."""
         return {
@@ -169,7 +176,7 @@ class Lifecycle:
         try:
             for broker in self.brokers:
                 self._spawn(broker)
-            self._wait_ready(self.brokers)
+            self.wait_ready(*self.brokers)
         except BaseException:
             self.close(clean=False)
             raise
@@ -239,28 +246,32 @@ class Lifecycle:
             files.control.unlink(missing_ok=True)
             process = BrokerProcess(broker_command(files.properties), files.output)
             self._processes[broker] = process
+            self._cut_off.pop(broker, None)
             entry = self.entry(broker)
             entry.pid, entry.began = process.id
             entry.state = manifest.RUNNING
             self._save()
 
-    def _wait_ready(self, brokers: Iterable[int]) -> None:
-        """Until they are registered and know each other; an early death is told at once."""
-        wanted = tuple(brokers)
+    def wait_ready(self, *brokers: int) -> None:
+        """Until these are registered and see all that run; all if none is named.
+
+        An early death is told at once.
+        """
+        wanted = brokers or self.running()
         for broker in wanted:
             wait_for(
-                lambda broker=broker: self._is_ready(broker),  # type: ignore[misc]
+                partial(self._is_ready, broker),
                 START_S,
-                lambda broker=broker: f"broker {broker} is not ready",  # type: ignore[misc]
+                partial("broker {} is not ready".format, broker),
             )
             self.say(f"broker {broker} is up at {HOST}:{self.entry(broker).port}")
-        alive = set(self.running())
+        alive = set(self.reachable())
         for broker in wanted:
             with Client([(HOST, self.entry(broker).port)]) as client:
                 wait_for(
-                    lambda client=client: self._is_seen(client, alive),  # type: ignore[misc]
+                    partial(self._is_seen, client, alive),
                     START_S,
-                    lambda broker=broker: f"broker {broker} does not see the others",  # type: ignore[misc]
+                    partial("broker {} does not see the others".format, broker),
                 )
 
     def _is_ready(self, broker: int) -> bool | None:

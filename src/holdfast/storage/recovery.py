@@ -222,6 +222,7 @@ class _Opening:
         try:
             for run in verified_runs(segment.file, 0, segment.size):
                 good, reason = self._take_run(segment, run, gaps_below)
+                del run  # As in `verified_runs`.
                 if reason:
                     break
         except (BadBatchError, MalformedBatchError) as error:

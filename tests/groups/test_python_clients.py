@@ -1,0 +1,108 @@
+"""Consumer groups on three real brokers, with kafka-python and aiokafka."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from typing import Any
+
+import aiokafka
+import pytest
+
+from tests.groups.confluent import ANSWER_S, committed, make_topic, produce
+from tests.support.brokers import Brokers
+from tests.support.waiting import wait_until
+
+with warnings.catch_warnings():
+    # It reads its schemas by a function that Python 3.11 calls deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka
+    from kafka.admin import KafkaAdminClient
+
+pytestmark = pytest.mark.slow
+
+
+def _kafka_python(brokers: Brokers, group: str, topic: str) -> Any:
+    return kafka.KafkaConsumer(
+        topic,
+        bootstrap_servers=brokers.bootstrap.split(","),
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=6000,
+        heartbeat_interval_ms=300,
+    )
+
+
+def test_kafka_python_shares_reads_and_commits(brokers: Brokers) -> None:
+    topic, group = make_topic(brokers), brokers.new_name("group")
+    produce(brokers, topic, range(20))
+    first, second = (_kafka_python(brokers, group, topic) for _ in range(2))
+    values: set[int] = set()
+
+    def poll() -> bool:
+        for consumer in (first, second):
+            for records in consumer.poll(timeout_ms=100).values():
+                values.update(int(record.value) for record in records)
+        shares = [len(first.assignment()), len(second.assignment())]
+        return shares == [2, 2] and len(values) == 20
+
+    try:
+        wait_until(poll, "all records read by two members", ANSWER_S)
+        first.commit()
+        second.commit()
+    finally:
+        first.close()
+        second.close()
+    assert committed(brokers, group, topic) == [5, 5, 5, 5]
+
+
+def test_kafka_pythons_administrator_deletes_offsets_and_groups(brokers: Brokers) -> None:
+    topic, group = make_topic(brokers), brokers.new_name("group")
+    admin = KafkaAdminClient(bootstrap_servers=brokers.bootstrap.split(","))
+    partition = kafka.TopicPartition(topic, 2)
+    try:
+        offset = kafka.structs.OffsetAndMetadata(11, "a note", -1)
+        admin.alter_group_offsets(group, {partition: offset})
+        assert committed(brokers, group, topic) == [0, 0, 11, 0]
+        admin.delete_group_offsets(group, [partition])
+        assert committed(brokers, group, topic) == [0, 0, 0, 0]
+    finally:
+        admin.close()
+
+
+def test_aiokafka_shares_reads_and_commits(brokers: Brokers) -> None:
+    topic, group = make_topic(brokers), brokers.new_name("group")
+    produce(brokers, topic, range(20))
+    asyncio.run(_read_with_aiokafka(brokers, group, topic))
+    assert committed(brokers, group, topic) == [5, 5, 5, 5]
+
+
+async def _read_with_aiokafka(brokers: Brokers, group: str, topic: str) -> None:
+    members = [
+        aiokafka.AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=brokers.bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=6000,
+            heartbeat_interval_ms=300,
+        )
+        for _ in range(2)
+    ]
+    values: set[int] = set()
+    try:
+        for consumer in members:
+            await consumer.start()
+        ends = asyncio.get_running_loop().time() + ANSWER_S
+        while [len(one.assignment()) for one in members] != [2, 2] or len(values) < 20:
+            assert asyncio.get_running_loop().time() < ends, "not all records read by two members"
+            for consumer in members:
+                for records in (await consumer.getmany(timeout_ms=100)).values():
+                    values.update(int(record.value) for record in records)
+        for consumer in members:
+            await consumer.commit()
+    finally:
+        for consumer in members:
+            await consumer.stop()
