@@ -53,23 +53,25 @@ class Limits:
     """Bytes that are no UTF-8, and line ends."""
     empties: bool = True
     """Keys and values that are empty and not null."""
+    headers: bool = True
+    """Any bytes as a header's value; otherwise only words."""
     null_headers: bool = True
-    shows_null_headers: bool = True
-    """Its consumer tells a header without a value from one with an empty value."""
 
     def fit(self, record: Record) -> Record | None:
         """The record as this client can send it; None if it cannot."""
         if not self.timestamps:
             record = replace(record, timestamp=None)
-        if not self.null_headers:
-            named = tuple(one for one in record.headers if one[1] is not None)
-            record = replace(record, headers=named)
+        kept = tuple(pair for pair in record.headers if self._may_send(pair[1]))
+        record = replace(record, headers=kept)
         parts = [record.key, record.value, *(value for _, value in record.headers)]
         if not self.empties and b"" in parts:
             return None
         if not self.binary and not all(_is_a_line(part) for part in parts):
             return None
         return record
+
+    def _may_send(self, header: bytes | None) -> bool:
+        return self.null_headers if header is None else self.headers or _is_a_line(header)
 
 
 def _is_a_line(part: bytes | None) -> bool:

@@ -38,8 +38,10 @@ def group_rebalances(client: Client, world: World) -> None:
         other = client.join(group, topic)
         try:
             wait_until(
-                lambda: len(one.assignment()) == 2 and one.assignment() | other.assignment()
-                == everything,
+                lambda: (
+                    len(one.assignment()) == 2
+                    and one.assignment() | other.assignment() == everything
+                ),
                 "two members have two each",
             )
             second = _send(world, topic, "second")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.cases import Case, cases_of
 from tests.clients.adapters.aio import Aio
+from tests.clients.cases import Case, cases_of
 from tests.clients.world import World
 
 pytestmark = pytest.mark.slow

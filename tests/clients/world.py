@@ -1,4 +1,4 @@
-"""The cluster that all clients share, and ways to set a stage in it that no client under test takes.
+"""The cluster that all clients share, and a stage hand who asks no client under test.
 
 Topics are made with kafka-python, records are sent with librdkafka, and what a broker keeps is read
 from its files, by our own reader.
@@ -15,13 +15,10 @@ from typing import NamedTuple, Protocol
 from confluent_kafka import KafkaError, Message, Producer
 
 from holdfast.protocol.records import RecordBatchHeader, batches, read_records
-from tests.clients.client import Placed, Read, Record
 from tests.clients.adapters.kafka_library import KafkaAdminClient, NewTopic, TopicPartition
+from tests.clients.client import Placed, Read, Record
+from tests.support.brokers import QUIET
 from tests.support.waiting import wait_until
-
-
-QUIET: Mapping[str, int] = {"log_level": 2}
-"""librdkafka tells stderr when brokers go; here they do so when all is over."""
 
 
 class Cluster(Protocol):

@@ -44,7 +44,7 @@ class Brokers:
         settings = {
             "node.id": str(number),
             "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[number]}",
-            "log.dirs": str(self._directory / f"broker-{number}"),
+            "log.dirs": str(self.log_dir(number)),
             "holdfast.store": str(self._directory / "store.sqlite"),
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
@@ -98,6 +98,10 @@ class Brokers:
                 process.kill()
                 process.wait()
         self._processes.clear()
+
+    def log_dir(self, number: int) -> Path:
+        """Where a broker keeps its partitions."""
+        return self._directory / f"broker-{number}"
 
     def log(self, number: int) -> str:
         """What a broker has said."""

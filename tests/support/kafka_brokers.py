@@ -1,4 +1,4 @@
-"""Three nodes of Apache Kafka, in the place of our brokers: what a test expects, held against it."""
+"""Three nodes of Apache Kafka in the place of our brokers."""
 
 from __future__ import annotations
 

@@ -83,13 +83,17 @@ class FetchSession:
         "id",
         "last_request_ms",
         "news",
-        "on_wake",
+        "outsiders",
         "parked",
         "readers",
     )
 
     news: dict[Reader, None]
     """What the next answer looks at, in order of fairness: who was served goes to the end."""
+    outsiders: dict[Reader, None]
+    """Partitions in whose ISR this follower is not. Every request counts as a fetch of these, named
+    or not: it may have reached the high watermark while another proposal was under way, and would
+    have no reason to name them again."""
     parked: ParkedFetch | None
     """The request that waits for news, if one does."""
 
@@ -100,6 +104,7 @@ class FetchSession:
         self.broker_epoch = BrokerEpoch(-1)
         self.readers: dict[tuple[TopicKey, int], Reader] = {}
         self.news = {}
+        self.outsiders = {}
         self.parked = None
         self.last_request_ms = 0
 
@@ -143,6 +148,13 @@ class FetchSession:
         """Worth telling with the next answer, but nobody is woken for it."""
         self.news[partition.sessions[self]] = None
 
+    def isr_changed(self, reader: Reader, isr: tuple[BrokerId, ...]) -> None:
+        """Whom a partition's leader counts on now."""
+        if self.follower is None or self.follower in isr:
+            self.outsiders.pop(reader, None)
+        else:
+            self.outsiders[reader] = None
+
     def forget(self, partition: Partition) -> None:
         """The partition has left this broker."""
         reader = partition.sessions.pop(self, None)
@@ -163,6 +175,7 @@ class FetchSession:
 
     def _leave(self, reader: Reader) -> None:
         self.news.pop(reader, None)
+        self.outsiders.pop(reader, None)
         partition = reader.partition
         if partition is not None:
             partition.sessions.pop(self, None)

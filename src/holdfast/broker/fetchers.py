@@ -249,13 +249,10 @@ class Fetcher:
         self._changed[followed] = None
         if not replica.accepts_answer(asked):
             return
-        error = ErrorCode(data.error_code)
-        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        if data.error_code:
             self._rest(followed)
-            self._ask_bounds(followed, asked)
-            return
-        if error:
-            self._rest(followed)
+            if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._ask_bounds(followed, asked)
             return
         if data.diverging_epoch is not None:
             end = EpochEnd(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
 from holdfast.broker.nearest import preferred_replica
-from holdfast.core import Fetch
+from holdfast.core import Fetch, Leader
 from holdfast.model import (
     NO_BROKER,
     BrokerEpoch,
@@ -29,6 +29,7 @@ from holdfast.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchEpochEndOffset,
     FetchLeaderIdAndEpoch,
+    FetchNodeEndpoint,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 FOREVER_MS: Final = 1 << 62
 BY_ID_FROM: Final = 13
+NAMES_LEADER_FROM: Final = 16
+"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
 READ_COMMITTED: Final = 1
 
 
@@ -91,14 +94,20 @@ class ParkedFetch:
     def begin(self) -> None:
         """Look at what the request names, and answer or wait."""
         session, request, broker = self._session, self._request, self._broker
-        if session.parked is not None:
+        overtaken = session.parked
+        if overtaken is not None:
             # A newer request takes the place of a parked one: it knows more partitions, and the
             # client must not wait for the old one first.
-            session.parked.finish()
+            overtaken.finish()
         session.last_request_ms = broker.clock.now_ms()
         is_first = session.id == NO_SESSION or not session.readers
         named = session.apply(request, by_id=self._call.version >= BY_ID_FROM)
+        self._note_outsiders(named)
         for reader in named:
+            if overtaken is not None:
+                # The client takes nothing for it from the old answer: it has asked anew. What that
+                # one said, a high watermark perhaps, must be said again.
+                reader.is_answered = False
             self._look_up(reader)
             if session.follower is not None and reader.partition is not None:
                 self._verdicts[reader] = self._note(reader, reader.partition, session.follower)
@@ -112,6 +121,13 @@ class ParkedFetch:
         partition = self._broker.replicas.find(reader.topic, reader.index)
         if partition is not None:
             self._session.meet(reader, partition)
+
+    def _note_outsiders(self, named: list[Reader]) -> None:
+        session = self._session
+        if session.outsiders and session.follower is not None:
+            for reader in [one for one in session.outsiders if one not in named]:
+                if reader.partition is not None:
+                    self._note(reader, reader.partition, session.follower)
 
     def _note(self, reader: Reader, partition: Partition, follower: BrokerId) -> _Verdict:
         """Let the core take note of a follower's position."""
@@ -127,6 +143,9 @@ class ParkedFetch:
         if trace is not None:
             trace.fetched(partition, fetch, answer)
         partition.run(answer.effects)
+        role = partition.replica.role
+        if isinstance(role, Leader):
+            self._session.isr_changed(reader, role.insync.isr)
         return _Verdict(answer.error, answer.end_offset, answer.diverging)
 
     def _judge(self, reader: Reader) -> _Verdict:
@@ -271,7 +290,32 @@ class ParkedFetch:
             else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
-        self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))
+        self._call.answer(
+            FetchResponse(
+                session_id=self._session.id,
+                responses=responses,
+                node_endpoints=self._new_leaders(topics),
+            )
+        )
+
+    def _new_leaders(
+        self, topics: dict[str | bytes, list[FetchPartitionData]]
+    ) -> list[FetchNodeEndpoint]:
+        """Where to find the leaders that the answer names."""
+        named = dict.fromkeys(
+            one.current_leader.leader_id
+            for partitions in topics.values()
+            for one in partitions
+            if one.current_leader is not None
+        )
+        known = [self._broker.metadata.brokers.get(BrokerId(leader)) for leader in named]
+        return [
+            FetchNodeEndpoint(
+                node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
+            )
+            for one in known
+            if one is not None
+        ]
 
     def _data(
         self, reader: Reader, budget: int, *, is_first: bool
@@ -337,9 +381,11 @@ class ParkedFetch:
             aborted_transactions=None,
             records=b"",
         )
-        known = self._broker.metadata.leader_of(reader.topic, reader.index)
-        if known is not None and error in _LEADER_MOVED:
-            data.current_leader = FetchLeaderIdAndEpoch(leader_id=known[0], leader_epoch=known[1])
+        if error in _LEADER_MOVED and self._call.version >= NAMES_LEADER_FROM:
+            known = self._broker.metadata.leader_of(reader.topic, reader.index)
+            if known is not None:
+                leader, epoch = known
+                data.current_leader = FetchLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         return data
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from struct import Struct as Packer
 from typing import Final
 
 from holdfast.broker.calls import Call
@@ -13,11 +12,9 @@ from holdfast.broker.connection import Connection
 from holdfast.broker.links import Links
 from holdfast.broker.log_lines import LogLines
 from holdfast.protocol import (
-    APIS,
-    Api,
     UnsupportedVersionError,
-    decode_request_header,
     encode_unsupported_api_versions,
+    request_start,
 )
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -25,7 +22,6 @@ BROKER_CLIENT_ID: Final = "holdfast-broker-"
 """How brokers name themselves to each other, followed by their id."""
 
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
-_KEY: Final = Packer(">h")
 
 Handler = Callable[[Call], None]
 
@@ -129,34 +125,20 @@ class Listener:
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """What a frame asks. A version that we lack is an error, but for ApiVersions."""
-        api = self._api_of(frame)
-        header, position = decode_request_header(frame)
-        version = header.request_api_version
-        client_id = header.client_id
+        api, version, correlation_id, client_id, position = request_start(frame)
+        if api.key not in self._handlers:
+            raise UnsupportedVersionError(f"API {api.key}", version)
         if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
             number = client_id.removeprefix(BROKER_CLIENT_ID)
             connection.broker = int(number) if number.isdecimal() else None
         if api.key == _API_VERSIONS and version not in api.versions:
-            call = Call(
-                connection,
-                api,
-                0,
-                header.correlation_id,
-                client_id,
-                ApiVersionsRequest(),
-                len(frame),
-            )
-            call.parts = encode_unsupported_api_versions(correlation_id=header.correlation_id)
+            asked = ApiVersionsRequest()
+            call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
+            call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
             return call
         # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
         request, _ = api.request.decode_from(frame, version, position)
-        return Call(connection, api, version, header.correlation_id, client_id, request, len(frame))
-
-    def _api_of(self, frame: bytearray) -> Api:
-        key = _KEY.unpack_from(frame)[0] if len(frame) >= _KEY.size else -1
-        if key not in self._handlers:
-            raise UnsupportedVersionError(f"API {key}", -1)
-        return APIS[key]
+        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
 
     def handle(self, call: Call) -> None:
         """Let the API's handler answer; a bug in one costs a connection, not the broker."""

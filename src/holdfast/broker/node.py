@@ -18,7 +18,6 @@ from holdfast.broker.chores import Chores
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
 from holdfast.broker.controller.elector import Elector
-from holdfast.broker.controller.nodes import decode_state, decode_topic
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.errors import StartError
 from holdfast.broker.failures import FailureReports
@@ -38,6 +37,7 @@ from holdfast.broker.quota import Quota
 from holdfast.broker.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.shutdown import move_leaderships
+from holdfast.broker.strays import drop_strays
 from holdfast.coordination import Store, StoreError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId, TopicPartition
@@ -69,6 +69,8 @@ class Broker:
         self.dice = dice
         self.store = store
         self.trace = trace
+        self._strays: asyncio.Task[None] | None = None
+        self.is_started = False
         self.is_stopping = False
         self.clock = Clock(loop)
         self.configs = Configs(self.id, layers, log)
@@ -134,7 +136,7 @@ class Broker:
         self.metadata.cluster_id = await self.membership.identify(self.directory)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self.configs.reload(self.store)
-        await self._drop_strays()
+        await drop_strays(self, is_running=False)
         self.replicas.load()
         for note in self.directory.notes:
             self.log.warning("log directory", note=note)
@@ -143,6 +145,7 @@ class Broker:
         await self.membership.join(
             self.endpoint, settings.broker_rack, mark, REGISTRATION_PATIENCE_S
         )
+        self.is_started = True
         self.elector.start()
         self.chores.start()
         if self.replicas.failures:
@@ -161,29 +164,18 @@ class Broker:
         advertised = settings.advertised_listener
         self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
 
-    async def _drop_strays(self) -> None:
-        """Forget logs of topics that were deleted, or moved elsewhere, while we were down."""
-        found = dict.fromkeys(name.topic for name in self.directory.partitions)
-        nodes = await self.store.get_many([paths.topic(name) for name in found])
-        ids = {
-            name: decode_topic(paths.topic(name), node.data).topic_id
-            for name, node in zip(found, nodes, strict=True)
-            if node is not None
-        }
-        names = tuple(self.directory.partitions)
-        wanted = [paths.partition_state(*name) for name in names]
-        states = await self.store.get_many(wanted)
-        for name, path, node in zip(names, wanted, states, strict=True):
-            own_id = self.directory.topic_id(name)
-            is_known = own_id is not None and ids.get(name.topic) == own_id.bytes
-            hosts = node is not None and self.id in decode_state(path, node.data).replicas
-            if own_id is not None and not (is_known and hosts):
-                self.log.warning("a log of no topic of ours is deleted", partition=str(name))
-                self.replicas.drop(name)
-
     def _registered(self) -> None:
         if self.trace is not None:
             self.trace.registered(self.life.broker_epoch)
+        if self.is_started:
+            # We were away: topics may have been deleted meanwhile.
+            self._strays = self.loop.create_task(self._look_for_strays())
+
+    async def _look_for_strays(self) -> None:
+        try:
+            await drop_strays(self, is_running=True)
+        except (StoreError, OSError) as error:
+            self.log.warning("strays not looked for", error=error)
 
     # Settings.
 

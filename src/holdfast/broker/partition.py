@@ -306,7 +306,7 @@ class Partition:
             elif isinstance(effect, ProposeIsr):
                 self.owner.propose(self, effect)
             elif isinstance(effect, IsrApplied):
-                self.owner.isr_applied(self, effect)
+                self._isr_applied(effect)
             elif isinstance(effect, Flush):
                 self.owner.flush(self)
             elif isinstance(effect, TruncateTo):
@@ -320,6 +320,11 @@ class Partition:
         self.owner.high_watermark_moved(self)
         if self.owner.trace is not None:
             self.owner.trace.high_watermark(self, moved)
+
+    def _isr_applied(self, applied: IsrApplied) -> None:
+        for session, reader in self.sessions.items():
+            session.isr_changed(reader, applied.isr)
+        self.owner.isr_applied(self, applied)
 
     def _guarded_write_epochs(self) -> None:
         try:

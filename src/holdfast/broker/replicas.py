@@ -62,7 +62,8 @@ class Replicas:
     def find(self, topic: str | bytes, index: int) -> Partition | None:
         """By name, or by topic id."""
         if isinstance(topic, str):
-            return self.partitions.get(TopicPartition(topic, index))
+            # A plain tuple equals the named one, and making that costs more than the look-up.
+            return self.partitions.get((topic, index))  # type: ignore[call-overload, no-any-return]
         return self._by_id.get((topic, index))
 
     # Coming and going.
@@ -78,7 +79,10 @@ class Replicas:
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 continue
-            self._add(name, topic_id.bytes)
+            partition = self._add(name, topic_id.bytes)
+            if self.trace is not None:
+                clean = self.directory.last_shutdown is not None
+                self.trace.restarted(partition, clean=clean)
 
     def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)

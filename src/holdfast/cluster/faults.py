@@ -60,14 +60,18 @@ class Breaking(Lifecycle):
                 f"broker {broker} has not stopped after {timeout_s:g} s", hint="kill it"
             )
 
-    def restart(self, *brokers: int) -> None:
-        """Start brokers again; one that runs is stopped first. Returns when all are registered."""
+    def restart(self, *brokers: int, wait: bool = True) -> None:
+        """Start brokers again; one that runs is stopped first.
+
+        Returns when all are registered and see the others; at once if nobody waits for that.
+        """
         for broker in brokers:
             if self.is_running(broker):
                 self.stop(broker)
         for broker in brokers:
             self._spawn(broker)
-        self._wait_ready(brokers)
+        if wait:
+            self.wait_ready(*brokers)
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: it stands still and keeps its connections; its clock goes on."""

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -176,7 +176,7 @@ class Lifecycle:
         try:
             for broker in self.brokers:
                 self._spawn(broker)
-            self._wait_ready(self.brokers)
+            self.wait_ready(*self.brokers)
         except BaseException:
             self.close(clean=False)
             raise
@@ -252,9 +252,12 @@ class Lifecycle:
             entry.state = manifest.RUNNING
             self._save()
 
-    def _wait_ready(self, brokers: Iterable[int]) -> None:
-        """Until they are registered and know each other; an early death is told at once."""
-        wanted = tuple(brokers)
+    def wait_ready(self, *brokers: int) -> None:
+        """Until these are registered and see all that run; all if none is named.
+
+        An early death is told at once.
+        """
+        wanted = brokers or self.running()
         for broker in wanted:
             wait_for(
                 partial(self._is_ready, broker),

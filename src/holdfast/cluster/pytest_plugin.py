@@ -34,7 +34,8 @@ MOST_EVENTS: Final = 40
 """How many a failing test's report shows."""
 LAST_LINES: Final = 15
 
-_CLUSTER: Final = pytest.StashKey["Cluster"]()
+CLUSTER: Final = pytest.StashKey["Cluster"]()
+"""Where a test's item names the cluster to be told of if the test fails."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,7 +60,7 @@ def holdfast_cluster(
     """A running cluster of this test's own; `@pytest.mark.holdfast(...)` says which."""
     cluster = _made(request.node, holdfast_options)
     cluster.start()
-    request.node.stash[_CLUSTER] = cluster
+    request.node.stash[CLUSTER] = cluster
     try:
         yield cluster
         died = cluster.died()
@@ -106,9 +107,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach what happened to a failing test's report, while the brokers are still there."""
     report = yield
-    if report.when == "call" and report.failed and _CLUSTER in item.stash:
+    if report.when == "call" and report.failed and CLUSTER in item.stash:
         try:
-            report.sections += _sections(item, item.stash[_CLUSTER])
+            report.sections += _sections(item, item.stash[CLUSTER])
         except OSError as error:
             report.sections.append(("holdfast timeline", f"cannot be told: {error}"))
     return report

@@ -88,7 +88,7 @@ class Log:
         self._written_epochs = tuple(epochs.entries)
         self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
         self.names_unflushed = False
-        self._created_ms = 0
+        self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
         self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
@@ -120,7 +120,7 @@ class Log:
         first, end, size = span_of(headers, self.log_end_offset)
         assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
-        age_ms = now_ms - self._created_ms
+        age_ms = 0 if self._active_since_ms is None else now_ms - self._active_since_ms
         has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
         try:
             if has_rolled:
@@ -191,7 +191,7 @@ class Log:
         self.segments.append(segment)
         self._bases.append(int(segment.base_offset))
         self.names_unflushed = True
-        self._created_ms = now_ms
+        self._active_since_ms = now_ms
 
     # Keeping.
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
@@ -35,7 +35,7 @@ class Aio(Client):
     """Oldest versions of the protocol that a living client speaks."""
 
     limits = Limits(null_headers=False)
-    lacks = {
+    lacks: ClassVar = {
         "drop_topic_configs": "aiokafka has no IncrementalAlterConfigs",
         "describe_log_dirs": "aiokafka has no DescribeLogDirs",
         "elect_leaders": "aiokafka has no ElectLeaders",
@@ -171,7 +171,7 @@ class Aio(Client):
                 one["partition"]: Placed(one["leader"], tuple(one["replicas"]), tuple(one["isr"]))
                 for one in sorted(topic["partitions"], key=lambda one: one["partition"])
             }
-            for topic in self._ask(lambda: self._admin.describe_topics())
+            for topic in self._ask(self._admin.describe_topics)
         }
 
     def topic_configs(self, topic: str) -> dict[str, str]:
@@ -197,7 +197,7 @@ class Aio(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self._ask(lambda: self._admin.describe_cluster())
+        told = self._ask(self._admin.describe_cluster)
         brokers = {one["node_id"]: one["port"] for one in told["brokers"]}
         return ClusterSeen(told["cluster_id"], told["controller_id"], brokers)
 
@@ -207,7 +207,7 @@ class Aio(Client):
         return _AioMember(self._loop, self._consumer, group, topic)
 
     def groups(self) -> set[str]:
-        return {name for name, _ in self._ask(lambda: self._admin.list_consumer_groups())}
+        return {name for name, _ in self._ask(self._admin.list_consumer_groups)}
 
     def group(self, group: str) -> GroupSeen:
         [told] = self._ask(lambda: self._admin.describe_consumer_groups([group]))

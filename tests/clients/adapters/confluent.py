@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from confluent_kafka import (
     Consumer,
@@ -29,6 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from holdfast.model import ErrorCode
+from tests.clients.adapters.polling import PollingMember
 from tests.clients.client import (
     Client,
     ClusterSeen,
@@ -40,8 +41,7 @@ from tests.clients.client import (
     Record,
     RefusedError,
 )
-from tests.clients.adapters.polling import PollingMember
-from tests.clients.world import QUIET
+from tests.support.brokers import QUIET
 
 WAIT_S = 30.0
 
@@ -49,7 +49,7 @@ WAIT_S = 30.0
 class Confluent(Client):
     """Every admin call that librdkafka has."""
 
-    lacks = {
+    lacks: ClassVar = {
         "describe_log_dirs": "librdkafka has no DescribeLogDirs",
         "reassign_partitions": "librdkafka has no AlterPartitionReassignments",
     }
@@ -105,16 +105,18 @@ class Confluent(Client):
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         place = TopicPartition(topic, partition)
-        ends = []
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-            ends.append(_result(self._admin.list_offsets({place: spec})[place]).offset)
+        ends = [
+            _result(self._admin.list_offsets({place: spec})[place]).offset
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        ]
         with closing(self._consumer()) as consumer:
             assert consumer.get_watermark_offsets(place, WAIT_S) == tuple(ends)
         return ends[0], ends[1]
 
     def _consumer(self, group: str | None = None) -> Consumer:
         settings = {"group.id": group or "nobody", "enable.auto.commit": group is not None}
-        return Consumer({**self._common, **settings, "auto.offset.reset": "earliest"})
+        timing = {"auto.offset.reset": "earliest", "heartbeat.interval.ms": 200}
+        return Consumer({**self._common, **settings, **timing})
 
     # Topics.
 
@@ -152,8 +154,7 @@ class Confluent(Client):
             for name, value in put.items()
         ]
         changes += [
-            ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE)
-            for name in drop
+            ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in drop
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         _result(self._admin.incremental_alter_configs([resource])[resource])

@@ -8,18 +8,6 @@ from contextlib import closing
 from typing import Any
 
 from holdfast.model import ErrorCode
-from tests.clients.client import (
-    Client,
-    ClusterSeen,
-    GroupSeen,
-    How,
-    Limits,
-    Member,
-    Placed,
-    Read,
-    Record,
-    RefusedError,
-)
 from tests.clients.adapters.kafka_library import (
     ConfigResource,
     ConfigResourceType,
@@ -32,6 +20,18 @@ from tests.clients.adapters.kafka_library import (
     TopicPartition,
 )
 from tests.clients.adapters.polling import PollingMember
+from tests.clients.client import (
+    Client,
+    ClusterSeen,
+    GroupSeen,
+    How,
+    Limits,
+    Member,
+    Placed,
+    Read,
+    Record,
+    RefusedError,
+)
 
 WAIT_S = 30.0
 WAIT_MS = 30_000
@@ -143,7 +143,7 @@ class KafkaPython(Client):
         self, topic: str, put: Mapping[str, str], drop: Sequence[str] = ()
     ) -> None:
         changes: dict[str, Any] = {name: ("SET", value) for name, value in put.items()}
-        changes |= {name: ("DELETE", None) for name in drop}
+        changes |= dict.fromkeys(drop, ("DELETE", None))
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, changes)
         outcome = _ask(lambda: self._admin.alter_configs([resource]))["topic"][topic]
         if number := ERROR.match(outcome):
@@ -197,7 +197,8 @@ class KafkaPython(Client):
         )
 
         def poll() -> Iterator[bytes]:
-            for records in consumer.poll(50).values():
+            # A poll that ends while SyncGroup is under way loses the assignment: 50 ms stalls here.
+            for records in consumer.poll(1000).values():
                 yield from (one.value for one in records)
 
         def owned() -> list[int]:
@@ -214,9 +215,7 @@ class KafkaPython(Client):
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         told = self._admin.list_group_offsets({group: None})[group]
-        return {
-            place.partition: one.offset for place, one in told.items() if place.topic == topic
-        }
+        return {place.partition: one.offset for place, one in told.items() if place.topic == topic}
 
     def delete_group(self, group: str) -> None:
         outcome = self._admin.delete_groups([group])[group]

@@ -271,6 +271,8 @@ class ControllerService:
 
     def _confirmed(self, confirmed: StateConfirmed) -> None:
         before, after = confirmed.before, confirmed.after
+        if self.host.trace is not None:
+            self.host.trace.agreed(confirmed)
         if after.leader_epoch != before.leader_epoch:
             self.host.log.info(
                 "leader elected",

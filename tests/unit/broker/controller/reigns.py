@@ -140,6 +140,7 @@ class Reign:
         self.log = LogLines(broker, self.lines)
         self.clock = Clock(self.loop)
         self.dice = random.Random(7)
+        self.trace = None
         self.store = store
         self.peers = ScriptedPeers(self.loop)
         static = {"node.id": str(broker), "min.insync.replicas": "2"}

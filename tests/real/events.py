@@ -1,0 +1,44 @@
+"""What brokers wrote into their traces about one story."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.cluster.timeline import read_events
+from tests.real.stage import Stage
+
+
+class Events:
+    """Events of the story's partition, in the order in which they happened.
+
+    A broker's trace is a moment behind: whoever wants an event waits for it.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def read(self) -> list[dict[str, Any]]:
+        paths = (self._stage.cluster.data_dir / "traces").glob("broker-*.trace")
+        name = f"{self._stage.topic}-0"
+        return [event for event in read_events(paths) if event["p"] == name]
+
+    def all(self, name: str, kind: str, **numbers: object) -> list[dict[str, Any]]:
+        """A broker's events of a kind with these numbers, so far."""
+        broker = self._stage.broker(name)
+        return [
+            event
+            for event in self.read()
+            if (event["b"], event["k"]) == (broker, kind)
+            and all(event[key] == value for key, value in numbers.items())
+        ]
+
+    def first(self, name: str, kind: str, **numbers: object) -> dict[str, Any]:
+        """The first such event; there must be one."""
+        what = f"a word of {name} about {kind} {numbers}"
+        self._stage.until(lambda: self.all(name, kind, **numbers), what)
+        return self.all(name, kind, **numbers)[0]
+
+    def index(self, name: str, kind: str, **numbers: object) -> int:
+        """Its place among all events."""
+        event = self.first(name, kind, **numbers)
+        return self.read().index(event)

@@ -1,0 +1,59 @@
+"""Which stories run on real brokers, and why some do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
+
+import pytest
+
+T = TypeVar("T", bound=Callable[..., None])
+
+EMBEDDED, ZOOKEEPER = "embedded", "zookeeper"
+PLAIN, NEAREST = "plain", "nearest"
+"""Settings of a cluster: as they are, or with reads from the nearest replica."""
+
+PLAYED: Final[dict[str, tuple[str, ...]]] = {}
+"""Every story that has a test, and the variants it is played in."""
+
+NOT_REAL: Final = {
+    "loss-isr-race": "needs a request handler held between its check and its proposal; the "
+    "broker does both in one step of its loop, and nothing outside can come between",
+}
+"""Why a story cannot be brought about with real brokers."""
+
+
+class Play(NamedTuple):
+    """One story in one variant on one store."""
+
+    story: str
+    variant: str
+    store: str
+    flavour: str
+
+
+def real(
+    story: str,
+    *variants: str,
+    flavour: str = PLAIN,
+    stores: tuple[str, ...] = (EMBEDDED, ZOOKEEPER),
+    long: tuple[str, ...] = (ZOOKEEPER,),
+) -> Callable[[T], T]:
+    """Play a story of the lab on real brokers. `long`: on which stores only in `make test-long`."""
+    chosen = variants or ("default",)
+    PLAYED[story] = chosen
+    plays = [
+        pytest.param(
+            Play(story, variant, store, flavour),
+            variant,
+            id=f"{story}-{variant}-{store}",
+            marks=[pytest.mark.slow, *([pytest.mark.long] if store in long else [])],
+        )
+        for store in stores
+        for variant in chosen
+    ]
+    return pytest.mark.parametrize(("stage", "variant"), plays, indirect=["stage"])
+
+
+ON_BOTH: Final[tuple[str, ...]] = ()
+"""For stories that `make test` plays on ZooKeeper too."""
