@@ -93,8 +93,8 @@ class ClusterSeen(NamedTuple):
     """A cluster, as a client describes it."""
 
     cluster_id: str | None
-    """None where a client does not say."""
-    controller: int
+    """None where a client does not say, as for the controller."""
+    controller: int | None
     brokers: Mapping[int, int]
     """Ports by broker id."""
 

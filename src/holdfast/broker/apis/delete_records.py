@@ -93,7 +93,7 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
     # An in-sync follower that we have not heard of may hold anything.
-    starts = {one: UNHEARD for one in role.insync.isr}
+    starts = dict.fromkeys(role.insync.isr, UNHEARD)
     starts |= {one: start for one, start in partition.follower_starts() if one in starts}
     starts[partition.replica.broker] = partition.log.log_start_offset
     if min(starts.values()) < target:
