@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -149,7 +148,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def cases_of(client: type[Client]) -> Any:
+def cases_of(client: type[Client]) -> pytest.MarkDecorator:
     """Parametrize a client's test with all it can do."""
     unknown = set(client.lacks) - set(CASES)
     assert not unknown, f"{client.__name__} lacks what no case asks for: {sorted(unknown)}"

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tests.clients.client import (
     Client,
@@ -73,7 +73,7 @@ class Done(NamedTuple):
 class JavaTools(Client):
     """The tools only: no code of ours calls Kafka's client library."""
 
-    limits = Limits(
+    limits: ClassVar = Limits(
         timestamps=False, binary=False, empties=False, headers=False, null_headers=False
     )
 
