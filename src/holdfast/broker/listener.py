@@ -61,7 +61,7 @@ class Listener:
         self.log = log
         self._handlers = handlers
         self._server: asyncio.AbstractServer | None = None
-        self._connections: dict[Connection, None] = {}
+        self.connections: dict[Connection, None] = {}
         self._per_address: dict[str, int] = {}
         self._to_write: list[Connection] = []
         self._held: dict[Connection, None] = {}
@@ -87,7 +87,7 @@ class Listener:
         """Hang up on everybody."""
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             connection.close()
 
     # Connections.
@@ -97,16 +97,16 @@ class Listener:
         host = connection.host
         count = self._per_address.get(host, 0)
         self._per_address[host] = count + 1
-        self._connections[connection] = None
+        self.connections[connection] = None
         limits = self.limits
-        if count >= limits.connections_per_address or len(self._connections) > limits.connections:
+        if count >= limits.connections_per_address or len(self.connections) > limits.connections:
             self.log.warning("connection refused: too many", client=host)
             return False
         return True
 
     def lost(self, connection: Connection) -> None:
         """A connection is gone."""
-        if self._connections.pop(connection, 0) is None:
+        if self.connections.pop(connection, 0) is None:
             self._per_address[connection.host] -= 1
             if not self._per_address[connection.host]:
                 del self._per_address[connection.host]
@@ -116,7 +116,7 @@ class Listener:
 
     def _close_idle(self) -> None:
         now = self.loop.time()
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             if now - connection.last_read_s > self.limits.idle_s and not connection.bytes_under_way:
                 connection.close()
         self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
