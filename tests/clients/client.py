@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -93,8 +93,8 @@ class ClusterSeen(NamedTuple):
     """A cluster, as a client describes it."""
 
     cluster_id: str | None
-    """None where a client does not say."""
-    controller: int
+    """None where a client does not say, as for the controller."""
+    controller: int | None
     brokers: Mapping[int, int]
     """Ports by broker id."""
 
@@ -135,8 +135,8 @@ class Member:
 class Client:
     """One client library or tool."""
 
-    limits = Limits()
-    lacks: Mapping[str, str] = {}
+    limits: ClassVar = Limits()
+    lacks: ClassVar[Mapping[str, str]] = {}
     """Case name → why this client cannot do it."""
 
     def __init__(self, bootstrap: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from tests.support.waiting import wait_until
@@ -47,7 +48,7 @@ class KafkaBrokers:
                     stderr=subprocess.STDOUT,
                 )
         for port in self.ports.values():
-            wait_until(lambda port=port: kafka.listens(port), f"Kafka listens on {port}")
+            wait_until(partial(kafka.listens, port), f"Kafka listens on {port}")
 
     def stop(self) -> None:
         for process in self._processes.values():

@@ -281,10 +281,9 @@ class Fetcher:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
         if size and partition.is_slowed(self._broker.id, at_leader=False):
-            quota = self._broker.follower_quota
-            quota.spend(size)
-            if quota.wait_s() > 0:
-                self._rest(followed, quota.wait_s())
+            self._broker.follower_quota.spend(size)
+            if wait_s := self._throttled_s(partition):
+                self._rest(followed, wait_s)
                 return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
             # Nothing new but the high watermark: what we asked for still stands.
@@ -302,10 +301,19 @@ class Fetcher:
         followed.backoff_s = min(2 * followed.backoff_s, self._longest_backoff_s())
 
     def _wake(self, followed: _Followed) -> None:
-        if followed.is_resting and self._followed.get(followed.partition) is followed:
-            followed.is_resting = False
-            self._changed[followed] = None
-            self._queue()
+        if not followed.is_resting or self._followed.get(followed.partition) is not followed:
+            return
+        if wait_s := self._throttled_s(followed.partition):
+            self._broker.loop.call_later(wait_s, self._wake, followed)
+            return
+        followed.is_resting = False
+        self._changed[followed] = None
+        self._queue()
+
+    def _throttled_s(self, partition: Partition) -> float:
+        """How long a throttled copy has to wait before it asks again."""
+        is_slowed = partition.is_slowed(self._broker.id, at_leader=False)
+        return self._broker.follower_quota.wait_s() if is_slowed else 0.0
 
     # Out of range.
 

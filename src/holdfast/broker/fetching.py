@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
+from holdfast.broker.moved import fetch_endpoints
 from holdfast.broker.nearest import preferred_replica
 from holdfast.core import Fetch, Leader
 from holdfast.model import (
@@ -30,7 +31,6 @@ from holdfast.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchEpochEndOffset,
     FetchLeaderIdAndEpoch,
-    FetchNodeEndpoint,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
@@ -298,28 +298,9 @@ class ParkedFetch:
             FetchResponse(
                 session_id=self._session.id,
                 responses=responses,
-                node_endpoints=self._new_leaders(topics),
+                node_endpoints=fetch_endpoints(self._broker.metadata, topics.values()),
             )
         )
-
-    def _new_leaders(
-        self, topics: dict[str | bytes, list[FetchPartitionData]]
-    ) -> list[FetchNodeEndpoint]:
-        """Where to find the leaders that the answer names."""
-        named = dict.fromkeys(
-            one.current_leader.leader_id
-            for partitions in topics.values()
-            for one in partitions
-            if one.current_leader is not None
-        )
-        known = [self._broker.metadata.brokers.get(BrokerId(leader)) for leader in named]
-        return [
-            FetchNodeEndpoint(
-                node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
-            )
-            for one in known
-            if one is not None
-        ]
 
     def _data(
         self, reader: Reader, verdict: _Verdict, budget: int, *, is_first: bool

@@ -87,7 +87,7 @@ class Partition:
     state: PartitionState | None
     """What the controller told us last."""
     sessions: dict[FetchSession, Reader]
-    """Fetch sessions that read this partition, to be told when its high watermark moves."""
+    """Fetch sessions that read this partition, to be told when one of its marks moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
 
@@ -217,6 +217,8 @@ class Partition:
         if start > self.log.log_start_offset:
             self.log.advance_start_to(start)
             self.replica.log.advance_start_to(start)
+            for session in self.sessions:
+                session.mark_moved(self)
 
     # Roles.
 
@@ -319,7 +321,7 @@ class Partition:
 
     def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
         for session in self.sessions:
-            session.high_watermark_moved(self)
+            session.mark_moved(self)
         self.owner.high_watermark_moved(self)
         if self.owner.trace is not None:
             self.owner.trace.high_watermark(self, moved)

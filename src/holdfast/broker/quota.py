@@ -12,7 +12,7 @@ from typing import Final
 from holdfast.broker.clock import Clock
 
 LOOK_AGAIN_S: Final = 1.0
-"""A rate of 0 may be raised later."""
+"""Nobody waits longer without asking again: the rate may be raised, or the throttle lifted."""
 
 
 class Quota:
@@ -26,7 +26,7 @@ class Quota:
         self._filled_ms = clock.now_ms()
 
     def wait_s(self) -> float:
-        """How long to wait before more may be copied; 0 if it may be now."""
+        """How long to wait before asking again; 0 if more may be copied now."""
         rate = self._rate()
         now_ms = self._clock.now_ms()
         gained = rate * (now_ms - self._filled_ms) / 1000
@@ -34,7 +34,7 @@ class Quota:
         self._filled_ms = now_ms
         if self._level >= 0:
             return 0.0
-        return -self._level / rate if rate else LOOK_AGAIN_S
+        return min(-self._level / rate, LOOK_AGAIN_S) if rate else LOOK_AGAIN_S
 
     def spend(self, size: int) -> None:
         """So many bytes were copied."""

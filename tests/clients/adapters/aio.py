@@ -34,8 +34,8 @@ Result = TypeVar("Result")
 class Aio(Client):
     """Oldest versions of the protocol that a living client speaks."""
 
-    limits = Limits(null_headers=False)
-    lacks: ClassVar = {
+    limits: ClassVar = Limits(null_headers=False)
+    lacks: ClassVar[Mapping[str, str]] = {
         "drop_topic_configs": "aiokafka has no IncrementalAlterConfigs",
         "describe_log_dirs": "aiokafka has no DescribeLogDirs",
         "elect_leaders": "aiokafka has no ElectLeaders",

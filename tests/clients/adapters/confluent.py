@@ -49,14 +49,14 @@ WAIT_S = 30.0
 class Confluent(Client):
     """Every admin call that librdkafka has."""
 
-    lacks: ClassVar = {
+    lacks: ClassVar[Mapping[str, str]] = {
         "describe_log_dirs": "librdkafka has no DescribeLogDirs",
         "reassign_partitions": "librdkafka has no AlterPartitionReassignments",
     }
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._common = {"bootstrap.servers": bootstrap, **QUIET}
+        self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, **QUIET}
         self._admin = AdminClient(self._common)
 
     # Records.
@@ -105,9 +105,10 @@ class Confluent(Client):
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         place = TopicPartition(topic, partition)
+        specs: Any = OffsetSpec
         ends = [
             _result(self._admin.list_offsets({place: spec})[place]).offset
-            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+            for spec in (specs.earliest(), specs.latest())
         ]
         with closing(self._consumer()) as consumer:
             assert consumer.get_watermark_offsets(place, WAIT_S) == tuple(ends)
@@ -214,8 +215,9 @@ def _read(message: Message) -> Read:
     assert message.error() is None, message.error()
     offset, (_, timestamp) = message.offset(), message.timestamp()
     assert offset is not None
-    headers = tuple((name, value) for name, value in message.headers() or ())
-    return Read(offset, timestamp, message.key(), message.value(), headers)  # type: ignore[arg-type]
+    told: Any = message
+    headers = tuple((name, value) for name, value in told.headers() or ())
+    return Read(offset, timestamp, told.key(), told.value(), headers)
 
 
 def _result(future: Future[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from tests.clients.adapters.program import ProgramClient
@@ -13,8 +13,8 @@ from tests.clients.tools import kafkajs
 class KafkaJs(ProgramClient):
     """All that kafkajs can do."""
 
-    limits = Limits(null_headers=False)
-    lacks: ClassVar = {
+    limits: ClassVar = Limits(null_headers=False)
+    lacks: ClassVar[Mapping[str, str]] = {
         "drop_topic_configs": "kafkajs has no IncrementalAlterConfigs",
         "describe_log_dirs": "kafkajs has no DescribeLogDirs",
         "elect_leaders": "kafkajs has no ElectLeaders",

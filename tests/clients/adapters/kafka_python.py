@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, ClassVar
 
 from holdfast.model import ErrorCode
 from tests.clients.adapters.kafka_library import (
@@ -41,7 +41,7 @@ ERROR = re.compile(r"\[Error (\d+)\]")
 class KafkaPython(Client):
     """All that the library can do is asked of it."""
 
-    limits = Limits(null_headers=False)
+    limits: ClassVar = Limits(null_headers=False)
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)

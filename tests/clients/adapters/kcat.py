@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any, ClassVar
 
@@ -34,8 +34,8 @@ NO_ADMIN = "kcat is no administrator"
 class KcatClient(Client):
     """Producer, consumer, group member, and questions about offsets and metadata."""
 
-    limits = Limits(timestamps=False, empties=False, headers=False, null_headers=False)
-    lacks: ClassVar = dict.fromkeys(
+    limits: ClassVar = Limits(timestamps=False, empties=False, headers=False, null_headers=False)
+    lacks: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
             "create_and_delete_topic",
             "refuse_topics",

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.broker.metadata import KnownBroker
+from holdfast.broker.moved import produce_endpoints
 from holdfast.core import ACKS_ALL, ACKS_NONE
-from holdfast.model import BrokerId, ErrorCode
+from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceLeaderIdAndEpoch,
-    ProduceNodeEndpoint,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
@@ -40,14 +39,15 @@ def handle(broker: Broker, call: Call) -> None:
 class _Produce:
     """One request: how many partitions are still open."""
 
-    __slots__ = ("broker", "call", "new_leaders", "open", "responses")
+    __slots__ = ("broker", "call", "has_moved", "open", "responses")
 
     def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
         self.broker = broker
         self.call = call
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
-        self.new_leaders: dict[BrokerId, KnownBroker] = {}
+        self.has_moved = False
+        """A partition is led elsewhere, and the answer says where."""
         self.responses = [
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
             for topic in request.topic_data
@@ -87,24 +87,18 @@ class _Produce:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
         if not self.open and not self.call.is_answered:
-            endpoints = [
-                ProduceNodeEndpoint(
-                    node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
-                )
-                for one in self.new_leaders.values()
-            ]
+            topics = [topic.partition_responses for topic in self.responses]
+            endpoints = produce_endpoints(self.broker.metadata, topics) if self.has_moved else []
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
 
     def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
         """Tell a client that asked the wrong broker whom to ask."""
-        metadata = self.broker.metadata
-        known = metadata.leader_of(key, answer.index)
+        known = self.broker.metadata.leader_of(key, answer.index)
         if known is None or self.call.version < _NAMES_LEADER_FROM:
             return
         leader, epoch = known
         answer.current_leader = ProduceLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
-        if leader in metadata.brokers:
-            self.new_leaders[leader] = metadata.brokers[leader]
+        self.has_moved = True
 
 
 class _Slot:
