@@ -319,12 +319,13 @@ def test_waiting_producers_are_counted() -> None:
 
 def test_a_replica_is_awaited_while_a_producer_waits() -> None:
     replica = leading()
-    assert not replica.is_awaited
+    seen = [replica.is_awaited]
     produce(replica)
-    assert replica.is_awaited
+    seen.append(replica.is_awaited)
     fetches(replica, B, 1)
     fetches(replica, C, 1)
-    assert not replica.is_awaited
+    seen.append(replica.is_awaited)
+    assert seen == [False, True, False]
 
 
 def test_a_replica_is_awaited_while_a_flush_may_become_due() -> None:
