@@ -8,6 +8,9 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UV    := uv==0.13.7
+# An installed package is compiled; a checkout is not where PYTHONDONTWRITEBYTECODE is set, and then
+# every broker that a test or benchmark starts compiles all of it anew.
+COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
 .PHONY: help setup zookeeper demo test test-fast test-long check bench pins clean
@@ -20,7 +23,7 @@ help:
 	@echo "make test       everything but the long runs: what CI runs"
 	@echo "make test-long  everything"
 	@echo "make check      format, lint, types, import contracts, tidy tests"
-	@echo "make bench      measure core, protocol, records, storage and store"
+	@echo "make bench      measure the parts, then three brokers against three of Kafka's"
 	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
 	@echo "make clean      remove $(VENV) and all caches"
 
@@ -38,6 +41,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(COMPILE)
 	@touch $@
 
 # Debian's ZooKeeper for the tests. Where it cannot be had, they say so and are skipped.
@@ -45,15 +49,19 @@ zookeeper: setup
 	@sh scripts/fetch-zookeeper $(VENV)/zookeeper
 
 demo: setup
+	@$(COMPILE)
 	@$(BIN)/holdfast demo
 
 test-fast: setup
+	@$(COMPILE)
 	@$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_ARGS)
 
 test: setup zookeeper
+	@$(COMPILE)
 	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
 
 test-long: setup zookeeper
+	@$(COMPILE)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: setup
@@ -70,11 +78,13 @@ check: setup
 	@$(BIN)/python -m pytest -q -p no:randomly tests/tidy
 
 bench: setup
+	@$(COMPILE)
 	@$(BIN)/python bench/core_cycle.py
 	@$(BIN)/python bench/storage.py
 	@$(BIN)/python bench/store.py
 	@$(BIN)/python bench/protocol_codec.py
 	@$(BIN)/python bench/records.py
+	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:
 	@echo "pins: compile requirements.txt (uses the network)"

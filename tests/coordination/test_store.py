@@ -363,3 +363,16 @@ async def test_a_cancelled_caller_leaves_the_store_usable(backend: Backend) -> N
         with pytest.raises(asyncio.CancelledError):
             await task
         await create(store, "/b")
+
+
+@on_loop
+async def test_a_closed_store_answers_that_there_is_no_session(backend: Backend) -> None:
+    store = backend.new()
+    await store.open()
+    await store.close()
+    await store.close()
+    with pytest.raises(SessionLostError):
+        await store.get("/a")
+    with pytest.raises(SessionLostError):
+        await store.commit(Create("/a"))
+    assert store.state is SessionState.LOST

@@ -22,8 +22,7 @@ def test_election_first_in_isr(stage: Stage, variant: str) -> None:
     with stage.asking() as client:
         told = client.partition(stage.topic, 0)
     assert told.leader_epoch == 1
-    for name in "BCK":  # LeaderAndIsr to the replicas, UpdateMetadata to everyone
-        stage.until(lambda name=name: stage.replica(name).leader_epoch == 1, f"{name} told")  # type: ignore[misc]
+    stage.wait_known("C", "BCK")
     stage.wait_isr("BCK")
     stage.send_until_acknowledged("m1")
     stage.finish()

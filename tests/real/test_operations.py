@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.cluster.waiting import wait_for
 from tests.real import wire
+from tests.real.cast import WAIT_S
 from tests.real.load import Load
-from tests.real.stage import WAIT_S
 
 TOPIC = "events"
 

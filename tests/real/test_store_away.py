@@ -6,8 +6,9 @@ import time
 
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.cluster.waiting import wait_for
+from tests.real.cast import WAIT_S
 from tests.real.conftest import Store
-from tests.real.stage import LAG_MS, WAIT_S
+from tests.real.stage import LAG_MS
 
 TOPIC = "events"
 AWAY_S = 4.0

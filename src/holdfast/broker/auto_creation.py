@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.topic_names import OFFSETS_TOPIC
+from holdfast.model import ErrorCode
 from holdfast.protocol import Response
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class AutoCreation:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._asked: dict[str, None] = {}
+        self._failed: dict[str, ErrorCode] = {}
+        """Why a topic could not be created when it was tried last."""
 
     def create(self, names: list[str]) -> None:
         """Ask for topics with the cluster's defaults; clients ask again until they are there."""
@@ -38,11 +42,24 @@ class AutoCreation:
             topics=[self._topic(name) for name in fresh], timeout_ms=TIMEOUT_MS
         )
 
-        def answered(_: Response | None) -> None:
+        def answered(response: Response | None) -> None:
             for name in fresh:
                 self._asked.pop(name, None)
+            if isinstance(response, CreateTopicsResponse):
+                self._report(response)
 
         broker.peers.to(controller).send(request, CREATE_VERSION, answered)
+
+    def _report(self, response: CreateTopicsResponse) -> None:
+        """Clients ask again and again, people are told once."""
+        for one in response.topics:
+            error = ErrorCode(one.error_code)
+            if error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                self._failed.pop(one.name, None)
+            elif self._failed.get(one.name) is not error:
+                self._failed[one.name] = error
+                why = one.error_message or error.name
+                self._broker.log.warning("topic not created", topic=one.name, reason=why)
 
     def _topic(self, name: str) -> CreatableTopic:
         settings = self._broker.settings
@@ -55,11 +72,11 @@ class AutoCreation:
             "compression.type": "producer",
             "segment.bytes": str(settings.offsets_topic_segment_bytes),
         }
-        live = len(self._broker.metadata.brokers)
         return CreatableTopic(
             name=name,
             num_partitions=settings.offsets_topic_num_partitions,
-            replication_factor=min(settings.offsets_topic_replication_factor, max(live, 1)),
+            # Never fewer because few brokers are up now: they would stay fewer (KIP-115).
+            replication_factor=settings.offsets_topic_replication_factor,
             assignments=[],
             configs=[CreatableTopicConfig(name=key, value=text) for key, text in configs.items()],
         )

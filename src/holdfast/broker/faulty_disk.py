@@ -9,12 +9,13 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from holdfast.broker.unflushed import Journal
 from holdfast.storage.disk import Buffer
-from holdfast.storage.real_disk import RealDisk, RealFile
+from holdfast.storage.real_disk import RealDisk, RealFile, RealSharedFile
 
 FULL: Final = "full"
 IO_ERROR: Final = "io-error"
@@ -71,10 +72,33 @@ class FaultyFile(RealFile):
         if disk.journal is not None:
             disk.journal.note("flush", self.path, min(size, self.size))
 
+    def flushed(self, size: int) -> None:
+        super().flushed(size)
+        if self._disk.journal is not None:
+            self._disk.journal.note("flush", self.path, min(size, self.size))
+
+    def share(self) -> RealSharedFile:
+        return FaultySharedFile(self._disk, self.path, os.dup(self.descriptor()))
+
     def descriptor(self) -> int:
         if self._disk.faults:
             self._disk.maybe_fail("read", self.path)
         return super().descriptor()
+
+
+class FaultySharedFile(RealSharedFile):
+    """A second handle that fails with its disk, on whatever thread."""
+
+    __slots__ = ("_disk", "_path")
+
+    def __init__(self, disk: FaultyDisk, path: str, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._disk = disk
+        self._path = path
+
+    def flush(self) -> None:
+        self._disk.maybe_fail("flush", self._path)
+        super().flush()
 
 
 class FaultyDisk(RealDisk):
@@ -119,7 +143,7 @@ class FaultyDisk(RealDisk):
         if self.journal is None:
             super().create_directory(path)
         else:
-            make = lambda: RealDisk.create_directory(self, path)  # noqa: E731  # one line, like its like
+            make = partial(RealDisk.create_directory, self, path)
             self.journal.around(make, "create_directory", path)
 
     def rename(self, old: str, new: str) -> None:

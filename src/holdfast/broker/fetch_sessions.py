@@ -144,8 +144,8 @@ class FetchSession:
         if parked is not None:
             parked.wake()
 
-    def high_watermark_moved(self, partition: Partition) -> None:
-        """Worth telling with the next answer, but nobody is woken for it."""
+    def mark_moved(self, partition: Partition) -> None:
+        """High watermark or log start: told with the next answer, but nobody is woken for it."""
         self.news[partition.sessions[self]] = None
 
     def isr_changed(self, reader: Reader, isr: tuple[BrokerId, ...]) -> None:

@@ -253,13 +253,10 @@ class Fetcher:
         self._changed[followed] = None
         if not replica.accepts_answer(asked):
             return
-        error = ErrorCode(data.error_code)
-        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        if data.error_code:
             self._rest(followed)
-            self._ask_bounds(followed, asked)
-            return
-        if error:
-            self._rest(followed)
+            if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._ask_bounds(followed, asked)
             return
         if data.diverging_epoch is not None:
             end = EpochEnd(
@@ -287,25 +284,40 @@ class Fetcher:
         if data.log_start_offset > partition.log.log_start_offset:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
+        if size and partition.is_slowed(self._broker.id, at_leader=False):
+            self._broker.follower_quota.spend(size)
+            if wait_s := self._throttled_s(partition):
+                self._rest(followed, wait_s)
+                return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
             # Nothing new but the high watermark: what we asked for still stands.
             self._changed.pop(followed, None)
 
-    def _rest(self, followed: _Followed) -> None:
+    def _rest(self, followed: _Followed, seconds: float | None = None) -> None:
         """Leave a partition alone for a while: its leader does not know, or is not there yet."""
         followed.is_resting = True
         self._changed.pop(followed, None)
         name = followed.partition.name
         self._forgotten[followed.partition.topic_id, name.partition] = None
         followed.asked = None
-        self._broker.loop.call_later(followed.backoff_s, self._wake, followed)
+        delay_s = followed.backoff_s if seconds is None else seconds
+        self._broker.loop.call_later(delay_s, self._wake, followed)
         followed.backoff_s = min(2 * followed.backoff_s, self._longest_backoff_s())
 
     def _wake(self, followed: _Followed) -> None:
-        if followed.is_resting and self._followed.get(followed.partition) is followed:
-            followed.is_resting = False
-            self._changed[followed] = None
-            self._queue()
+        if not followed.is_resting or self._followed.get(followed.partition) is not followed:
+            return
+        if wait_s := self._throttled_s(followed.partition):
+            self._broker.loop.call_later(wait_s, self._wake, followed)
+            return
+        followed.is_resting = False
+        self._changed[followed] = None
+        self._queue()
+
+    def _throttled_s(self, partition: Partition) -> float:
+        """How long a throttled copy has to wait before it asks again."""
+        is_slowed = partition.is_slowed(self._broker.id, at_leader=False)
+        return self._broker.follower_quota.wait_s() if is_slowed else 0.0
 
     # Out of range.
 

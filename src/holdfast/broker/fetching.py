@@ -8,10 +8,12 @@ at its end.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
+from holdfast.broker.moved import fetch_endpoints
 from holdfast.broker.nearest import preferred_replica
 from holdfast.core import Fetch, Leader
 from holdfast.model import (
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 FOREVER_MS: Final = 1 << 62
 BY_ID_FROM: Final = 13
+NAMES_LEADER_FROM: Final = 16
+"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
 READ_COMMITTED: Final = 1
 
 
@@ -58,6 +62,7 @@ class _Verdict(NamedTuple):
 
 
 _NOT_HERE: Final = _Verdict(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0, None)
+_NOTHING: Final[Mapping[Reader, _Verdict]] = {}
 
 
 class ParkedFetch:
@@ -181,14 +186,15 @@ class ParkedFetch:
         """Answer if there is enough to say; otherwise wait for it."""
         request, session = self._request, self._session
         available = 0
+        judged: dict[Reader, _Verdict] = {}
         for reader in session.news:
-            verdict = self._judge(reader)
+            verdict = judged[reader] = self._judge(reader)
             if verdict.error or verdict.diverging is not None:
                 self.finish()
                 return
             available += self._available(reader, verdict.upto)
         if available >= request.min_bytes or request.max_wait_ms <= 0:
-            self.finish()
+            self.finish(judged)
             return
         at_end = session.follower is not None
         for reader in session.news:
@@ -202,6 +208,8 @@ class ParkedFetch:
     def _available(self, reader: Reader, upto: int) -> int:
         """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
         missing = upto - reader.fetch_offset
+        if missing > 0 and self._must_wait(reader):
+            return 0
         if missing <= 0 or self._request.min_bytes <= 1:
             return max(missing, 0)
         assert reader.partition is not None
@@ -210,6 +218,18 @@ class ParkedFetch:
         except (LogOfflineError, OffsetOutOfRangeError):
             return self._request.min_bytes  # Worth an answer: it will say what is wrong.
         return found.size if found is not None else 0
+
+    def _must_wait(self, reader: Reader) -> bool:
+        """Whether a throttled follower has had its share; then it is looked at again later."""
+        follower, partition = self._session.follower, reader.partition
+        if follower is None or partition is None:
+            return False
+        if not partition.is_slowed(follower, at_leader=True):
+            return False
+        wait_s = self._broker.leader_quota.wait_s()
+        if wait_s > 0:
+            self._broker.loop.call_later(wait_s, self.wake)
+        return wait_s > 0
 
     def wake(self) -> None:
         """Something has grown: look again when this tick is over."""
@@ -225,8 +245,8 @@ class ParkedFetch:
 
     # Answering.
 
-    def finish(self) -> None:
-        """Answer with what there is."""
+    def finish(self, judged: Mapping[Reader, _Verdict] = _NOTHING) -> None:
+        """Answer with what there is; `judged`: what is known of it since a moment ago."""
         if self._call.is_answered:
             return
         session = self._session
@@ -242,7 +262,8 @@ class ParkedFetch:
         unserved: list[Reader] = []
         sent = 0
         for reader in news:
-            data, size, is_all = self._data(reader, budget - sent, is_first=sent == 0)
+            verdict = judged.get(reader) or self._judge(reader)
+            data, size, is_all = self._data(reader, verdict, budget - sent, is_first=sent == 0)
             sent += size
             if (
                 is_full
@@ -273,13 +294,18 @@ class ParkedFetch:
             else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
-        self._call.answer(FetchResponse(session_id=self._session.id, responses=responses))
+        self._call.answer(
+            FetchResponse(
+                session_id=self._session.id,
+                responses=responses,
+                node_endpoints=fetch_endpoints(self._broker.metadata, topics.values()),
+            )
+        )
 
     def _data(
-        self, reader: Reader, budget: int, *, is_first: bool
+        self, reader: Reader, verdict: _Verdict, budget: int, *, is_first: bool
     ) -> tuple[FetchPartitionData, int, bool]:
         """One partition's part of the answer, its bytes, and whether nothing is left to send."""
-        verdict = self._judge(reader)
         partition = reader.partition
         if partition is None or verdict.error:
             return self._refused(reader, verdict.error), 0, True
@@ -292,7 +318,8 @@ class ParkedFetch:
             )
             if nearest != NO_BROKER:
                 missing = 0
-        if missing > 0 and verdict.diverging is None and (budget > 0 or is_first):
+        may_send = missing > 0 and verdict.diverging is None and (budget > 0 or is_first)
+        if may_send and not self._must_wait(reader):
             try:
                 limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
                 records = partition.read(reader.fetch_offset, limit, verdict.upto)
@@ -301,6 +328,9 @@ class ParkedFetch:
                 return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
             except OffsetOutOfRangeError:
                 return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
+        follower = self._session.follower
+        if records and follower is not None and partition.is_slowed(follower, at_leader=True):
+            self._broker.leader_quota.spend(len(records))
         numbers = partition.replica.log
         data = FetchPartitionData(
             partition_index=reader.index,
@@ -335,9 +365,11 @@ class ParkedFetch:
             aborted_transactions=None,
             records=b"",
         )
-        known = self._broker.metadata.leader_of(reader.topic, reader.index)
-        if known is not None and error in _LEADER_MOVED:
-            data.current_leader = FetchLeaderIdAndEpoch(leader_id=known[0], leader_epoch=known[1])
+        if error in _LEADER_MOVED and self._call.version >= NAMES_LEADER_FROM:
+            known = self._broker.metadata.leader_of(reader.topic, reader.index)
+            if known is not None:
+                leader, epoch = known
+                data.current_leader = FetchLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         return data
 
 

@@ -14,8 +14,12 @@ import asyncio
 import random
 from collections import deque
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.protocol import Payload
+
+JOINED_BYTES: Final = 16 * 1024
+"""Up to here pieces are copied into one: less than what the system asks for a dozen of them."""
 
 
 @dataclass(slots=True)
@@ -45,7 +49,7 @@ class Links:
     def write(self, broker: int | None, transport: asyncio.Transport, parts: list[Payload]) -> None:
         """Send bytes to a broker or client, if the way is there."""
         if not self._faults and not self._late:
-            transport.writelines(parts)
+            _send(transport, parts)
             return
         fault = self._faults.get(broker)
         if transport in self._late or (fault is not None and fault.delay_s):
@@ -53,7 +57,7 @@ class Links:
         elif self._is_lost(fault, transport):
             return
         else:
-            transport.writelines(parts)
+            _send(transport, parts)
 
     def _is_lost(self, fault: Fault | None, transport: asyncio.Transport) -> bool:
         if fault is None:
@@ -139,3 +143,10 @@ class Links:
             }
             for broker, fault in self._faults.items()
         }
+
+
+def _send(transport: asyncio.Transport, parts: list[Payload]) -> None:
+    if len(parts) > 1 and sum(map(len, parts)) <= JOINED_BYTES:
+        transport.write(b"".join(parts))
+    else:
+        transport.writelines(parts)

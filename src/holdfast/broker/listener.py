@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from struct import Struct as Packer
 from typing import Final
 
 from holdfast.broker.calls import Call
@@ -13,11 +12,9 @@ from holdfast.broker.connection import Connection
 from holdfast.broker.links import Links
 from holdfast.broker.log_lines import LogLines
 from holdfast.protocol import (
-    APIS,
-    Api,
     UnsupportedVersionError,
-    decode_request_header,
     encode_unsupported_api_versions,
+    request_start,
 )
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -25,7 +22,6 @@ BROKER_CLIENT_ID: Final = "holdfast-broker-"
 """How brokers name themselves to each other, followed by their id."""
 
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
-_KEY: Final = Packer(">h")
 
 Handler = Callable[[Call], None]
 
@@ -65,7 +61,7 @@ class Listener:
         self.log = log
         self._handlers = handlers
         self._server: asyncio.AbstractServer | None = None
-        self._connections: dict[Connection, None] = {}
+        self.connections: dict[Connection, None] = {}
         self._per_address: dict[str, int] = {}
         self._to_write: list[Connection] = []
         self._held: dict[Connection, None] = {}
@@ -91,7 +87,7 @@ class Listener:
         """Hang up on everybody."""
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             connection.close()
 
     # Connections.
@@ -101,16 +97,16 @@ class Listener:
         host = connection.host
         count = self._per_address.get(host, 0)
         self._per_address[host] = count + 1
-        self._connections[connection] = None
+        self.connections[connection] = None
         limits = self.limits
-        if count >= limits.connections_per_address or len(self._connections) > limits.connections:
+        if count >= limits.connections_per_address or len(self.connections) > limits.connections:
             self.log.warning("connection refused: too many", client=host)
             return False
         return True
 
     def lost(self, connection: Connection) -> None:
         """A connection is gone."""
-        if self._connections.pop(connection, 0) is None:
+        if self.connections.pop(connection, 0) is None:
             self._per_address[connection.host] -= 1
             if not self._per_address[connection.host]:
                 del self._per_address[connection.host]
@@ -120,7 +116,7 @@ class Listener:
 
     def _close_idle(self) -> None:
         now = self.loop.time()
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             if now - connection.last_read_s > self.limits.idle_s and not connection.bytes_under_way:
                 connection.close()
         self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
@@ -129,34 +125,20 @@ class Listener:
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """What a frame asks. A version that we lack is an error, but for ApiVersions."""
-        api = self._api_of(frame)
-        header, position = decode_request_header(frame)
-        version = header.request_api_version
-        client_id = header.client_id
+        api, version, correlation_id, client_id, position = request_start(frame)
+        if api.key not in self._handlers:
+            raise UnsupportedVersionError(f"API {api.key}", version)
         if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
             number = client_id.removeprefix(BROKER_CLIENT_ID)
             connection.broker = int(number) if number.isdecimal() else None
         if api.key == _API_VERSIONS and version not in api.versions:
-            call = Call(
-                connection,
-                api,
-                0,
-                header.correlation_id,
-                client_id,
-                ApiVersionsRequest(),
-                len(frame),
-            )
-            call.parts = encode_unsupported_api_versions(correlation_id=header.correlation_id)
+            asked = ApiVersionsRequest()
+            call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
+            call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
             return call
         # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
         request, _ = api.request.decode_from(frame, version, position)
-        return Call(connection, api, version, header.correlation_id, client_id, request, len(frame))
-
-    def _api_of(self, frame: bytearray) -> Api:
-        key = _KEY.unpack_from(frame)[0] if len(frame) >= _KEY.size else -1
-        if key not in self._handlers:
-            raise UnsupportedVersionError(f"API {key}", -1)
-        return APIS[key]
+        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
 
     def handle(self, call: Call) -> None:
         """Let the API's handler answer; a bug in one costs a connection, not the broker."""

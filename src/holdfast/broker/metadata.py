@@ -8,6 +8,8 @@ from holdfast.broker.peers import Endpoint
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import UpdateMetadataRequest
 
+WHOLE: Final = 2
+"""The type of an UpdateMetadata that names everything there is."""
 DELETED_LEADER: Final = -2
 """UpdateMetadata names this leader for a partition whose topic is being deleted."""
 
@@ -40,6 +42,10 @@ class KnownTopic:
         self.id = identity
         self.partitions: dict[int, KnownPartition] = {}
 
+    def names(self) -> list[TopicPartition]:
+        """Of all its partitions."""
+        return [TopicPartition(self.name, index) for index in self.partitions]
+
 
 class Metadata:
     """The cluster as this broker knows it."""
@@ -51,8 +57,11 @@ class Metadata:
         self.topics: dict[str, KnownTopic] = {}
         self._names: dict[bytes, str] = {}
 
-    def update(self, request: UpdateMetadataRequest) -> list[str]:
-        """Take over the controller's news; gives the names of topics that are gone."""
+    def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+        """Take over the controller's news; gives the partitions whose topic is gone.
+
+        A topic that comes back with another id was deleted in between, whoever missed that.
+        """
         self.controller = BrokerId(request.controller_id)
         self.brokers = {}
         for broker in request.live_brokers:
@@ -62,18 +71,19 @@ class Metadata:
                     identity, Endpoint(endpoint.host, endpoint.port), broker.rack or None
                 )
                 self.brokers[identity] = known
-        gone: list[str] = []
+        gone = self._not_named(request) if request.type == WHOLE else []
         for state in request.topic_states:
             name = state.topic_name
             topic = self.topics.get(name)
             if any(one.leader == DELETED_LEADER for one in state.partition_states):
                 if topic is not None and topic.id == state.topic_id:
                     del self.topics[name], self._names[topic.id]
-                    gone.append(name)
+                    gone += topic.names()
                 continue
             if topic is None or topic.id != state.topic_id:
                 if topic is not None:
                     self._names.pop(topic.id, None)
+                    gone += topic.names()
                 topic = self.topics[name] = KnownTopic(name, state.topic_id)
                 self._names[state.topic_id] = name
             for one in state.partition_states:
@@ -85,6 +95,14 @@ class Metadata:
                     tuple(one.offline_replicas),
                 )
         return gone
+
+    def _not_named(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+        """Forget topics that are no more."""
+        named = dict.fromkeys(state.topic_id for state in request.topic_states)
+        gone = [topic for topic in self.topics.values() if topic.id not in named]
+        for topic in gone:
+            del self.topics[topic.name], self._names[topic.id]
+        return [name for topic in gone for name in topic.names()]
 
     def name_of(self, topic_id: bytes) -> str | None:
         """A topic's name, if the id is known."""

@@ -18,12 +18,12 @@ from holdfast.broker.chores import Chores
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
 from holdfast.broker.controller.elector import Elector
-from holdfast.broker.controller.nodes import decode_state, decode_topic
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.errors import StartError
 from holdfast.broker.failures import FailureReports
 from holdfast.broker.fetch_sessions import FetchSessions
 from holdfast.broker.fetchers import Fetchers
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.links import Links
 from holdfast.broker.listener import Limits, Listener
 from holdfast.broker.log_lines import LogLines
@@ -33,9 +33,11 @@ from holdfast.broker.peer_set import Peers
 from holdfast.broker.peers import Endpoint
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.proposals import Proposals
+from holdfast.broker.quota import Quota
 from holdfast.broker.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.shutdown import move_leaderships
+from holdfast.broker.strays import drop_strays
 from holdfast.coordination import Store, StoreError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId, TopicPartition
@@ -68,6 +70,9 @@ class Broker:
         self.dice = dice
         self.store = store
         self.trace = trace
+        self._strays: asyncio.Task[None] | None = None
+        self.is_started = False
+        self.is_stopping = False
         self.clock = Clock(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop)
@@ -76,6 +81,12 @@ class Broker:
         self.metadata = Metadata("")
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, dice
+        )
+        self.leader_quota = Quota(
+            self.clock, lambda: self.settings.leader_replication_throttled_rate
+        )
+        self.follower_quota = Quota(
+            self.clock, lambda: self.settings.follower_replication_throttled_rate
         )
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
@@ -88,12 +99,12 @@ class Broker:
         self.replicas.on_failure = self.failures.report_soon
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
+        self.groups = GroupCoordinator(self)
         self.chores = Chores(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings), self.links, log)
         self.endpoint = Endpoint("", 0)
         self._reload: asyncio.Task[None] | None = None
-        self.is_stopping = False
 
     def _open_directory(self, disk: Disk) -> LogDirectory:
         try:
@@ -126,7 +137,7 @@ class Broker:
         self.metadata.cluster_id = await self.membership.identify(self.directory)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self.configs.reload(self.store)
-        await self._drop_strays()
+        await drop_strays(self, is_running=False)
         self.replicas.load()
         for note in self.directory.notes:
             self.log.warning("log directory", note=note)
@@ -134,6 +145,7 @@ class Broker:
         mark = self.directory.last_shutdown
         patience_s = _session_s(settings) + SPARE_S
         await self.membership.join(self.endpoint, settings.broker_rack, mark, patience_s)
+        self.is_started = True
         self.elector.start()
         self.chores.start()
         if self.replicas.failures:
@@ -152,29 +164,18 @@ class Broker:
         advertised = settings.advertised_listener
         self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
 
-    async def _drop_strays(self) -> None:
-        """Forget logs of topics that were deleted, or moved elsewhere, while we were down."""
-        found = dict.fromkeys(name.topic for name in self.directory.partitions)
-        nodes = await self.store.get_many([paths.topic(name) for name in found])
-        ids = {
-            name: decode_topic(paths.topic(name), node.data).topic_id
-            for name, node in zip(found, nodes, strict=True)
-            if node is not None
-        }
-        names = tuple(self.directory.partitions)
-        wanted = [paths.partition_state(*name) for name in names]
-        states = await self.store.get_many(wanted)
-        for name, path, node in zip(names, wanted, states, strict=True):
-            own_id = self.directory.topic_id(name)
-            is_known = own_id is not None and ids.get(name.topic) == own_id.bytes
-            hosts = node is not None and self.id in decode_state(path, node.data).replicas
-            if own_id is not None and not (is_known and hosts):
-                self.log.warning("a log of no topic of ours is deleted", partition=str(name))
-                self.replicas.drop(name)
-
     def _registered(self) -> None:
         if self.trace is not None:
             self.trace.registered(self.life.broker_epoch)
+        if self.is_started:
+            # We were away: topics may have been deleted meanwhile.
+            self._strays = self.loop.create_task(self._look_for_strays())
+
+    async def _look_for_strays(self) -> None:
+        try:
+            await drop_strays(self, is_running=True)
+        except (StoreError, OSError) as error:
+            self.log.warning("strays not looked for", error=error)
 
     # Settings.
 
@@ -205,6 +206,7 @@ class Broker:
         self.listener.close()
         self.peers.close()
         self.chores.stop()
+        self.groups.stop()
         for partition in tuple(self.replicas.partitions.values()):
             partition.write()
         high_watermarks = self.replicas.high_watermarks()

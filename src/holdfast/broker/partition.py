@@ -12,8 +12,9 @@ out in order. Two rules of its own:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+from holdfast.broker.batches import as_copied, fitting, split
 from holdfast.broker.tail import Tail
 from holdfast.core import (
     Acknowledge,
@@ -33,7 +34,6 @@ from holdfast.core import (
 from holdfast.model import (
     NO_BROKER,
     NO_OFFSET,
-    BatchHeader,
     BrokerId,
     ErrorCode,
     Offset,
@@ -49,10 +49,10 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.protocol.records.header import CONTROL
 from holdfast.storage import Log, LogOfflineError, read
 
 if TYPE_CHECKING:
+    from holdfast.broker.configs import Chosen
     from holdfast.broker.fetch_sessions import FetchSession, Reader
     from holdfast.broker.replicas import Replicas
 
@@ -78,6 +78,7 @@ class Partition:
         "replica",
         "rules",
         "sessions",
+        "settings",
         "state",
         "tail",
         "topic_id",
@@ -86,7 +87,7 @@ class Partition:
     state: PartitionState | None
     """What the controller told us last."""
     sessions: dict[FetchSession, Reader]
-    """Fetch sessions that read this partition, to be told when its high watermark moves."""
+    """Fetch sessions that read this partition, to be told when one of its marks moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
 
@@ -97,14 +98,15 @@ class Partition:
         topic_id: bytes,
         replica: Replica,
         log: Log,
-        rules: Rules,
+        settings: Chosen,
     ) -> None:
         self.owner = owner
         self.name = name
         self.topic_id = topic_id
         self.replica = replica
         self.log = log
-        self.rules = rules
+        self.settings = settings
+        self.rules = settings.records
         self.state = None
         self.sessions = {}
         self.tail = Tail()
@@ -178,14 +180,8 @@ class Partition:
     def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
         """One write, or several if together they are larger than a segment may be."""
         wall_ms = self.owner.clock.wall_ms()
-        largest = self.log.settings.segment_bytes
-        first, size = 0, 0
-        for place, batch in enumerate(batches):
-            if size and size + len(batch) > largest:
-                self.log.append(batches[first:place], wall_ms, headers[first:place])
-                first, size = place, 0
-            size += len(batch)
-        self.log.append(batches[first:], wall_ms, headers[first:])
+        for part in fitting(batches, self.log.settings.segment_bytes):
+            self.log.append(batches[part], wall_ms, headers[part])
 
     # Following.
 
@@ -199,7 +195,7 @@ class Partition:
                 if headers:
                     self.log.append([records], clock.wall_ms(), headers)
             else:
-                self._append(_split(records, headers), headers)
+                self._append(split(records, headers), headers)
         except LogOfflineError as error:
             self.failed(error)
             return False
@@ -208,9 +204,11 @@ class Partition:
             for header in headers:
                 trace.appended(self, header, as_leader=False)
         self.leader_high_watermark = leader_high_watermark
-        models = [_as_copied(header) for header in headers]
+        models = [as_copied(header) for header in headers]
         high_watermark = Offset(leader_high_watermark)
         self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
+        if self.replica.is_awaited:
+            self.owner.await_tick(self)
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -219,6 +217,8 @@ class Partition:
         if start > self.log.log_start_offset:
             self.log.advance_start_to(start)
             self.replica.log.advance_start_to(start)
+            for session in self.sessions:
+                session.mark_moved(self)
 
     # Roles.
 
@@ -243,6 +243,7 @@ class Partition:
         if state is not None:
             self._know(state)
         self.run(self.replica.isr_answer(error, state))
+        self.owner.await_tick(self)
 
     def _know(self, state: PartitionState) -> None:
         """Keep the newest: a command that was repeated may say what was true before."""
@@ -260,6 +261,7 @@ class Partition:
         self.owner.log_failed(self, error)
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
+        self.owner.on_role(self)
 
     def close(self) -> None:
         """This broker no longer hosts the partition: whoever waits here is told."""
@@ -274,20 +276,36 @@ class Partition:
         for session in tuple(self.sessions):
             session.forget(self)
 
+    def use(self, settings: Chosen) -> None:
+        """The topic's settings have changed."""
+        self.settings = settings
+        self.log.settings = settings.log
+        self.rules = settings.records
+        self.run(self.replica.settings_changed(settings.core))
+
+    def is_slowed(self, follower: BrokerId, *, at_leader: bool) -> bool:
+        """Whether copying to this follower is throttled: only one that is not in sync ever is."""
+        topic = self.settings.topic
+        throttled = topic.leader_throttled if at_leader else topic.follower_throttled
+        if not throttled.entries or not throttled.has(self.name.partition, follower):
+            return False
+        role = self.replica.role
+        isr = role.insync.isr if isinstance(role, Leader) else self.state.isr if self.state else ()
+        return follower not in isr
+
     # Effects.
 
     def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case an effect
         """Carry out what the core asks for, in order."""
         for effect in effects:
-            kind = type(effect)
-            if kind is Acknowledge:
-                effect.waiter.finished(ErrorCode.NONE, effect.base_offset)  # type: ignore[union-attr]
-            elif kind is WakeFetch:
-                effect.waiter.wake(self)  # type: ignore[union-attr]
-            elif kind is HighWatermarkMoved:
-                self._high_watermark_moved(effect)  # type: ignore[arg-type]
+            if isinstance(effect, Acknowledge):
+                cast("ProduceWaiter", effect.waiter).finished(ErrorCode.NONE, effect.base_offset)
+            elif isinstance(effect, WakeFetch):
+                cast("FetchSession", effect.waiter).wake(self)
+            elif isinstance(effect, HighWatermarkMoved):
+                self._high_watermark_moved(effect)
             elif isinstance(effect, Refuse):
-                effect.waiter.finished(effect.error, effect.base_offset)  # type: ignore[attr-defined]
+                cast("ProduceWaiter", effect.waiter).finished(effect.error, effect.base_offset)
             elif isinstance(effect, ConsiderExpand):
                 self.owner.consider(self, effect.follower)
             elif isinstance(effect, ProposeIsr):
@@ -303,7 +321,7 @@ class Partition:
 
     def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
         for session in self.sessions:
-            session.high_watermark_moved(self)
+            session.mark_moved(self)
         self.owner.high_watermark_moved(self)
         if self.owner.trace is not None:
             self.owner.trace.high_watermark(self, moved)
@@ -377,21 +395,3 @@ class Partition:
     def presumes_leadership(self) -> bool:
         """What this replica believes."""
         return self.replica.presumes_leadership
-
-
-def _split(records: memoryview, headers: list[RecordBatchHeader]) -> list[memoryview]:
-    """The batches one by one."""
-    batches: list[memoryview] = []
-    position = 0
-    for header in headers:
-        batches.append(records[position : position + header.size])
-        position += header.size
-    return batches
-
-
-def _as_copied(header: RecordBatchHeader) -> BatchHeader:
-    """What the core's producer states may see: a control batch has no sequence to follow."""
-    model = header.to_model()
-    if header.attributes & CONTROL:
-        return model._replace(producer_id=-1, producer_epoch=-1)  # type: ignore[arg-type]
-    return model

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
+from holdfast.broker.flushes import Flushes
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
     from holdfast.broker.proposals import Proposals
     from holdfast.broker.tracing import BrokerTrace
+
+
+TICK_MS: Final = 250
+"""How often expired requests, flushes that are due and laggards are looked for."""
+LONGEST_TURN_MS: Final = 2000
+"""How long it may be between two looks at a partition where nobody waits."""
 
 
 class Replicas:
@@ -49,19 +56,24 @@ class Replicas:
         self.failures: list[TopicPartition] = []
         """Failed logs that the controller has not been told of."""
         self.on_failure = _nothing
-        self.on_high_watermark = _nobody
-        self.on_role = _nobody
+        self.on_high_watermark: Callable[[Partition], None] = _nobody
+        self.on_role: Callable[[Partition], None] = _nobody
         """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._to_flush: dict[Partition, None] = {}
+        self._flushes = Flushes(self)
+        self._awaited: dict[Partition, None] = {}
+        """Where the next tick may have something to do: written to since, or waited for."""
+        self._turn: list[Partition] = []
+        """Those that this round has not come to yet."""
 
     # Finding.
 
     def find(self, topic: str | bytes, index: int) -> Partition | None:
         """By name, or by topic id."""
         if isinstance(topic, str):
-            return self.partitions.get(TopicPartition(topic, index))
+            # A plain tuple equals the named one, and making that costs more than the look-up.
+            return self.partitions.get((topic, index))  # type: ignore[call-overload, no-any-return]
         return self._by_id.get((topic, index))
 
     # Coming and going.
@@ -77,7 +89,10 @@ class Replicas:
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 continue
-            self._add(name, topic_id.bytes)
+            partition = self._add(name, topic_id.bytes)
+            if self.trace is not None:
+                clean = self.directory.last_shutdown is not None
+                self.trace.restarted(partition, clean=clean)
 
     def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)
@@ -95,7 +110,7 @@ class Replicas:
         log.producers_expired = numbers.producers.forget
         replica = Replica(self.broker, numbers)
         replica.truncated(log.producer_headers())
-        partition = Partition(self, name, topic_id, replica, log, settings.records)
+        partition = Partition(self, name, topic_id, replica, log, settings)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
         return partition
@@ -149,6 +164,11 @@ class Replicas:
         if not self._to_write:
             self.loop.call_soon(self._write_all)
         self._to_write.append(partition)
+        self._awaited[partition] = None
+
+    def await_tick(self, partition: Partition) -> None:
+        """The next tick may have something to do here."""
+        self._awaited[partition] = None
 
     def _write_all(self) -> None:
         partitions, self._to_write = self._to_write, []
@@ -188,41 +208,44 @@ class Replicas:
         self.failures.append(partition.name)
         self.on_failure()
 
-    # Flushing.
-
     def flush(self, partition: Partition) -> None:
-        """Force a log to the disk when this tick is over."""
-        if not self._to_flush:
-            self.loop.call_soon(self._flush_all)
-        self._to_flush[partition] = None
+        """A rule wants this log on the disk."""
+        self._flushes.want(partition)
 
     def flush_all(self) -> None:
         """Force every log to the disk, now."""
-        healthy = [one for one in self.partitions.values() if not one.replica.has_failed]
-        self._to_flush = dict.fromkeys(healthy)
-        self._flush_all()
-
-    def _flush_all(self) -> None:
-        partitions, self._to_flush = self._to_flush, {}
-        for partition in partitions:
-            try:
-                end = partition.log.flush(self.clock.wall_ms())
-            except LogOfflineError as error:
-                partition.failed(error)
-                continue
-            partition.flushed(end)
-            self.fetchers.follow(partition)
+        for partition in tuple(self.partitions.values()):
+            if not partition.replica.has_failed:
+                self._flushes.now(partition)
 
     # Time.
 
     def tick(self) -> None:
         """Look for what has expired, lags or is due."""
         now_ms = self.clock.now_ms()
-        for partition in tuple(self.partitions.values()):
-            partition.tail.trim(partition.replica.log.high_watermark)
-            effects = partition.replica.tick(now_ms)
+        due, self._awaited = self._awaited, {}
+        due.update(dict.fromkeys(self._next_in_turn()))
+        for partition in due:
+            if self.partitions.get(partition.name) is not partition:
+                continue
+            replica = partition.replica
+            partition.tail.trim(replica.log.high_watermark)
+            effects = replica.tick(now_ms)
             if effects:
                 partition.run(effects)
+            if partition.tail or replica.is_awaited:
+                self._awaited[partition] = None
+
+    def _next_in_turn(self) -> list[Partition]:
+        """Some of all partitions: where nobody waits only laggards are looked for, less often."""
+        if not self._turn:
+            self._turn = list(self.partitions.values())
+        lag_ms = self.configs.settings.replica_lag_time_max_ms
+        ticks = max(1, min(LONGEST_TURN_MS, lag_ms // 8) // TICK_MS)
+        count = -(-len(self.partitions) // ticks)
+        some = self._turn[-count:]
+        del self._turn[-count:]
+        return some
 
     def high_watermarks(self) -> dict[TopicPartition, Offset]:
         """For the checkpoint."""
@@ -233,10 +256,7 @@ class Replicas:
         wanted = None if topics is None else dict.fromkeys(topics)
         for name, partition in tuple(self.partitions.items()):
             if wanted is None or name.topic in wanted:
-                settings = self.configs.of_topic(name.topic)
-                partition.log.settings = settings.log
-                partition.rules = settings.records
-                partition.run(partition.replica.settings_changed(settings.core))
+                partition.use(self.configs.of_topic(name.topic))
 
 
 def _nobody(_: Partition) -> None:

@@ -15,6 +15,7 @@ from holdfast.core import (
     IsrApplied,
     Leader,
     ProposeIsr,
+    StateConfirmed,
     TruncateTo,
 )
 from holdfast.model import ErrorCode, Offset, PartitionState, TopicPartition
@@ -53,6 +54,36 @@ class BrokerTrace:
 
     def became_controller(self, controller_epoch: int) -> None:
         self._emit("controller", controller_epoch=controller_epoch)
+
+    def agreed(self, confirmed: StateConfirmed) -> None:
+        partition, before, after, rule = confirmed
+        if after.leader_epoch != before.leader_epoch:
+            self._emit(
+                "elected",
+                partition,
+                leader=after.leader if after.leader >= 0 else None,
+                leader_epoch=after.leader_epoch,
+                partition_epoch=after.partition_epoch,
+                isr=list(after.isr),
+                eligible=list(after.eligible_leaders),
+                rule=rule,
+            )
+        elif (after.isr, after.eligible_leaders) != (before.isr, before.eligible_leaders):
+            self._emit(
+                "isr-committed",
+                partition,
+                isr=list(after.isr),
+                partition_epoch=after.partition_epoch,
+                eligible=list(after.eligible_leaders),
+            )
+        if after.replicas != before.replicas:
+            self._emit(
+                "reassigned",
+                partition,
+                replicas=list(after.replicas),
+                adding=list(after.adding),
+                removing=list(after.removing),
+            )
 
     def restarted(self, partition: Partition, *, clean: bool) -> None:
         log = partition.replica.log

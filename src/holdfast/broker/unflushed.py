@@ -126,32 +126,38 @@ class Journal:
 
 
 def take_unflushed(root: str, side: str) -> dict[str, tuple[int, int]]:
-    """Put a dead broker's files back to what was flushed; gives each file cut, from and to.
+    """Put a dead broker's files back to what was flushed; gives what each lost, size from and to.
 
-    The process that wrote them must have ended. Without a journal nothing is known and nothing is
-    touched.
+    A file that is gone altogether has 0 for its new size. The process that wrote them must have
+    ended. Without a journal nothing is known and nothing is touched.
     """
     top, beside = Path(root), Path(side)
     if not (beside / JOURNAL).exists():
         return {}
     tree = _load(top, beside)
+    before = _sizes(top)
     _Undoing(beside / KEPT).put_back(top, tree.root)
-    cut: dict[str, tuple[int, int]] = {}
     for path, file in tree.files():
         full = top / path
-        if not full.exists():
-            continue
-        size = full.stat().st_size
-        if size > file.flushed:
+        if full.exists() and full.stat().st_size > file.flushed:
             os.truncate(full, file.flushed)
-            cut[path] = (size, file.flushed)
     shutil.rmtree(beside / KEPT, ignore_errors=True)
     (beside / KEPT).mkdir()
     fresh = NameTree()
     _adopt(top, fresh.root, fresh)
     descriptor, _ = _write_state(beside, fresh)
     os.close(descriptor)
-    return cut
+    after = _sizes(top)
+    return {
+        path: (size, after.get(path, 0))
+        for path, size in before.items()
+        if size > after.get(path, 0)
+    }
+
+
+def _sizes(top: Path) -> dict[str, int]:
+    files = (path for path in sorted(top.rglob("*")) if path.is_file())
+    return {path.relative_to(top).as_posix(): path.stat().st_size for path in files}
 
 
 class _Undoing:

@@ -6,7 +6,6 @@ again. Errors of the wire are `KafkaError`, with Kafka's own code.
 
 from __future__ import annotations
 
-import contextlib
 import socket
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self, TypeVar
@@ -203,23 +202,22 @@ class Client:
                 return one
         raise KafkaError(f"{topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
-    def leader(self, topic: str, partition: int) -> int:
-        """KafkaError if there is none."""
-        leader = self.partition(topic, partition).leader_id
-        if leader < 0:
-            raise KafkaError(f"{topic}-{partition}", ErrorCode.LEADER_NOT_AVAILABLE)
-        return leader
+    def newest_partition(self, topic: str, partition: int) -> MetadataResponsePartition:
+        """The same, from whichever of our addresses knows of the newest leader epoch."""
+        found: list[MetadataResponsePartition] = []
+        failures: list[ClusterError] = []
+        for address in self._bootstrap:
+            try:
+                with Client([address], timeout_s=self._timeout_s) as one:
+                    found.append(one.partition(topic, partition))
+            except (KafkaError, UnreachableError) as error:
+                failures.append(error)
+        if not found:
+            raise failures[0] if failures else UnreachableError("no broker can be reached")
+        return max(found, key=lambda one: one.leader_epoch)
 
     def send_unanswered(self, broker: int, request: Request, *, most: int | None = None) -> None:
         """acks=0: nothing comes back."""
         self.metadata([])
         connection = self.connection(self._brokers[broker])
         connection.send(request, connection.version_of(type(request), most), has_answer=False)
-
-
-def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    """host:port,host:port."""
-    with contextlib.suppress(ValueError):
-        pairs = [one.strip().rpartition(":") for one in text.split(",")]
-        return [(host, int(port)) for host, _, port in pairs]
-    raise ClusterError(f"{text!r} is not host:port,host:port")

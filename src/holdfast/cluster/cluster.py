@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from holdfast.cluster import timeline
 from holdfast.cluster.admin import create_topic, delete_topic, elect_leader, reassign
-from holdfast.cluster.client import Client, KafkaError, UnreachableError, parse_bootstrap
+from holdfast.cluster.client import Client, KafkaError, UnreachableError
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import Breaking
 from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
+from holdfast.cluster.ports import HOST
 from holdfast.cluster.producer import LedgerProducer
-from holdfast.cluster.records import EARLIEST, list_offset, produce, read_all
+from holdfast.cluster.records import leader_of, produce_patiently, read_all, span_of
 from holdfast.cluster.waiting import wait_for
 from holdfast.protocol.records import NewRecord
 
@@ -56,8 +58,8 @@ class Cluster(Breaking):
         self.close(clean=not self.is_ephemeral)
 
     def client(self) -> Client:
-        """A small blocking client; close it."""
-        return Client(parse_bootstrap(self.bootstrap))
+        """A small blocking client of the brokers that can be reached; close it."""
+        return Client([(HOST, self.entry(broker).port) for broker in self.reachable()])
 
     # Topics.
 
@@ -96,14 +98,32 @@ class Cluster(Breaking):
     # Looking.
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The leader's id; KafkaError if there is none now."""
+        """The leader's id, as the brokers tell clients; KafkaError if there is none now."""
         with self.client() as client:
-            return client.leader(topic, partition)
+            return leader_of(client, topic, partition)
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """The in-sync set, as the cluster tells clients."""
+        """The in-sync set, as the replica knows it that knows most."""
+        return self._agreed(topic, partition)[0]
+
+    def _agreed(self, topic: str, partition: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The newest ISR and the assignment."""
         with self.client() as client:
-            return tuple(client.partition(topic, partition).isr_nodes)
+            known = client.newest_partition(topic, partition)
+        newest, isr = (-1, -1), tuple(known.isr_nodes)
+        for broker in self.reachable():
+            told = self.status(broker)["partitions"].get(f"{topic}-{partition}")
+            if told is not None and (told["leader_epoch"], told["partition_epoch"]) > newest:
+                newest = told["leader_epoch"], told["partition_epoch"]
+                isr = tuple(told["isr"])
+        return isr, tuple(known.replica_nodes)
+
+    def controller(self) -> int:
+        """The broker that believes itself the controller; ClusterError if none does."""
+        for broker in self.reachable():
+            if self.status(broker)["is_controller"]:
+                return broker
+        raise ClusterError("there is no controller just now")
 
     def replica(self, topic: str, partition: int, broker: int) -> ReplicaStatus:
         """What a broker says of its own copy."""
@@ -151,7 +171,7 @@ class Cluster(Breaking):
 
         def look() -> int | None:
             try:
-                leader = client.leader(topic, partition)
+                leader = leader_of(client, topic, partition)
             except (KafkaError, UnreachableError) as error:
                 last[0] = error.message
                 return None
@@ -174,21 +194,19 @@ class Cluster(Breaking):
         """Until the ISR is this one, or this large; without either, until it is whole."""
         wanted = None if isr is None else set(isr)
         last: list[object] = [()]
-        with self.client() as client:
 
-            def look() -> tuple[int, ...] | None:
-                try:
-                    found = client.partition(topic, partition)
-                except (KafkaError, UnreachableError) as error:
-                    last[0] = error.message
-                    return None
-                members = last[0] = tuple(found.isr_nodes)
-                if wanted is not None:
-                    return members if set(members) == wanted else None
-                whole = len(found.replica_nodes) if size is None else size
-                return members if len(members) == whole else None
+        def look() -> tuple[int, ...] | None:
+            try:
+                members, replicas = self._agreed(topic, partition)
+            except ClusterError as error:  # a broker may die while we ask
+                last[0] = error.message
+                return None
+            last[0] = members
+            if wanted is not None:
+                return members if set(members) == wanted else None
+            return members if len(members) == (len(replicas) if size is None else size) else None
 
-            return wait_for(look, timeout_s, lambda: f"the ISR of {topic}-{partition} is {last[0]}")
+        return wait_for(look, timeout_s, lambda: f"the ISR of {topic}-{partition} is {last[0]}")
 
     # Records.
 
@@ -203,10 +221,11 @@ class Cluster(Breaking):
     ) -> int:
         """Send one batch, note it in the ledger, give its first offset."""
         data = [value.encode() if isinstance(value, str) else value for value in values]
-        records = [NewRecord(value, key) for value in data]
+        now_ms = time.time_ns() // 1_000_000
+        records = [NewRecord(value, key, now_ms) for value in data]
         with self.client() as client:
             try:
-                base = produce(client, topic, partition, records, acks=acks)
+                base = produce_patiently(client, topic, partition, records, acks, WAIT_S)
             except ClusterError:
                 for _ in data:
                     self.ledger.failed()
@@ -220,7 +239,8 @@ class Cluster(Breaking):
     def consume(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """The values of all records below the high watermark."""
         with self.client() as client:
-            return [record.value for record in read_all(client, topic, partition)]
+            span = span_of(client, topic, partition, WAIT_S)
+            return [record.value for record in read_all(client, topic, partition, span)]
 
     def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> LedgerProducer:
         """A confluent-kafka producer that notes in the ledger what it was promised.
@@ -235,10 +255,9 @@ class Cluster(Breaking):
         findings: list[Finding] = []
         with self.client() as client:
             for topic, partition in self.ledger.partitions():
-                self._wait_leader(client, topic, partition, None, timeout_s)
-                start = list_offset(client, topic, partition, EARLIEST)
-                records = list(read_all(client, topic, partition))
-                findings += self.ledger.check(topic, partition, start, records)
+                span = span_of(client, topic, partition, timeout_s)
+                records = list(read_all(client, topic, partition, span))
+                findings += self.ledger.check(topic, partition, span.start, records)
         return findings
 
     def assert_no_acked_loss(self, timeout_s: float = WAIT_S) -> None:

@@ -66,9 +66,6 @@ def defaults(brokers: int) -> dict[str, str]:
         "min.insync.replicas": least,
         "offsets.topic.replication.factor": copies,
         "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
-        "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": least,
-        "transaction.state.log.num.partitions": str(OFFSETS_PARTITIONS),
         # As in the server.properties that Kafka ships: nobody waits for members to come.
         "group.initial.rebalance.delay.ms": "0",
     }

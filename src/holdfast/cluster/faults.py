@@ -60,16 +60,18 @@ class Breaking(Lifecycle):
                 f"broker {broker} has not stopped after {timeout_s:g} s", hint="kill it"
             )
 
-    def restart(self, broker: int, *, wait: bool = True) -> None:
-        """Start a broker again; one that runs is stopped first.
+    def restart(self, *brokers: int, wait: bool = True) -> None:
+        """Start brokers again; one that runs is stopped first.
 
-        Returns when it is registered and sees the others; at once if nobody waits for that.
+        Returns when all are registered and see the others; at once if nobody waits for that.
         """
-        if self.is_running(broker):
-            self.stop(broker)
-        self._spawn(broker)
+        for broker in brokers:
+            if self.is_running(broker):
+                self.stop(broker)
+        for broker in brokers:
+            self._spawn(broker)
         if wait:
-            self.wait_ready(broker)
+            self.wait_ready(*brokers)
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: it stands still and keeps its connections; its clock goes on."""
@@ -125,6 +127,7 @@ class Breaking(Lifecycle):
             others: list[int | None] = [one for one in self.brokers if one != broker]
             self.ask(broker, "links", do="cut", to=[*others, None], both_ways=True)
             self.ask(broker, "store", do="cut")
+            self._cut_off[broker] = None
             self._tell_cut(broker, [*others, None])
 
     def partition(self, *groups: Sequence[int]) -> None:
@@ -168,6 +171,7 @@ class Breaking(Lifecycle):
             self.ask(broker, "links", do="heal")
             self.ask(broker, "store", do="heal")
             self.ask(broker, "disk", do="mend")
+            self._cut_off.pop(broker, None)
         self._tell("healed", None)
 
     def _ends(self, broker: int, to: Iterable[End] | None) -> list[int | None]:

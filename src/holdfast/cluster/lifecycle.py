@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,6 +68,8 @@ class Lifecycle:
         self._processes: dict[int, BrokerProcess] = {}
         self._ports: dict[int, Port] = {}
         self._held = -1
+        self._cut_off: dict[int, None] = {}
+        """Brokers that were isolated, and not healed since."""
         self._manifest = self._found(brokers, store)
         self._manifest.config.update(config or {})
         if trace is not None:
@@ -138,6 +141,10 @@ class Lifecycle:
             for entry in self._manifest.brokers
             if self.is_running(entry.id) and entry.state != manifest.PAUSED
         )
+
+    def reachable(self) -> tuple[int, ...]:
+        """Those of them that clients can reach."""
+        return tuple(broker for broker in self.running() if broker not in self._cut_off)
 
     def died(self) -> dict[int, str]:
         """Brokers that ended though nobody here made them, and what they said last."""
@@ -239,6 +246,7 @@ class Lifecycle:
             files.control.unlink(missing_ok=True)
             process = BrokerProcess(broker_command(files.properties), files.output)
             self._processes[broker] = process
+            self._cut_off.pop(broker, None)
             entry = self.entry(broker)
             entry.pid, entry.began = process.id
             entry.state = manifest.RUNNING
@@ -252,18 +260,18 @@ class Lifecycle:
         wanted = brokers or self.running()
         for broker in wanted:
             wait_for(
-                lambda broker=broker: self._is_ready(broker),  # type: ignore[misc]
+                partial(self._is_ready, broker),
                 START_S,
-                lambda broker=broker: f"broker {broker} is not ready",  # type: ignore[misc]
+                partial("broker {} is not ready".format, broker),
             )
             self.say(f"broker {broker} is up at {HOST}:{self.entry(broker).port}")
-        alive = set(self.running())
+        alive = set(self.reachable())
         for broker in wanted:
             with Client([(HOST, self.entry(broker).port)]) as client:
                 wait_for(
-                    lambda client=client: self._is_seen(client, alive),  # type: ignore[misc]
+                    partial(self._is_seen, client, alive),
                     START_S,
-                    lambda broker=broker: f"broker {broker} does not see the others",  # type: ignore[misc]
+                    partial("broker {} does not see the others".format, broker),
                 )
 
     def _is_ready(self, broker: int) -> bool | None:

@@ -38,8 +38,7 @@ class Fields:
 
     def seconds(self, name: str, default: Any = None) -> Any:
         """A time, or a probability: any number that is not negative."""
-        good = lambda it: isinstance(it, int | float) and type(it) is not bool and it >= 0  # noqa: E731
-        return self._take(name, default, good, "a number")
+        return self._take(name, default, _is_amount, "a number")
 
     def text(self, name: str, default: Any = None) -> Any:
         return self._take(name, default, lambda it: isinstance(it, str), "text")
@@ -52,22 +51,18 @@ class Fields:
         return self._take(name, default, _are_numbers, "a list of broker ids")
 
     def texts(self, name: str, default: Any = None) -> Any:
-        good = lambda it: isinstance(it, list) and all(isinstance(one, str) for one in it)  # noqa: E731
-        return self._take(name, default, good, "a list of texts")
+        return self._take(name, default, _are_texts, "a list of texts")
 
     def table(self, name: str) -> dict[str, str]:
         """Names and texts."""
-        good = lambda it: isinstance(it, dict) and all(isinstance(v, str) for v in it.values())  # noqa: E731
-        return dict(self._take(name, {}, good, "an object of texts"))
+        return dict(self._take(name, {}, _is_table, "an object of texts"))
 
     def ends(self, name: str) -> Any:
         """Broker ids, or "clients"."""
-        good = lambda it: isinstance(it, list) and all(_is_end(one) for one in it)  # noqa: E731
-        return self._take(name, None, good, f'a list of broker ids or "{CLIENTS}"')
+        return self._take(name, None, _are_ends, f'a list of broker ids or "{CLIENTS}"')
 
     def groups(self, name: str) -> list[list[int]]:
-        good = lambda it: isinstance(it, list) and bool(it) and all(map(_are_numbers, it))  # noqa: E731
-        return list(self._take(name, _NEEDED, good, "a list of lists of broker ids"))
+        return list(self._take(name, _NEEDED, _are_groups, "a list of lists of broker ids"))
 
     def done(self) -> None:
         """Nothing may be left: a misspelt field would be ignored in silence."""
@@ -83,8 +78,24 @@ def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(one) is int for one in value)
 
 
-def _is_end(value: Any) -> bool:
-    return type(value) is int or value == CLIENTS
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and _are_texts(list(value.values()))
+
+
+def _are_ends(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int or one == CLIENTS for one in value)
+
+
+def _are_groups(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_are_numbers, value))
 
 
 Prepared = Callable[[], Any]
@@ -114,12 +125,12 @@ def _info(cluster: Cluster, _: Fields) -> Prepared:
     }
 
 
-def _each(method: Callable[[Cluster, int], None]) -> Prepare:
+def _each(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
         for broker in brokers:
             cluster.entry(broker)  # All are known, before anything is done to the first.
-        return _of_all(brokers, lambda broker: method(cluster, broker))
+        return _of_all(brokers, getattr(cluster, method))
 
     return prepare
 
@@ -132,18 +143,18 @@ def _of_all(brokers: list[int], do: Callable[[int], None]) -> Prepared:
     return do_all
 
 
-def _all_at_once(method: Callable[..., Any]) -> Prepare:
+def _all_at_once(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
-        return lambda: method(cluster, *brokers)
+        return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
 
 
-def _or_all(method: Callable[..., Any]) -> Prepare:
+def _or_all(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", [])
-        return lambda: method(cluster, *brokers)
+        return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
 
@@ -170,11 +181,11 @@ def _cut(cluster: Cluster, fields: Fields) -> Prepared:
     return _of_all(brokers, lambda broker: cluster.cut(broker, to))
 
 
-def _disk(method: Callable[[Cluster, int, str], None]) -> Prepare:
+def _disk(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = fields.numbers("brokers", NEEDED)
         partition = fields.text("partition", "")
-        return _of_all(brokers, lambda broker: method(cluster, broker, partition))
+        return _of_all(brokers, lambda broker: getattr(cluster, method)(broker, partition))
 
     return prepare
 
@@ -279,22 +290,22 @@ def _decoded(value: str) -> bytes:
 OPERATIONS: Final[dict[str, Prepare]] = {
     "info": _info,
     "status": lambda cluster, _: lambda: cluster_status(cluster),
-    "kill": _each(Cluster.kill),
-    "restart": _each(Cluster.restart),
-    "stop": _each(Cluster.stop),
-    "pause": _each(Cluster.pause),
-    "resume": _each(Cluster.resume),
-    "isolate": _all_at_once(Cluster.isolate),
+    "kill": _each("kill"),
+    "restart": _all_at_once("restart"),
+    "stop": _each("stop"),
+    "pause": _each("pause"),
+    "resume": _each("resume"),
+    "isolate": _all_at_once("isolate"),
     "partition": _partition,
-    "heal": _or_all(Cluster.heal),
+    "heal": _or_all("heal"),
     "delay": _delay,
     "drop": _drop,
     "cut": _cut,
-    "power-loss": _all_at_once(Cluster.power_loss),
-    "disk-full": _disk(Cluster.disk_full),
-    "io-error": _disk(Cluster.io_error),
-    "expire-session": _each(Cluster.expire_session),
-    "flush": _or_all(Cluster.flush),
+    "power-loss": _all_at_once("power_loss"),
+    "disk-full": _disk("disk_full"),
+    "io-error": _disk("io_error"),
+    "expire-session": _each("expire_session"),
+    "flush": _or_all("flush"),
     "create-topic": _create_topic,
     "delete-topic": _delete_topic,
     "elect-leader": _elect_leader,

@@ -8,9 +8,10 @@
         holdfast_cluster.wait_leader("events")
         holdfast_cluster.assert_no_acked_loss()
 
-`async_holdfast_cluster` is its twin with coroutines, for whatever runs async tests. A cluster lives
-as long as its test. A failing test's report ends with the last events of all brokers and names the
-trace file to step through. Loading the plugin loads nothing else of Holdfast.
+`async_holdfast_cluster` is its twin with coroutines, for whatever runs async tests. What only a
+fixture can know (the address of a ZooKeeper, say) goes into an override of `holdfast_options`. A
+cluster lives as long as its test. A failing test's report ends with the last events of all brokers
+and names the trace file to step through. Loading the plugin loads nothing else of Holdfast.
 """
 
 from __future__ import annotations
@@ -47,9 +48,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def holdfast_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def holdfast_options() -> dict[str, Any]:
+    """What the marker may say, for what is known only when tests run; override it."""
+    return {}
+
+
+@pytest.fixture
+def holdfast_cluster(
+    request: pytest.FixtureRequest, holdfast_options: dict[str, Any]
+) -> Iterator[Cluster]:
     """A running cluster of this test's own; `@pytest.mark.holdfast(...)` says which."""
-    cluster = _made(request.node)
+    cluster = _made(request.node, holdfast_options)
     cluster.start()
     request.node.stash[CLUSTER] = cluster
     try:
@@ -70,11 +79,11 @@ def async_holdfast_cluster(holdfast_cluster: Cluster) -> AsyncCluster:
     return AsyncCluster(holdfast_cluster)
 
 
-def _made(item: pytest.Item) -> Cluster:
+def _made(item: pytest.Item, found: dict[str, Any]) -> Cluster:
     from holdfast.cluster.cluster import Cluster
     from holdfast.cluster.settings_for_tests import TEST_CONFIG
 
-    options: dict[str, Any] = {"trace": True}
+    options: dict[str, Any] = {"trace": True, **found}
     for marker in reversed(list(item.iter_markers(MARKER))):  # the nearest one wins
         options.update(marker.kwargs)
         if marker.args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from holdfast.cluster.client import Client, check
+from holdfast.cluster.client import Client, KafkaError, check
+from holdfast.cluster.waiting import wait_for
+from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (
     FetchPartition,
     FetchPartitionData,
@@ -53,7 +55,7 @@ def produce(
     timeout_ms: int = 5000,
 ) -> int:
     """Send one batch to the leader; its first offset. KafkaError if it is refused."""
-    leader = client.leader(topic, partition)
+    leader = leader_of(client, topic, partition)
     data = PartitionProduceData(index=partition, records=build_batch(records))
     request = ProduceRequest(
         acks=acks,
@@ -69,6 +71,56 @@ def produce(
     return told.base_offset
 
 
+def leader_of(client: Client, topic: str, partition: int) -> int:
+    """Of the newest reign that any broker knows; KafkaError if that has no leader.
+
+    A broker that was cut off or stood still tells of an old one for a moment.
+    """
+    newest = client.newest_partition(topic, partition)
+    if newest.leader_id < 0:
+        raise KafkaError(f"{topic}-{partition}", ErrorCode.LEADER_NOT_AVAILABLE)
+    return newest.leader_id
+
+
+def produce_patiently(
+    client: Client,
+    topic: str,
+    partition: int,
+    records: Sequence[NewRecord],
+    acks: int,
+    timeout_s: float,
+) -> int:
+    """Again and again while the leader moves; never after an error that may have appended."""
+
+    def send() -> int:
+        return produce(client, topic, partition, records, acks=acks)
+
+    return _patiently(send, _NOT_APPENDED, timeout_s)
+
+
+def _patiently(ask: Callable[[], int], worth_waiting: Sequence[ErrorCode], timeout_s: float) -> int:
+    last = [""]
+
+    def look() -> int | None:
+        try:
+            return ask()
+        except KafkaError as error:
+            last[0] = error.message
+            if error.code in worth_waiting:
+                return None
+            raise
+
+    return wait_for(look, timeout_s, lambda: last[0])
+
+
+_NOT_APPENDED: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+_NOT_KNOWN_YET: Final = (*_NOT_APPENDED, ErrorCode.OFFSET_NOT_AVAILABLE)
+
+
 def fetch(
     client: Client, topic: str, partition: int, offset: int, *, broker: int | None = None
 ) -> FetchPartitionData:
@@ -79,7 +131,7 @@ def fetch(
     request = FetchRequest(
         max_wait_ms=100, min_bytes=1, topics=[FetchTopic(topic=topic, partitions=[asked])]
     )
-    whom = client.leader(topic, partition) if broker is None else broker
+    whom = leader_of(client, topic, partition) if broker is None else broker
     answer = client.ask(whom, request, FetchResponse, most=BY_NAME)
     check(f"fetch from {topic}-{partition}", answer.error_code)
     [data] = answer.responses[0].partitions
@@ -93,17 +145,35 @@ def list_offset(client: Client, topic: str, partition: int, timestamp: int) -> i
     request = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[asked])]
     )
-    leader = client.leader(topic, partition)
+    leader = leader_of(client, topic, partition)
     answer = client.ask(leader, request, ListOffsetsResponse)
     [told] = answer.topics[0].partitions
     check(f"offsets of {topic}-{partition}", told.error_code)
     return told.offset
 
 
-def read_all(client: Client, topic: str, partition: int) -> Iterator[Kept]:
-    """Every record between the start of the log and the high watermark as it is now."""
-    end = list_offset(client, topic, partition, LATEST)
-    offset = list_offset(client, topic, partition, EARLIEST)
+class Span(NamedTuple):
+    """What a consumer could read."""
+
+    start: int
+    end: int
+
+
+def span_of(client: Client, topic: str, partition: int, timeout_s: float) -> Span:
+    """As soon as there is a leader that knows: a new one waits for its followers first."""
+
+    def ask(timestamp: int) -> int:
+        return _patiently(
+            lambda: list_offset(client, topic, partition, timestamp), _NOT_KNOWN_YET, timeout_s
+        )
+
+    end = ask(LATEST)
+    return Span(ask(EARLIEST), end)
+
+
+def read_all(client: Client, topic: str, partition: int, span: Span) -> Iterator[Kept]:
+    """Every record of a span."""
+    offset, end = span
     while offset < end:  # Each round gets further, or raises.
         data = fetch(client, topic, partition, offset)
         before = offset

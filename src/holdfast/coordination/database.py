@@ -66,6 +66,7 @@ class Database:
         Descriptors that may call for a tick are registered with `poll`.
         """
         self._poll = poll
+        self._is_away = False
         self._neighbours = Neighbours(self._file.with_name(f"{self._file.name}-sessions"), poll)
         self._connection = connect(self._file, self._busy_timeout_ms)
         self._tree = Tree(self._connection)
@@ -100,6 +101,8 @@ class Database:
 
     def close(self) -> None:
         """End our session and close the file. If it cannot be written, the free lock will tell."""
+        if not self._is_open:
+            return
         self._is_open = False
         try:
             if self.life is not None:

@@ -11,8 +11,9 @@ for all until it goes on or is killed. Nothing is lost by it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.coordination.database import Database, Told
 from holdfast.coordination.operations import (
@@ -25,6 +26,8 @@ from holdfast.coordination.operations import (
 )
 from holdfast.coordination.store import SessionState, Store
 from holdfast.coordination.worker import Worker
+
+T = TypeVar("T")
 
 POLL_S = 0.1
 """How often we look without having been rung."""
@@ -60,6 +63,7 @@ class EmbeddedStore(Store):
         try:
             await self._worker.call(lambda: self._database.open(self._worker.poll))
         except BaseException:
+            await self._worker.call(self._database.close)
             await self._worker.stop()
             raise
         self._is_open = True
@@ -68,7 +72,7 @@ class EmbeddedStore(Store):
 
     async def renew(self) -> None:
         if self._state is SessionState.LOST:
-            await self._worker.call(self._database.open_session)
+            await self._ask(self._database.open_session)
 
     async def close(self) -> None:
         if not self._is_open:
@@ -81,7 +85,7 @@ class EmbeddedStore(Store):
         self._end()
 
     async def expire(self) -> None:
-        await self._worker.call(self._database.expire)
+        await self._ask(self._database.expire)
 
     def cut(self) -> None:
         self._database.is_cut = True
@@ -91,18 +95,23 @@ class EmbeddedStore(Store):
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
-        return await self._worker.call(lambda: self._database.get_many(paths))
+        return await self._ask(lambda: self._database.get_many(paths))
 
     async def children(self, path: str) -> list[str]:
         assert is_path(path), path
-        return await self._worker.call(lambda: self._database.children(path))
+        return await self._ask(lambda: self._database.children(path))
 
     async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         assert all(is_path(step.path) for steps in transactions for step in steps), transactions
         try:
-            return await self._worker.call(lambda: self._database.commit_all(transactions))
+            return await self._ask(lambda: self._database.commit_all(transactions))
         except (SessionLostError, StoreAwayError) as error:
             return [error] * len(transactions)
+
+    async def _ask(self, job: Callable[[], T]) -> T:
+        if not self._is_open:
+            raise SessionLostError(f"the store {self._file} is not open")
+        return await self._worker.call(job)
 
     def _tell(self, told: Told) -> None:
         """Called by the database on its thread; states and changes arrive in their order."""

@@ -92,16 +92,16 @@ class Store(abc.ABC):
     async def expire(self) -> None:
         """End our session as if we had been silent too long: a fault on purpose."""
 
+    @abc.abstractmethod
     def cut(self) -> None:
         """The store is out of our reach from now on, and hears nothing of us: a fault on purpose.
 
         The session lives on until its timeout.
         """
-        raise NotImplementedError(f"{type(self).__name__} cannot be cut off")
 
+    @abc.abstractmethod
     def heal(self) -> None:
         """The store is back, and we find out what became of our session."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be cut off")
 
     @abc.abstractmethod
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:

@@ -107,7 +107,11 @@ class ZooKeeperStore(Store):
         if self._is_cut:
             raise StoreAwayError(f"ZooKeeper at {self._hosts} is cut off on purpose")
         session = self._new_session()
-        await asyncio.to_thread(session.start, self._connect_timeout_ms / 1000)
+        try:
+            await asyncio.to_thread(session.start, self._connect_timeout_ms / 1000)
+        except asyncio.CancelledError:
+            self._loop.run_in_executor(None, session.finish)  # nobody else would
+            raise
         old, self._session = self._session, session
         self._hear(session, SessionState.CONNECTED)
         if old is not None:

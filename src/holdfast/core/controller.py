@@ -9,7 +9,6 @@ has confirmed it. What arrives meanwhile waits, or is found again by looking ane
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from holdfast.core import reassignment
 from holdfast.core.controller_effects import (
@@ -25,13 +24,16 @@ from holdfast.core.controller_effects import (
 from holdfast.core.effects import ProposeIsr
 from holdfast.core.election import (
     Brokers,
+    Choice,
     LogEnd,
     asked_leader,
     best_log,
     choose_leader,
     drop_needless_eligible,
+    first_state,
     lead_by,
     leads_on,
+    minimum_isr,
     moved_away,
     next_version,
     recovery_candidates,
@@ -39,7 +41,7 @@ from holdfast.core.election import (
     with_isr,
     without_leader,
 )
-from holdfast.core.proposals import Alter, judge
+from holdfast.core.proposals import Alter, Pending, judge
 from holdfast.core.registry import Registration
 from holdfast.core.rules import SAFE_RULES, CommitRule, Rules, Settings
 from holdfast.model import (
@@ -55,15 +57,6 @@ from holdfast.model import (
 )
 
 
-class _Pending(NamedTuple):
-    """A write the store has not answered yet."""
-
-    state: PartitionState
-    rule: str
-    answers: tuple[object, ...]
-    error: ErrorCode
-
-
 class Controller:
     """The decisions of one controller's reign."""
 
@@ -73,6 +66,7 @@ class Controller:
         "_leaving",
         "_pending",
         "_queued",
+        "_settings",
         "brokers",
         "controller_epoch",
         "partitions",
@@ -98,18 +92,17 @@ class Controller:
         self.brokers = {one.broker: one for one in brokers}
         self.partitions = dict(partitions)
         self.settings = dict(settings)
-        self._pending: dict[TopicPartition, _Pending] = {}
+        self._pending: dict[TopicPartition, Pending] = {}
         self._queued: dict[TopicPartition, list[Alter]] = {}
         self._leaving: dict[TopicPartition, list[BrokerId]] = {}
         self._asked: dict[TopicPartition, dict[BrokerId, LogEnd | None]] = {}
         self._failed: dict[TopicPartition, tuple[BrokerId, ...]] = {}
+        self._settings: dict[TopicPartition, Settings] = {}
 
     def start(self) -> Commands:
         """Take over: tell everyone what the store says, then do what is missing."""
-        commands: list[Command] = []
-        for partition in self.partitions:
-            commands += self._look_and_tell(partition)
-        return tuple(commands)
+        looked = [self._look_and_tell(partition) for partition in self.partitions]
+        return tuple(command for commands in looked for command in commands)
 
     # Brokers.
 
@@ -184,13 +177,8 @@ class Controller:
     ) -> Commands:
         """A new partition: its live replicas are in sync, the first of them leads."""
         self.settings[partition] = settings
-        live = tuple(one for one in replicas if one in self.brokers)
-        empty = PartitionState(replicas, (), leader_epoch=LeaderEpoch(-1))
-        state = with_isr(empty, live, self.brokers, settings, self.rules)
-        choice = choose_leader(state, self.brokers, settings)
-        if choice:
-            state = lead_by(state, choice, self.brokers, settings, self.rules)
-        self.partitions[partition] = empty._replace(partition_epoch=state.partition_epoch)
+        state = first_state(replicas, self.brokers, settings, self.rules)
+        self.partitions[partition] = PartitionState(replicas, (), leader_epoch=LeaderEpoch(-1))
         return self._write(partition, state, "created")
 
     def forget(self, partition: TopicPartition) -> Commands:
@@ -200,6 +188,7 @@ class Controller:
         waiters += [one.waiter for one in self._queued.pop(partition, ())]
         for table in (self.partitions, self.settings, self._leaving, self._asked, self._failed):
             table.pop(partition, None)
+        self._settings.pop(partition, None)
         gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return tuple(AnswerAlter(one, gone, None) for one in waiters)
 
@@ -207,13 +196,23 @@ class Controller:
         """From now on decide by these.
 
         With a lower minimum the high watermark may move without the eligible leaders, so they are
-        eligible no more. Brokers must not learn of it before the store has confirmed that.
+        eligible no more. Brokers must not learn of it before the store has confirmed that. A
+        higher one begins with a new reign, for the leader and for us: an old one may go on
+        committing by the lower minimum, and nobody who left its ISR then is eligible.
         """
-        self.settings[partition] = settings
+        if partition in self._pending:
+            self._settings[partition] = settings
+            return ()
+        was, self.settings[partition] = self.settings[partition], settings
+        state, fit = self.partitions[partition], self.fit(partition)
+        is_raised = minimum_isr(state, settings) > minimum_isr(state, was)
+        if is_raised and leads_on(state, fit) and state.leader in state.isr:
+            led = lead_by(state, Choice(state.leader, "settings"), fit, settings, self.rules)
+            return self._write(partition, led, "settings")
         return self._look_at(partition)
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether a decision on it is under way to the store."""
+        """Whether a decision is under way to the store."""
         return partition in self._pending
 
     def alter_partition(
@@ -243,7 +242,6 @@ class Controller:
     ) -> Commands:
         """An operator asks for a leader; `asked_leader` says whom that makes one."""
         state = self.partitions[partition]
-        # Under the majority rule only comparing logs finds a leader.
         if partition in self._pending or self.rules.commit_rule is CommitRule.MAJORITY:
             return ()
         fit, settings = self.fit(partition), self.settings[partition]
@@ -350,7 +348,7 @@ class Controller:
     ) -> Commands:
         expected = self.partitions[partition].partition_epoch
         state = next_version(state)
-        self._pending[partition] = _Pending(state, rule, answers, error)
+        self._pending[partition] = Pending(state, rule, answers, error)
         return (WriteState(partition, state, expected),)
 
     def store_confirmed(self, partition: TopicPartition) -> Commands:
@@ -379,7 +377,9 @@ class Controller:
         return tuple(commands)
 
     def _go_on(self, partition: TopicPartition) -> Commands:
-        commands = list(self._look_and_tell(partition))
+        settings = self._settings.pop(partition, None)
+        commands = list(self.settings_changed(partition, settings)) if settings else []
+        commands.extend(self._look_and_tell(partition))
         for broker in self._leaving.pop(partition, []):
             commands.extend(self._move_away(partition, broker))
         for alter in self._queued.pop(partition, []):

@@ -143,6 +143,17 @@ def choose_leader(
     return None
 
 
+def first_state(
+    replicas: tuple[BrokerId, ...], brokers: Brokers, settings: Settings, rules: Rules
+) -> PartitionState:
+    """A new partition: its live replicas are in sync, the first of them leads."""
+    live = tuple(one for one in replicas if one in brokers)
+    empty = PartitionState(replicas, (), leader_epoch=LeaderEpoch(-1))
+    state = with_isr(empty, live, brokers, settings, rules)
+    choice = choose_leader(state, brokers, settings)
+    return lead_by(state, choice, brokers, settings, rules) if choice else state
+
+
 def asked_leader(
     state: PartitionState,
     brokers: Brokers,

@@ -74,15 +74,13 @@ class LogState:
 
     def wants_flush(self, now_ms: int) -> bool:
         """Whether the flush rule asks for a flush now."""
-        pending = self.log_end_offset - self.flushed_offset
-        if pending <= 0:
-            return False
         settings = self.settings
+        pending = self.log_end_offset - self.flushed_offset
+        if pending <= 0 or settings.flush_rule is FlushRule.PAGE_CACHE:
+            return False
         enough = pending >= settings.log_flush_interval_messages
         due = now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
         match settings.flush_rule:
-            case FlushRule.PAGE_CACHE:
-                return False
             case FlushRule.EVERY_APPEND:
                 return True
             case FlushRule.EVERY_N_MESSAGES:

@@ -18,6 +18,15 @@ class Alter(NamedTuple):
     waiter: object
 
 
+class Pending(NamedTuple):
+    """A write the store has not answered yet."""
+
+    state: PartitionState
+    rule: str
+    answers: tuple[object, ...]
+    error: ErrorCode
+
+
 def judge(
     state: PartitionState,
     brokers: Brokers,

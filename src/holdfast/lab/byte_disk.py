@@ -289,6 +289,9 @@ class ByteFile:
     def flush(self) -> None:
         self._disk.flush_file(self.path, self._node)
 
+    def flushed(self, size: int) -> None:
+        pass
+
     def share(self) -> ByteSharedFile:
         return ByteSharedFile(self)
 
@@ -307,6 +310,7 @@ class ByteSharedFile:
 
     def __init__(self, file: ByteFile) -> None:
         self.read = file.read
+        self.flush = file.flush
 
     def send(self, socket: int, position: int, size: int) -> int:
         what = f"no way from [{position}, {position + size}) into socket {socket}: read instead"

@@ -139,6 +139,12 @@ class MemoryStore(Store):
             lives = self._server.has(self._session)
             self._enter(SessionState.CONNECTED if lives else SessionState.LOST)
 
+    def cut(self) -> None:
+        self.go_away()
+
+    def heal(self) -> None:
+        self.come_back()
+
     def told_changed(self, paths: list[str]) -> None:
         """The server's word, on its way to us; lost if we are away, and made up for when back."""
         if not self._is_away:

@@ -51,7 +51,7 @@ KINDS: Mapping[str, Kind] = {
     "elected": Kind(
         ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
         "a new leader in the store; rule: isr, eligible, best-log, first-up, unclean, preferred, "
-        "designated, shutdown, created, reassigned, majority, none (partition offline)",
+        "designated, settings, shutdown, created, reassigned, majority, none (partition offline)",
     ),
     "isr-proposed": Kind(("isr", "partition_epoch"), "the leader asks for another ISR"),
     "isr-committed": Kind(

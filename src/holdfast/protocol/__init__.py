@@ -22,6 +22,7 @@ from holdfast.protocol.headers import (
     encode_response,
     encode_unsupported_api_versions,
     request_header_version,
+    request_start,
     response_header_version,
 )
 from holdfast.protocol.message import Message, Request, Response
@@ -52,6 +53,7 @@ __all__ = [
     "frame_length",
     "framed",
     "request_header_version",
+    "request_start",
     "response_header_version",
     "split_frames",
 ]

@@ -11,12 +11,12 @@ its version. Two rules have exceptions, both because a peer must read a header b
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct as Packer
 from typing import Final
 
 from holdfast.model import ErrorCode
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.frames import framed
 from holdfast.protocol.message import Message, Request, Response
 from holdfast.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from holdfast.protocol.registry import APIS, Api
@@ -27,6 +27,13 @@ API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
 
 _KEY_AND_VERSION: Final = Packer(">hh")
+_REQUEST_START: Final = Packer(">hhih")
+"""Key, version, correlation id, length of the client's name."""
+_CORRELATION_ID: Final = Packer(">i")
+_FRAMED_REQUEST: Final = Packer(">ihhi")
+_FRAMED_RESPONSE_0: Final = Packer(">ii")
+_FRAMED_RESPONSE_1: Final = Packer(">iib")
+"""With no tagged fields."""
 _UNSUPPORTED_VERSION: Final = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
@@ -72,6 +79,26 @@ def decode_request_header(frame: Payload) -> tuple[RequestHeader, int]:
     return RequestHeader.decode_from(frame, request_header_version(APIS[key], version))
 
 
+def request_start(frame: bytearray) -> tuple[Api, int, int, str | None, int]:
+    """API, version, correlation id, client's name and the place of the body.
+
+    The same as `decode_request_header`, by one look at the fields that every request has. What is
+    unusual in a header, or wrong, is left to that.
+    """
+    if len(frame) > _REQUEST_START.size:
+        key, version, correlation_id, size = _REQUEST_START.unpack_from(frame)
+        api = APIS.get(key)
+        end = _REQUEST_START.size + size
+        if api is not None and 0 <= size and end < len(frame) and key != CONTROLLED_SHUTDOWN:
+            is_flexible = api.request.is_flexible(version)
+            name = frame[_REQUEST_START.size : end]
+            if name.isascii() and not (is_flexible and frame[end]):
+                return api, version, correlation_id, name.decode(), end + is_flexible
+    header, position = decode_request_header(frame)
+    api = APIS[header.request_api_key]
+    return api, header.request_api_version, header.correlation_id, header.client_id, position
+
+
 def decode_request(frame: Payload) -> tuple[RequestHeader, Request]:
     """A whole request. A version that we lack is an UnsupportedVersionError.
 
@@ -87,21 +114,33 @@ def encode_request(
     request: Request, version: int, *, correlation_id: int, client_id: str | None
 ) -> list[Payload]:
     """A whole request with its frame, in pieces for a scattering write."""
+    key = request.API_KEY
+    parts = request.encode_parts(version)
+    rest = _rest_of_header(client_id, request_header_version(APIS[key], version))
+    size = _FRAMED_REQUEST.size - 4 + len(rest) + sum(map(len, parts))
+    parts.insert(0, _FRAMED_REQUEST.pack(size, key, version, correlation_id) + rest)
+    return parts
+
+
+@lru_cache(maxsize=64)
+def _rest_of_header(client_id: str | None, header_version: int) -> bytes:
+    """What follows the correlation id: a broker names itself the same way in every request."""
     header = RequestHeader(
-        request_api_key=request.API_KEY,
-        request_api_version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
+        request_api_key=0, request_api_version=0, correlation_id=0, client_id=client_id
     )
-    header_version = request_header_version(APIS[request.API_KEY], version)
-    return framed(header.encode_parts(header_version) + request.encode_parts(version))
+    return header.encode(header_version)[8:]
 
 
 def encode_response(response: Response, version: int, *, correlation_id: int) -> list[Payload]:
     """A whole response with its frame, in pieces for a scattering write."""
-    header = ResponseHeader(correlation_id=correlation_id)
-    header_version = response_header_version(APIS[response.API_KEY], version)
-    return framed(header.encode_parts(header_version) + response.encode_parts(version))
+    parts = response.encode_parts(version)
+    size = sum(map(len, parts))
+    if response.is_flexible(version) and response.API_KEY != API_VERSIONS:
+        start = _FRAMED_RESPONSE_1.pack(size + 5, correlation_id, 0)
+    else:
+        start = _FRAMED_RESPONSE_0.pack(size + 4, correlation_id)
+    parts.insert(0, start)
+    return parts
 
 
 def encode_unsupported_api_versions(*, correlation_id: int) -> list[Payload]:
@@ -118,7 +157,12 @@ def encode_unsupported_api_versions(*, correlation_id: int) -> list[Payload]:
 
 def decode_response(frame: Payload, api: Api, version: int) -> tuple[ResponseHeader, Response]:
     """A whole response; the asker remembers which API and version it belongs to."""
-    header, position = ResponseHeader.decode_from(frame, response_header_version(api, version))
+    header_version = response_header_version(api, version)
+    if len(frame) > 4 and not (header_version and frame[4]):
+        header = ResponseHeader(correlation_id=_CORRELATION_ID.unpack_from(frame)[0])
+        position = 4 + header_version
+    else:
+        header, position = ResponseHeader.decode_from(frame, header_version)
     body = memoryview(frame)[position:]
     if api.key == API_VERSIONS and body[:2] == _UNSUPPORTED_VERSION:
         version = 0

@@ -39,16 +39,13 @@ from holdfast.protocol.messages import (
 class Api:
     """One API."""
 
+    key: int
+    """Its number on the wire."""
     name: str
     request: type[Request]
     response: type[Response]
     lowest_advertised: int
     highest_advertised: int
-
-    @property
-    def key(self) -> int:
-        """Its number on the wire."""
-        return self.request.API_KEY
 
     @property
     def versions(self) -> range:
@@ -69,6 +66,7 @@ def _api(
 ) -> Api:
     versions = request.VERSIONS
     return Api(
+        request.API_KEY,
         request.__name__.removesuffix("Request"),
         request,
         response,

@@ -18,6 +18,7 @@ from holdfast.storage.errors import (
     OffsetOutOfRangeError,
 )
 from holdfast.storage.examine import Examined, Finding, examine_log
+from holdfast.storage.flushing import BackgroundFlush
 from holdfast.storage.held import HeldSlice, SliceCutError
 from holdfast.storage.log import Appended, Log
 from holdfast.storage.reading import (
@@ -38,6 +39,7 @@ __all__ = [
     "BROKER_NAMES",
     "AppendRefusedError",
     "Appended",
+    "BackgroundFlush",
     "Cleaner",
     "Cleaning",
     "CleaningNeed",

@@ -128,6 +128,8 @@ class LogDirectory:
             except OSError as error:
                 self.notes.append(f"{partition}: {error}; the log is not open")
                 failed[partition] = error
+        if failed:
+            self.last_shutdown = None  # It vouched for these, too.
         return failed
 
     def _open(self, partition: TopicPartition, name: str) -> Log:
@@ -250,11 +252,13 @@ class LogDirectory:
         high_watermarks: Mapping[TopicPartition, Offset] | None = None,
         intact_since: int = -1,
     ) -> bool:
-        """Shut down cleanly; False, and no mark, if a log is offline and cannot be vouched for."""
+        """Shut down cleanly; False, and no mark, if a log cannot be vouched for."""
         for log in self.logs.values():
             with suppress(LogOfflineError):
                 log.close(now_ms)
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
+        if self.last_shutdown is None and len(self.logs) < len(self.partitions):
+            is_clean = False  # Nobody has looked at these since a crash, or could.
         if is_clean:
             self.write_checkpoints(high_watermarks or {})
             self.write_cleaner_offsets()

@@ -58,7 +58,10 @@ class File(Protocol):
         """The system's handle for this moment, or -1 where there is none; `share` to keep one."""
 
     def share(self) -> SharedFile:
-        """A handle of its own for a slow reader."""
+        """A handle of its own for a slow reader, or for a flush on another thread."""
+
+    def flushed(self, size: int) -> None:
+        """A shared handle has flushed so many bytes."""
 
     def moved_to(self, path: str) -> None:
         """The file has been renamed: where to open it again."""
@@ -68,13 +71,16 @@ class File(Protocol):
 
 
 class SharedFile(Protocol):
-    """A second handle on a file, for reading, whatever becomes of the first and of its name."""
+    """A second handle on a file, whatever becomes of the first and of its name."""
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
 
     def send(self, socket: int, position: int, size: int) -> int:
         """Copy bytes into a socket's descriptor without a copy of ours; how many."""
+
+    def flush(self) -> None:
+        """As `File.flush`; on any thread."""
 
     def descriptor(self) -> int:
         """The system's handle, or -1 where there is none."""
@@ -142,11 +148,14 @@ class Disk(Protocol):
         """Hold a lock file, or raise DirectoryLockedError."""
 
 
-def write_whole(disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp") -> None:
+def write_whole(
+    disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp", lasting: bool = True
+) -> None:
     """Replace a file in such a way that a crash leaves the old or the new content, never a mix.
 
     Flushing the file before the rename is what keeps a power failure from leaving an empty file
-    under the good name; flushing the directory after it makes the change last.
+    under the good name; flushing the directory after it makes the change last. Whoever is going to
+    flush the directory anyway before anything is promised asks for a change that is not `lasting`.
     """
     temporary = path + suffix
     if disk.exists(temporary):
@@ -158,7 +167,8 @@ def write_whole(disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp") 
     finally:
         file.close()
     disk.rename(temporary, path)
-    disk.flush_directory(parent(path))
+    if lasting:
+        disk.flush_directory(parent(path))
 
 
 def read_whole(disk: Disk, path: str) -> bytes | None:

@@ -55,10 +55,10 @@ class OffsetIndex:
         """Offsets and positions rise."""
         self._entries.append((offset - self.base_offset) << 32 | position)
 
-    def extend(self, entries: list[tuple[int, int]]) -> None:
-        """Many at once."""
-        base = self.base_offset
-        self._entries.extend([(offset - base) << 32 | position for offset, position in entries])
+    def extend(self, entries: list[int]) -> None:
+        """Many at once, each with its offset in the upper half and its position in the lower."""
+        first = self.base_offset << 32
+        self._entries.extend([entry - first for entry in entries])
 
     def at_or_before(self, offset: int) -> OffsetEntry | None:
         """The last entry whose offset is not above this one."""

@@ -95,20 +95,19 @@ class IndexedSegment(SegmentFiles):
         highest = self._highest.timestamp
         if position == 0 and run.batches:
             self.first_timestamp = run.batches[0][8]
-        found: list[tuple[int, int]] = []
-        for fields in run.batches:
-            size, timestamp = fields[1] + LENGTH_END, fields[8]
+        found: list[int] = []
+        for base, length, _, _, _, _, delta, _, timestamp, _, _, _, _ in run.batches:
             if timestamp > highest:
                 highest = timestamp
-                self._highest = TimeEntry(highest, fields[0] + fields[6])
+                self._highest = TimeEntry(highest, base + delta)
             if since > interval:
-                found.append((fields[0] + fields[6], position))
+                found.append((base + delta) << 32 | position)
                 since = 0
                 if highest != self._noted:
                     times.maybe_append(*self._highest)
                     self._noted = highest
-            since += size
-            position += size
+            since += length + LENGTH_END
+            position += length + LENGTH_END
         self.index().extend(found)
         self._since_entry = since
 

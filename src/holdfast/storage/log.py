@@ -87,8 +87,8 @@ class Log:
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self._written_epochs = tuple(epochs.entries)
         self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
-        self._names_unflushed = False
-        self._created_ms = 0
+        self.names_unflushed = False
+        self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
         self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
@@ -120,7 +120,7 @@ class Log:
         first, end, size = span_of(headers, self.log_end_offset)
         assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
-        age_ms = now_ms - self._created_ms
+        age_ms = 0 if self._active_since_ms is None else now_ms - self._active_since_ms
         has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
         try:
             if has_rolled:
@@ -190,8 +190,8 @@ class Log:
     def _add(self, segment: Segment, now_ms: int) -> None:
         self.segments.append(segment)
         self._bases.append(int(segment.base_offset))
-        self._names_unflushed = True
-        self._created_ms = now_ms
+        self.names_unflushed = True
+        self._active_since_ms = now_ms
 
     # Keeping.
 
@@ -210,7 +210,7 @@ class Log:
         if self.offline is not None:
             raise self.offline
         end = self.log_end_offset
-        if end > self.recovery_point or self._names_unflushed:
+        if end > self.recovery_point or self.names_unflushed:
             self._guarded(self._flush_files)
             self.recovery_point = end
         self.last_flush_ms = now_ms
@@ -219,13 +219,13 @@ class Log:
     def _flush_files(self) -> None:
         for segment in self.segments[self.place_of(self.recovery_point) :]:
             segment.flush()
-        if self._names_unflushed:
+        if self.names_unflushed:
             self.disk.flush_directory(self.directory)
-            self._names_unflushed = False
+            self.names_unflushed = False
 
     def names_changed(self) -> None:
         """Files came or went: the next flush includes the directory."""
-        self._names_unflushed = True
+        self.names_unflushed = True
 
     def write_epochs(self) -> None:
         """Put the leader-epoch checkpoint in line with the cache."""
@@ -288,7 +288,7 @@ class Log:
         )
         self._add(segment, now_ms)
         self.disk.flush_directory(self.directory)
-        self._names_unflushed = False
+        self.names_unflushed = False
 
     def advance_start_to(self, offset: Offset) -> None:
         """Records below are gone for readers (DeleteRecords); whole segments go by retention."""

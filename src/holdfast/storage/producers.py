@@ -142,6 +142,8 @@ class ProducerBook:
         An ended transaction counts as open until its marker is committed: a marker that is
         truncated again would leave records visible whose fate is undecided.
         """
+        if not self._undecided and not self._unreplicated:
+            return high_watermark
         while self._unreplicated and self._unreplicated[0].last_offset < high_watermark:
             self._unreplicated.popleft()
         first = min(

@@ -91,6 +91,9 @@ class RealFile:
         os.fsync(self.descriptor())
         self.dirty = False
 
+    def flushed(self, size: int) -> None:
+        self.dirty = self.size > size
+
     def share(self) -> RealSharedFile:
         return RealSharedFile(os.dup(self.descriptor()))
 
@@ -123,6 +126,9 @@ class RealSharedFile:
 
     def read(self, position: int, size: int) -> bytes:
         return os.pread(self._descriptor, size, position)
+
+    def flush(self) -> None:
+        os.fsync(self._descriptor)
 
     def send(self, socket: int, position: int, size: int) -> int:
         return os.sendfile(socket, self._descriptor, position, size)

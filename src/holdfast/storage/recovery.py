@@ -126,7 +126,8 @@ class _Opening:
         )
         self.segments = [segment]
         self.start = self.end = offset
-        self._write_epochs()
+        if self.disk.exists(f"{self.directory}/{EPOCH_CHECKPOINT}"):
+            self._write_epochs()  # Reigns of a log that is gone.
 
     # After a clean shutdown.
 
@@ -221,6 +222,7 @@ class _Opening:
         try:
             for run in verified_runs(segment.file, 0, segment.size):
                 good, reason = self._take_run(segment, run, gaps_below)
+                del run  # As in `verified_runs`.
                 if reason:
                     break
         except (BadBatchError, MalformedBatchError) as error:

@@ -134,7 +134,11 @@ def verified_runs(file: File, position: int, end: int) -> Iterator[Run]:
         if not good:
             place = _check(file, chunk, position)
             good = [HEADER.unpack_from(chunk)]
-        yield Run(chunk, position, good, position + place)
+        run = Run(chunk, position, good, position + place)
+        # Let go of it before the next one is read: it will be read into the same, warm memory.
+        del chunk, good
+        yield run
+        del run
         position += place
 
 

@@ -95,6 +95,11 @@ class Segment(IndexedSegment):
                     file.close()
         self.is_dirty = False
 
+    def flushed_to(self, size: int) -> None:
+        """The log file's bytes up to there were flushed through another handle."""
+        self.file.flushed(size)
+        self.is_dirty = self.file.size > size
+
     def activate(self) -> None:
         """Let a segment that was read from the disk grow again."""
         self.load_once()

@@ -66,7 +66,8 @@ def test_a_lower_minimum_ends_eligibility_in_the_store() -> None:
     assert isinstance(write, WriteState)
     assert (write.state.eligible_leaders, write.state.isr) == ((), (A,))
     core.store_confirmed(P)
-    assert core.settings_changed(P, TWO) == ()
+    settle(core, core.settings_changed(P, TWO))
+    assert of(core).eligible_leaders == ()
 
 
 def test_a_lower_minimum_that_the_isr_still_misses_keeps_eligibility() -> None:
@@ -82,3 +83,24 @@ def test_without_a_member_the_eligible_stay_whatever_the_minimum() -> None:
     assert of(core).isr == ()
     assert core.settings_changed(P, ONE) == ()
     assert of(core).eligible_leaders
+
+
+def test_a_higher_minimum_begins_with_a_new_reign() -> None:
+    """The leader of the old one may go on committing alone, so nobody is eligible by it."""
+    core = controller(settings=ONE)
+    settle(core, core.alter_partition(P, A, proposal(core, (A, -1), (B, 2)), "waiter"))
+    epoch = of(core).leader_epoch
+    commands = settle(core, core.settings_changed(P, TWO))
+    assert (of(core).leader, of(core).isr, of(core).leader_epoch) == (A, (A, B), epoch + 1)
+    assert [one.broker for one in only(SendStateTo, commands)] == [A, B, C]
+    lose(core, B)
+    assert of(core).eligible_leaders == (B,), "now the high watermark stands still without B"
+
+
+def test_a_higher_minimum_waits_for_the_decision_under_way() -> None:
+    core = controller(settings=ONE)
+    writes = core.alter_partition(P, A, proposal(core, (A, -1)), "waiter")
+    assert core.settings_changed(P, TWO) == (), "it waits"
+    settle(core, writes)
+    assert (of(core).isr, of(core).eligible_leaders) == ((A,), ()), "they left under the old one"
+    assert of(core).leader_epoch == 1

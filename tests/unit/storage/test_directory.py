@@ -28,6 +28,7 @@ from holdfast.storage.names import (
     RECOVERY_POINTS,
 )
 from holdfast.storage.properties import (
+    CleanShutdownMarker,
     MetaProperties,
     id_text,
     parse_id,
@@ -52,7 +53,7 @@ def test_a_clean_shutdown_is_believed_once(disk: Disk) -> None:
     assert read_whole(disk, CLEAN_SHUTDOWN) == b'{"version":0,"brokerEpoch":5}'
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n2\na 0 12\na.b-c 12 3\n"
     again = opened(disk)
-    assert again.last_shutdown == (5, -1)
+    assert again.last_shutdown == CleanShutdownMarker(5)
     assert disk.exists(CLEAN_SHUTDOWN), "looking takes nothing away"
     assert list(again.partitions) == [A, B]
     assert again.logs == {}

@@ -311,3 +311,10 @@ def test_ended_transactions_are_not_remembered_for_ever(disk: Disk) -> None:
         log.append([marker(2 * number + 1, 4, is_commit=True)], NOW)
     apply_retention(log, 40, NOW)
     assert not log.producers._unreplicated
+
+
+def test_records_without_a_time_do_not_make_a_log_look_old(disk: Disk) -> None:
+    log = open_(disk)
+    for offset in range(5):
+        log.append([batch(offset, [b"a"], timestamp=-1)], NOW)
+    assert len(log.segments) == 1

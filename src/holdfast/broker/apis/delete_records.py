@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 UP_TO_HIGH_WATERMARK: Final = -1
 LOOK_AGAIN_S: Final = 0.01
+UNHEARD: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
@@ -91,9 +92,11 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
     if not isinstance(role, Leader):
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
-    starts: list[int] = [partition.log.log_start_offset]
-    starts += [start for one, start in partition.follower_starts() if one in role.insync.isr]
-    if min(starts) < target:
+    # An in-sync follower that we have not heard of may hold anything.
+    starts = dict.fromkeys(role.insync.isr, UNHEARD)
+    starts |= {one: start for one, start in partition.follower_starts() if one in starts}
+    starts[partition.replica.broker] = partition.log.log_start_offset
+    if min(starts.values()) < target:
         return False
-    result.low_watermark = min(starts)
+    result.low_watermark = min(starts.values())
     return True

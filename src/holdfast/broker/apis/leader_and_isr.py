@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call) -> None:
     """Take every role, then answer; a refused command changes nothing.
 
-    A new replica's settings are read first: a leader that took a higher min.insync.replicas for
-    the default would commit what the controller counts on not being committed. Meanwhile nothing
+    Before a reign begins its settings are read: a leader that went by a lower min.insync.replicas
+    than the controller would commit what that counts on not being committed. Meanwhile nothing
     else is commanded, because one command is under way at a time.
     """
     request = call.request
@@ -53,7 +53,10 @@ def handle(broker: Broker, call: Call) -> None:
 def _is_fresh(
     broker: Broker, topic: LeaderAndIsrTopicState, told: LeaderAndIsrPartitionState
 ) -> bool:
-    return broker.replicas.find(topic.topic_id, told.partition_index) is None
+    partition = broker.replicas.find(topic.topic_id, told.partition_index)
+    if partition is None:
+        return True
+    return told.leader == broker.id and told.leader_epoch > partition.replica.leader_epoch
 
 
 async def _read_and_take(
@@ -61,6 +64,7 @@ async def _read_and_take(
 ) -> LeaderAndIsrResponse:
     try:
         await broker.configs.read_topics(broker.store, fresh)
+        broker.replicas.settings_changed(fresh)
     except StoreError:
         return LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
     return _take(broker, request)

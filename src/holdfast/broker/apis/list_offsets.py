@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.model import ErrorCode, LeaderEpoch, Offset
+from holdfast.model import NO_EPOCH, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -26,6 +26,7 @@ EARLIEST_LOCAL: Final = -4
 REMOTE: Final = (-5, -6)
 """Of tiered storage, which we have none of: there is no such offset."""
 READ_COMMITTED: Final = 1
+LEADER_EPOCH_FROM: Final = 4
 
 
 def handle(broker: Broker, call: Call) -> None:
@@ -39,6 +40,10 @@ def handle(broker: Broker, call: Call) -> None:
         )
         for topic in request.topics
     ]
+    if call.version < LEADER_EPOCH_FROM:
+        for topic in topics:
+            for answer in topic.partitions:
+                answer.leader_epoch = NO_EPOCH
     call.answer(ListOffsetsResponse(topics=topics))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.metadata import KnownTopic
+from holdfast.broker.tasks import answer_by
 from holdfast.broker.topic_names import INTERNAL_TOPICS, why_not_a_name
 from holdfast.model import ErrorCode
 from holdfast.protocol import ZERO_UUID
@@ -23,8 +25,31 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 
+PATIENCE_S: Final = 5.0
+PAUSE_S: Final = 0.02
+
+
 def handle(broker: Broker, call: Call) -> None:
-    """Answer from what the controller told us last."""
+    """Answer from what the controller told us last.
+
+    Before it has told us anything there is nothing to say, and a client that heard of no controller
+    would not ask again for a long time.
+    """
+    if broker.metadata.controller is None:
+        answer_by(broker, call, _when_told(broker, call))
+    else:
+        call.answer(_response(broker, call))
+
+
+async def _when_told(broker: Broker, call: Call) -> MetadataResponse:
+    until_s = broker.loop.time() + PATIENCE_S
+    # It lasts a moment, once in a broker's life: nobody needs to wake us.
+    while broker.metadata.controller is None and broker.loop.time() < until_s:  # noqa: ASYNC110
+        await asyncio.sleep(PAUSE_S)
+    return _response(broker, call)
+
+
+def _response(broker: Broker, call: Call) -> MetadataResponse:
     request = call.request
     assert isinstance(request, MetadataRequest)
     known = broker.metadata
@@ -39,13 +64,11 @@ def handle(broker: Broker, call: Call) -> None:
         )
         for one in known.brokers.values()
     ]
-    call.answer(
-        MetadataResponse(
-            brokers=brokers,
-            cluster_id=known.cluster_id,
-            controller_id=known.controller if known.controller is not None else -1,
-            topics=topics,
-        )
+    return MetadataResponse(
+        brokers=brokers,
+        cluster_id=known.cluster_id,
+        controller_id=known.controller if known.controller is not None else -1,
+        topics=topics,
     )
 
 

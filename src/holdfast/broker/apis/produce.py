@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
+from holdfast.broker.moved import produce_endpoints
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
@@ -20,9 +21,12 @@ from holdfast.protocol.records import MalformedBatchError
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
     from holdfast.broker.partition import Partition
+    from holdfast.broker.tracing import BrokerTrace
 
 _MAY_ACK: Final = (-1, 0, 1)
 _BY_ID_FROM: Final = 13
+_NAMES_LEADER_FROM: Final = 10
+"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
 
 
 def handle(broker: Broker, call: Call) -> None:
@@ -35,13 +39,15 @@ def handle(broker: Broker, call: Call) -> None:
 class _Produce:
     """One request: how many partitions are still open."""
 
-    __slots__ = ("broker", "call", "open", "responses")
+    __slots__ = ("broker", "call", "has_moved", "open", "responses")
 
     def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
         self.broker = broker
         self.call = call
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
+        self.has_moved = False
+        """A partition is led elsewhere, and the answer says where."""
         self.responses = [
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
             for topic in request.topic_data
@@ -61,7 +67,7 @@ class _Produce:
                 response.partition_responses.append(answer)  # type: ignore[attr-defined]
                 self.open += 1
                 partition = find(key, asked.index)
-                slot = _Slot(self, answer, partition)
+                slot = _Slot(self, key, answer, partition)
                 if partition is None:
                     slot.finished(self.broker.metadata.why_not_here(key, asked.index), -1)
                 else:
@@ -71,22 +77,44 @@ class _Produce:
         else:
             self.one_less()
 
+    def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
+        """The promise is made."""
+        request = self.call.request
+        assert isinstance(request, ProduceRequest)
+        trace.acknowledged(partition, self.call.client_id or "", base_offset, request.acks)
+
     def one_less(self) -> None:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
         if not self.open and not self.call.is_answered:
-            self.call.answer(ProduceResponse(responses=self.responses))
+            topics = [topic.partition_responses for topic in self.responses]
+            endpoints = produce_endpoints(self.broker.metadata, topics) if self.has_moved else []
+            self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
+
+    def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
+        """Tell a client that asked the wrong broker whom to ask."""
+        known = self.broker.metadata.leader_of(key, answer.index)
+        if known is None or self.call.version < _NAMES_LEADER_FROM:
+            return
+        leader, epoch = known
+        answer.current_leader = ProduceLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+        self.has_moved = True
 
 
 class _Slot:
     """One partition of a request, waiting."""
 
-    __slots__ = ("_answer", "_partition", "_produce")
+    __slots__ = ("_answer", "_key", "_partition", "_produce")
 
     def __init__(
-        self, produce: _Produce, answer: PartitionProduceResponse, partition: Partition | None
+        self,
+        produce: _Produce,
+        key: str | bytes,
+        answer: PartitionProduceResponse,
+        partition: Partition | None,
     ) -> None:
         self._produce = produce
+        self._key = key
         self._answer = answer
         self._partition = partition
 
@@ -97,14 +125,15 @@ class _Slot:
         partition = self._partition
         if not error:
             answer.base_offset = base_offset
+            trace = self._produce.broker.trace
+            if trace is not None and partition is not None:
+                self._produce.trace(trace, partition, base_offset)
         if partition is not None:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
                 answer.log_append_time_ms = partition.append_time_ms
-        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
-            answer.current_leader = ProduceLeaderIdAndEpoch(
-                leader_id=partition.leader, leader_epoch=partition.replica.leader_epoch
-            )
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._produce.name_leader(self._key, answer)
         self._produce.one_less()
 
     def refused(self, error: ErrorCode, reason: str) -> None:

@@ -18,7 +18,7 @@ def handle(broker: Broker, call: Call) -> None:
     assert isinstance(request, UpdateMetadataRequest)
     error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
     if not error:
-        broker.metadata.update(request)
+        broker.groups.partitions_deleted(broker.metadata.update(request))
         for one in broker.metadata.brokers.values():
             broker.peers.update(one.id, one.endpoint)
     call.answer(UpdateMetadataResponse(error_code=error))

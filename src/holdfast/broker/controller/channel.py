@@ -66,6 +66,8 @@ class Channel:
         """Partitions whose metadata this broker does not have."""
         self._gone: dict[bytes, messages.GoneTopic] = {}
         self._brokers_changed = True
+        self._has_metadata = False
+        """Whether this life of the broker has been told everything once."""
         self._told_states: dict[TopicPartition, PartitionState] = {}
         """In the LeaderAndIsr that is under way."""
         self._told_names: dict[TopicPartition, None] = {}
@@ -211,13 +213,20 @@ class Channel:
             is_taken = isinstance(response, UpdateMetadataResponse) and self._is_taken(
                 response.error_code
             )
+            self._has_metadata = self._has_metadata or is_taken
             if not is_taken:
                 self._names = names | self._names
                 self._gone = gone | self._gone
                 self._brokers_changed = True
             self._go_on(not is_taken)
 
-        request = messages.update_metadata(self._service, self.broker_epoch, names, gone.values())
+        request = messages.update_metadata(
+            self._service,
+            self.broker_epoch,
+            names,
+            gone.values(),
+            is_whole=not self._has_metadata,
+        )
         self._send(request, messages.UPDATE_METADATA_VERSION, answered)
 
     def _send_asks(self) -> None:

@@ -123,6 +123,8 @@ class Elector:
     async def _begin(self, epoch: ControllerEpoch, version: int) -> None:
         host = self._host
         host.log.info("controller", controller_epoch=epoch)
+        if host.trace is not None:
+            host.trace.became_controller(epoch)
         service = ControllerService(host, epoch, version, self._ended)
         try:
             await service.start()

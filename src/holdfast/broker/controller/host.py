@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.broker.clock import Clock
     from holdfast.broker.configs import Configs
     from holdfast.broker.controller.service import ControllerService
+    from holdfast.broker.tracing import BrokerTrace
 
 
 class Sender(Protocol):
@@ -51,6 +52,8 @@ class Host(Protocol):
     def peers(self) -> Ways: ...
     @property
     def configs(self) -> Configs: ...
+    @property
+    def trace(self) -> BrokerTrace | None: ...
 
     controller: ControllerService | None
     """Set while this broker reigns."""

@@ -41,6 +41,8 @@ UPDATE_METADATA_VERSION: Final = 8
 GET_REPLICA_LOG_INFO_VERSION: Final = 0
 
 SOME_PARTITIONS: Final = 1
+SOME_METADATA: Final = 1
+WHOLE_METADATA: Final = 2
 FIRST_PARTITION_EPOCH: Final = 1
 DURING_DELETION: Final = -2
 """Leader and leader epoch of a partition whose topic is deleted."""
@@ -152,8 +154,14 @@ def update_metadata(
     broker_epoch: BrokerEpoch,
     partitions: Iterable[TopicPartition],
     gone: Iterable[GoneTopic],
+    *,
+    is_whole: bool,
 ) -> UpdateMetadataRequest:
-    """All live brokers, some partitions as they are now, and topics that are no more."""
+    """All live brokers, some partitions as they are now, and topics that are no more.
+
+    If it is whole, what is not named does not exist: a broker that comes back from a lost session
+    has not heard of the topics that were deleted meanwhile.
+    """
     ended = [
         UpdateMetadataTopicState(
             topic_name=topic.name,
@@ -173,6 +181,7 @@ def update_metadata(
     ]
     return UpdateMetadataRequest(
         controller_id=service.host.id,
+        type=WHOLE_METADATA if is_whole else SOME_METADATA,
         controller_epoch=service.controller_epoch,
         broker_epoch=broker_epoch,
         topic_states=ended + present,

@@ -112,11 +112,13 @@ async def reassign(
         check_replicas(target, cluster.known)
     # At most two rounds unless leaders keep changing their ISR: then the time ends it.
     until_s = service.host.loop.time() + timeout_s
+    wanted: tuple[BrokerId, ...] | None = None
     while await service.settled([partition], until_s - service.host.loop.time()):
         state = service.core.partitions.get(partition)
         if state is None:
             raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted.")
-        wanted = _target(state, target, keeps_count=keeps_count)
+        if wanted is None:
+            wanted = _target(state, target, keeps_count=keeps_count)
         if _is_on_its_way(state, wanted):
             return
         service.run(service.core.reassign(partition, wanted))

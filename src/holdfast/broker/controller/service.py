@@ -79,6 +79,8 @@ class ControllerService:
         self.broker_nodes = LiveBrokers().nodes
         self.channels: dict[BrokerId, Channel] = {}
         self.is_over = False
+        self._has_begun = False
+        """Before that there is no core to tell of changes; they are read when it is there."""
         self.open_calls: dict[OpenCall, None] = {}
         """Answered when the store has agreed, or when the reign ends."""
         self._on_ended = ended
@@ -101,6 +103,7 @@ class ControllerService:
         if self.is_over:
             return
         self._take_over(live, loaded)
+        self._has_begun = True
         self._refresh.soon()
         self._failures.start()
         self._rebalancer.start()
@@ -158,6 +161,8 @@ class ControllerService:
             channel.publish(partition)
 
     async def _refresh_brokers(self) -> None:
+        if not self._has_begun:
+            return
         try:
             live = await load_brokers(self.host.store, self.host.log)
         except StoreError as error:
@@ -266,6 +271,8 @@ class ControllerService:
 
     def _confirmed(self, confirmed: StateConfirmed) -> None:
         before, after = confirmed.before, confirmed.after
+        if self.host.trace is not None:
+            self.host.trace.agreed(confirmed)
         if after.leader_epoch != before.leader_epoch:
             self.host.log.info(
                 "leader elected",

@@ -119,6 +119,9 @@ class StoreWriter:
                 if waiting:
                     self._jobs[:0] = waiting
                     await asyncio.sleep(RETRY_S)
+        except Exception as error:  # noqa: BLE001  # a reign that cannot write must not go on
+            self._log.bug("the controller failed", error)
+            self._fenced("a bug")
         finally:
             self._task = None
 

@@ -24,13 +24,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.model import ErrorCode
+from holdfast.model import NO_PRODUCER, ErrorCode
 from holdfast.protocol.records.build import NO_TIMESTAMP
 from holdfast.protocol.records.compression import Compression
 from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.header import (
     ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
     HEADER_BYTES,
+    LENGTH_END,
     UNUSED_ATTRIBUTES,
     Batch,
     Bytes,
@@ -87,15 +89,16 @@ DEFAULT_RULES = Rules()
 def check_batch(batch: Batch, max_message_bytes: int = FOREVER) -> None:
     """Damage, and what no writer may do. The size comes first: it is known before any byte."""
     header = batch.header
-    if header.size > max_message_bytes:
+    if header[1] + LENGTH_END > max_message_bytes:
         raise MalformedBatchError(
             batch.position,
             f"a batch of {header.size} bytes, {max_message_bytes} are allowed",
             ErrorCode.MESSAGE_TOO_LARGE,
         )
-    batch.check_crc()
+    if not batch.crc_matches():
+        batch.check_crc()  # which says what it found
     check_span(header, batch.position)
-    if header.compression not in _KNOWN_CODECS:
+    if header[5] & COMPRESSION_MASK not in _KNOWN_CODECS:
         raise MalformedBatchError(
             batch.position,
             f"no codec has the number {header.compression}",
@@ -114,14 +117,16 @@ def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Ba
 def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFacts | None]:
     """The same, with what the records have shown if they were opened."""
     batch = Batch(data)
-    if batch.header.size != len(data):
-        raise _refused(batch.header.size, "a producer may send one batch a partition, here is more")
+    header = batch.header
+    if header[1] + LENGTH_END != len(data):
+        raise _refused(header.size, "a producer may send one batch a partition, here is more")
     check_batch(batch, rules.max_message_bytes)
-    _check_codec(batch.header, rules)
-    _check_offsets(batch.header)
-    _check_producer(batch.header)
-    _check_header_time(batch.header, now_ms, rules)
-    if not needs_records(rules, batch.header):
+    if not _is_plain(header) or not rules.allows_zstd:
+        _check_codec(header, rules)
+        _check_offsets(header)
+        _check_producer(header)
+    _check_header_time(header, now_ms, rules)
+    if not needs_records(rules, header):
         return batch, None
     return batch, check_records(batch, now_ms, rules)
 
@@ -165,6 +170,18 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
             batch.position, f"the records end before {expected}, the batch at {header.end_offset}"
         )
     return RecordFacts(most, at, most == header.max_timestamp)
+
+
+def _is_plain(header: RecordBatchHeader) -> bool:
+    """Nearly every batch: no attribute but a codec, as many records as offsets, no producer or a
+    whole one. Nothing that `_check_offsets` and `_check_producer` look for can be in it.
+    """
+    count, producer_id = header[12], header[9]
+    return (
+        not header[5] & ~COMPRESSION_MASK
+        and 0 < count == header[6] + 1
+        and (producer_id == NO_PRODUCER or (producer_id >= 0 <= header[10] and header[11] >= 0))
+    )
 
 
 def _check_codec(header: RecordBatchHeader, rules: Rules) -> None:

@@ -1,0 +1,264 @@
+"""The two systems side by side: three brokers each, on this machine, with the same settings.
+
+Holdfast is started as a server is, by a properties file, without the control socket and the fault
+switches of a test cluster. Kafka runs three combined KRaft nodes from the jars that Maven fetches
+once into a cache folder (HOLDFAST_KAFKA_LIBS names another), with its default heap of 1 GiB.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+NODES: Final = (1, 2, 3)
+COMMON: Final = """default.replication.factor=3
+min.insync.replicas=2
+offsets.topic.replication.factor=3
+offsets.topic.num.partitions=12
+transaction.state.log.replication.factor=3
+transaction.state.log.min.isr=2
+transaction.state.log.num.partitions=12
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+"""
+"""What both get."""
+
+KAFKA: Final = "4.3.1"
+LOGGING: Final = "2.24.3"
+CLUSTER_ID: Final = "HoldfastBenchmark00001"
+DIRECTORY_IDS: Final = tuple(f"JEXY6aqzQY-32P5TStza{letter}A" for letter in "ABC")
+ARTIFACTS: Final = (
+    ("org.apache.kafka", "kafka_2.13", KAFKA),
+    ("org.apache.kafka", "kafka-tools", KAFKA),
+    ("org.apache.logging.log4j", "log4j-slf4j-impl", LOGGING),
+    ("org.apache.logging.log4j", "log4j-core", LOGGING),
+    ("org.apache.logging.log4j", "log4j-1.2-api", LOGGING),
+)
+LOG_LINES: Final = """
+Configuration:
+  status: error
+  Appenders:
+    Console:
+      name: out
+      target: SYSTEM_ERR
+      PatternLayout: {pattern: "%d %p %m%n"}
+  Loggers:
+    Root:
+      level: warn
+      AppenderRef: {ref: out}
+"""
+JAVA_OPTIONS: Final = (
+    *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
+"""Those of Kafka's own start script."""
+
+
+class Rival(ABC):
+    """Three brokers below one folder."""
+
+    name: str
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ports = {node: free_port() for node in NODES}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client needs."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Processes of the brokers, killed ones too, by node."""
+        return {node: process.pid for node, process in self._processes.items()}
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Write the settings and what else an empty cluster needs."""
+
+    @abstractmethod
+    def command(self, node: int) -> list[str]:
+        """How a broker is started."""
+
+    def start(self) -> None:
+        """Start all three; says nothing about when they are ready."""
+        # A server's modules are compiled once, when it is installed.
+        environment = {**os.environ}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for node in NODES:
+            with (self.folder / f"{node}.out").open("ab") as output:
+                self._processes[node] = subprocess.Popen(  # noqa: S603  # our own command lines
+                    self.command(node),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                )
+
+    def kill(self, node: int) -> None:
+        """As if its machine's plug were pulled, but for what the kernel holds."""
+        self._processes[node].kill()
+
+    def stop(self) -> None:
+        """Not cleanly: nobody needs what is in there any more."""
+        for process in self._processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+        self._processes.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Holdfast(Rival):
+    """Three brokers and the embedded store."""
+
+    name = "Holdfast"
+
+    def prepare(self) -> None:
+        for node, port in self.ports.items():
+            self._properties(node).write_text(
+                f"node.id={node}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
+                f"log.dirs={self.folder / f'data-{node}'}\n"
+                f"holdfast.store={self.folder / 'store.sqlite'}\n{COMMON}"
+            )
+
+    def _properties(self, node: int) -> Path:
+        return self.folder / f"server-{node}.properties"
+
+    def command(self, node: int) -> list[str]:
+        return [sys.executable, "-m", "holdfast", "server", "start", str(self._properties(node))]
+
+
+class Kafka(Rival):
+    """Three nodes, each broker and controller."""
+
+    name = "Kafka"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._libraries = libraries()
+        self._control = {node: free_port() for node in NODES}
+
+    def prepare(self) -> None:
+        voters = ",".join(f"127.0.0.1:{port}" for port in self._control.values())
+        for node, port in self.ports.items():
+            listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{self._control[node]}"
+            self._properties(node).write_text(
+                f"process.roles=broker,controller\nnode.id={node}\n"
+                f"controller.quorum.bootstrap.servers={voters}\n"
+                f"listeners={listeners}\nadvertised.listeners={listeners}\n"
+                "inter.broker.listener.name=PLAINTEXT\ncontroller.listener.names=CONTROLLER\n"
+                "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+                f"log.dirs={self.folder / f'data-{node}'}\n"
+                "share.coordinator.state.topic.replication.factor=3\n"
+                f"share.coordinator.state.topic.min.isr=2\n{COMMON}"
+            )
+        initial = ",".join(
+            f"{node}@127.0.0.1:{self._control[node]}:{identity}"
+            for node, identity in zip(NODES, DIRECTORY_IDS, strict=True)
+        )
+        for node in NODES:
+            form = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID]
+            form += ["-c", str(self._properties(node)), "--initial-controllers", initial]
+            done = subprocess.run(  # noqa: S603
+                self._java(["-Xmx256m"], form), capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr[-2000:]
+
+    def _properties(self, node: int) -> Path:
+        return self.folder / f"server-{node}.properties"
+
+    def command(self, node: int) -> list[str]:
+        return self._java(JAVA_OPTIONS, ["kafka.Kafka", str(self._properties(node))])
+
+    def _java(self, options: Sequence[str], arguments: list[str]) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={self._libraries / 'log4j2.yaml'}"
+        return ["java", *options, logging, "-cp", f"{self._libraries}/*", *arguments]
+
+
+RIVALS: Final[tuple[type[Rival], ...]] = (Holdfast, Kafka)
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def libraries() -> Path:
+    """The folder with Kafka's jars, filled at the first call on a machine; the tests share it."""
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            sys.exit(f"{tool} is not here, and Kafka cannot run without it; --only Holdfast can")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    folder = Path(os.environ.get("HOLDFAST_KAFKA_LIBS", cache / "holdfast" / f"kafka-{KAFKA}"))
+    if not (folder / "complete").exists():
+        _fetch(folder)
+    return folder
+
+
+def _fetch(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version}</version></dependency>"
+        for group, name, version in ARTIFACTS
+    )
+    (folder / "pom.xml").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>x</groupId>"
+        "<artifactId>rival</artifactId><version>1</version><packaging>pom</packaging>"
+        f"<dependencies>{wanted}</dependencies></project>"
+    )
+    (folder / "log4j2.yaml").write_text(LOG_LINES)
+    command = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
+    done = subprocess.run(  # noqa: S603
+        [*command, f"-DoutputDirectory={folder}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"Kafka's jars could not be fetched: {done.stdout[-300:]}")
+    (folder / "complete").touch()
+
+
+# What processes use.
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far; 0 for one that is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0.0
+    fields = text[text.rindex(")") + 2 :].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def sync_disks() -> None:
+    """Nobody pays for the writes of another."""
+    os.sync()
+    time.sleep(0.5)

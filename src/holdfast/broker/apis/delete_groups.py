@@ -1,0 +1,59 @@
+"""DeleteGroups: groups without members, and all they remember."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import AnswerDelete, Effects, Groups
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.group_admin import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answered when the log has committed the tombstones of all."""
+    request = call.request
+    assert isinstance(request, DeleteGroupsRequest)
+    _Deletion(broker, call, request).begin()
+
+
+class _Deletion:
+    """One request: which groups have no verdict yet."""
+
+    def __init__(self, broker: Broker, call: Call, request: DeleteGroupsRequest) -> None:
+        self._broker = broker
+        self._call = call
+        # A name given twice is one group.
+        self._errors: dict[str, ErrorCode | None] = dict.fromkeys(request.groups_names)
+
+    def begin(self) -> None:
+        for group_id in tuple(self._errors):
+            self._ask(group_id)
+        if not self._errors:
+            self._maybe_answer()
+
+    def _ask(self, group_id: str) -> None:
+        def deleted(effect: AnswerDelete) -> None:
+            self._errors[group_id] = effect.error
+            self._maybe_answer()
+
+        def delete(groups: Groups, now_ms: int) -> Effects:
+            return groups.delete_group(group_id, deleted, now_ms)
+
+        self._broker.groups.ask(group_id, delete)
+
+    def _maybe_answer(self) -> None:
+        results = [
+            DeletableGroupResult(group_id=group_id, error_code=error)
+            for group_id, error in self._errors.items()
+            if error is not None
+        ]
+        if len(results) == len(self._errors):
+            self._call.answer(DeleteGroupsResponse(results=results))

@@ -1,0 +1,65 @@
+"""DescribeGroups: the state of groups, and what their members want and have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import GroupView
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.group_admin import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+NAMES_MISSING_GROUP_FROM: Final = 6
+NOT_ASKED_FOR: Final = -(2**31)
+READ, DELETE, DESCRIBE = 3, 6, 8
+EVERYTHING: Final = 1 << READ | 1 << DELETE | 1 << DESCRIBE
+"""What can be done to a group. Without authorization everybody may do everything."""
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answered at once."""
+    request = call.request
+    assert isinstance(request, DescribeGroupsRequest)
+    operations = EVERYTHING if request.include_authorized_operations else NOT_ASKED_FOR
+    described = [
+        _described(broker.groups.look(group_id).describe(group_id), operations, call.version)
+        for group_id in request.groups
+    ]
+    call.answer(DescribeGroupsResponse(groups=described))
+
+
+def _described(view: GroupView, operations: int, version: int) -> DescribedGroup:
+    error, message = view.error, None
+    if error is ErrorCode.GROUP_ID_NOT_FOUND:
+        if version < NAMES_MISSING_GROUP_FROM:
+            error = ErrorCode.NONE
+        else:
+            message = f"Group {view.group_id} not found."
+    return DescribedGroup(
+        error_code=error,
+        error_message=message,
+        group_id=view.group_id,
+        group_state="" if error and message is None else view.state.value,
+        protocol_type=view.protocol_type,
+        protocol_data=view.protocol_name,
+        members=[
+            DescribedGroupMember(
+                member_id=each.member_id,
+                group_instance_id=each.group_instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                member_metadata=each.metadata,
+                member_assignment=each.assignment,
+            )
+            for each in view.members
+        ],
+        authorized_operations=NOT_ASKED_FOR if error else operations,
+    )

@@ -1,0 +1,51 @@
+"""LeaveGroup: one member goes, or an administrator takes out several (KIP-345)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import AnswerLeave, Leaver
+from holdfast.protocol.messages.groups import (
+    LeaveGroupMemberResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+SEVERAL_FROM: Final = 3
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """The rest of the group rebalances."""
+    request = call.request
+    assert isinstance(request, LeaveGroupRequest)
+    leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
+    if call.version < SEVERAL_FROM:
+        leavers = [Leaver(request.member_id)]
+
+    def answer(effect: AnswerLeave) -> None:
+        _answer(call, effect)
+
+    broker.groups.ask(
+        request.group_id,
+        lambda groups, now_ms: groups.leave(request.group_id, leavers, answer, now_ms),
+    )
+
+
+def _answer(call: Call, effect: AnswerLeave) -> None:
+    if call.version < SEVERAL_FROM:
+        error = effect.error or next((each.error for each in effect.members), effect.error)
+        call.answer(LeaveGroupResponse(error_code=error))
+        return
+    members = [
+        LeaveGroupMemberResponse(
+            member_id=each.member_id,
+            group_instance_id=each.group_instance_id,
+            error_code=each.error,
+        )
+        for each in effect.members
+    ]
+    call.answer(LeaveGroupResponse(error_code=effect.error, members=members))

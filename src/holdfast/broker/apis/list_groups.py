@@ -1,0 +1,46 @@
+"""ListGroups: the groups that this broker coordinates, all or by state and type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import Phase
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.group_admin import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+CLASSIC: Final = "classic"
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """While a partition is loading, its groups are not in the list, and an error says so."""
+    request = call.request
+    assert isinstance(request, ListGroupsRequest)
+    states = [state.lower() for state in request.states_filter]
+    types = [kind.lower() for kind in request.types_filter]
+    error = ErrorCode.NONE
+    listed: list[ListedGroup] = []
+    for groups in broker.groups.all_groups():
+        if groups.phase is Phase.LOADING:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            continue
+        if types and CLASSIC not in types:
+            continue
+        listed += [
+            ListedGroup(
+                group_id=one.group_id,
+                protocol_type=one.protocol_type,
+                group_state=one.state.value,
+                group_type=CLASSIC,
+            )
+            for one in groups.list_groups()
+            if not states or one.state.value.lower() in states
+        ]
+    call.answer(ListGroupsResponse(error_code=error, groups=listed))

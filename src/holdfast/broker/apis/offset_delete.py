@@ -1,0 +1,61 @@
+"""OffsetDelete: forget what a group has committed, unless its members read the topic (KIP-496)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import AnswerOffsetDelete
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.committed_offsets import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answered when the log has committed the tombstones."""
+    request = call.request
+    assert isinstance(request, OffsetDeleteRequest)
+    known = [
+        TopicPartition(topic.name, asked.partition_index)
+        for topic in request.topics
+        for asked in topic.partitions
+        if broker.metadata.partition(topic.name, asked.partition_index) is not None
+    ]
+
+    def deleted(effect: AnswerOffsetDelete) -> None:
+        call.answer(_response(request, effect))
+
+    broker.groups.ask(
+        request.group_id,
+        lambda groups, now_ms: groups.delete_offsets(request.group_id, known, deleted, now_ms),
+    )
+
+
+def _response(request: OffsetDeleteRequest, effect: AnswerOffsetDelete) -> OffsetDeleteResponse:
+    if effect.error:
+        return OffsetDeleteResponse(error_code=effect.error, topics=[])
+    errors = dict(effect.results)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    topics = [
+        OffsetDeleteResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetDeleteResponsePartition(
+                    partition_index=asked.partition_index,
+                    error_code=errors.get(
+                        TopicPartition(topic.name, asked.partition_index), unknown
+                    ),
+                )
+                for asked in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)

@@ -1,0 +1,146 @@
+"""OffsetFetch: how far groups have read, of some partitions or of all.
+
+`require_stable` asks us to hold back offsets that an open transaction may yet change. There are no
+transactions here, and an offset is shown only when it is committed, so it is always obeyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import FetchedOffsets
+from holdfast.model import CommittedOffset, ErrorCode, Offset, TopicPartition
+from holdfast.protocol.messages.committed_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+ERROR_OF_ALL_FROM: Final = 2
+GROUPS_FROM: Final = 8
+BY_ID_FROM: Final = 10
+NOTHING: Final = CommittedOffset(Offset(-1))
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answered at once."""
+    request = call.request
+    assert isinstance(request, OffsetFetchRequest)
+    if call.version >= GROUPS_FROM:
+        by_id = call.version >= BY_ID_FROM
+        groups = [_group(broker, one, by_id=by_id) for one in request.groups]
+        call.answer(OffsetFetchResponse(groups=groups))
+    else:
+        call.answer(_single(broker, request, call.version))
+
+
+def _names(
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics],
+) -> list[TopicPartition]:
+    return [TopicPartition(one.name, index) for one in topics for index in one.partition_indexes]
+
+
+def _by_topic(fetched: FetchedOffsets) -> dict[str, list[int]]:
+    """All partitions with an offset, for who asked for all."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in fetched.offsets:
+        topics.setdefault(topic, []).append(index)
+    return topics
+
+
+# Before version 8: one group.
+
+
+def _single(broker: Broker, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+    asked = request.topics
+    groups = broker.groups.look(request.group_id)
+    fetched = groups.fetch_offsets(request.group_id, None if asked is None else _names(asked))
+    if fetched.error and version >= ERROR_OF_ALL_FROM:
+        return OffsetFetchResponse(topics=[], error_code=fetched.error)
+    wanted = (
+        list(_by_topic(fetched).items())
+        if asked is None
+        else [(one.name, list(one.partition_indexes)) for one in asked]
+    )
+    topics = []
+    for name, indexes in wanted:
+        partitions = []
+        for index in indexes:
+            committed = fetched.offsets.get(TopicPartition(name, index), NOTHING)
+            partitions.append(
+                OffsetFetchResponsePartition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=fetched.error,
+                )
+            )
+        topics.append(OffsetFetchResponseTopic(name=name, partitions=partitions))
+    return OffsetFetchResponse(topics=topics)
+
+
+# From version 8 on: many groups, and from 10 on topics by their ids.
+
+
+def _group(
+    broker: Broker, asked: OffsetFetchRequestGroup, *, by_id: bool
+) -> OffsetFetchResponseGroup:
+    metadata = broker.metadata
+    groups = broker.groups.look(asked.group_id)
+    topics: list[OffsetFetchResponseTopics] = []
+    if asked.topics is None:
+        fetched = groups.fetch_offsets(asked.group_id)
+        for name, indexes in _by_topic(fetched).items():
+            known = metadata.topic(name)
+            if known is not None or not by_id:
+                topic = OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+                if known is not None:
+                    topic.topic_id = known.id
+                topics.append(_topic(topic, name, fetched))
+    else:
+        for one in asked.topics:
+            if by_id:
+                one.name = metadata.name_of(one.topic_id) or ""
+        fetched = groups.fetch_offsets(asked.group_id, _names(asked.topics))
+        topics = [_topic(one, one.name or None, fetched) for one in asked.topics]
+    if fetched.error:
+        topics = []
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id, topics=topics, error_code=fetched.error
+    )
+
+
+def _topic(
+    asked: OffsetFetchRequestTopics, name: str | None, fetched: FetchedOffsets
+) -> OffsetFetchResponseTopics:
+    """The name is None if nobody knows the topic's id."""
+    partitions = []
+    for index in asked.partition_indexes:
+        committed = NOTHING
+        if name is not None:
+            committed = fetched.offsets.get(TopicPartition(name, index), NOTHING)
+        partitions.append(
+            OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.NONE,
+            )
+        )
+    return OffsetFetchResponseTopics(
+        name=asked.name, topic_id=asked.topic_id, partitions=partitions
+    )

@@ -1,0 +1,38 @@
+"""SyncGroup: the leader hands in all assignments, everybody gets their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.calls import Call
+from holdfast.core.groups import AnswerSync, Caller, Sync
+from holdfast.protocol.messages.groups import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+def handle(broker: Broker, call: Call) -> None:
+    """Answered when the assignments are committed in the log."""
+    request = call.request
+    assert isinstance(request, SyncGroupRequest)
+    sync = Sync(
+        Caller(
+            request.group_id, request.member_id, request.generation_id, request.group_instance_id
+        ),
+        tuple((each.member_id, bytes(each.assignment)) for each in request.assignments),
+        request.protocol_type,
+        request.protocol_name,
+    )
+
+    def answer(effect: AnswerSync) -> None:
+        call.answer(
+            SyncGroupResponse(
+                error_code=effect.error,
+                protocol_type=effect.protocol_type,
+                protocol_name=effect.protocol_name,
+                assignment=effect.assignment,
+            )
+        )
+
+    broker.groups.ask(request.group_id, lambda groups, now_ms: groups.sync(sync, answer, now_ms))

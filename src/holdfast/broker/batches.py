@@ -1,0 +1,38 @@
+"""Batches on their way into a log: one by one, together, and as the core sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.model import NO_PRODUCER, BatchHeader
+from holdfast.protocol.records import RecordBatchHeader
+from holdfast.protocol.records.header import CONTROL
+
+
+def fitting(batches: Sequence[memoryview], largest: int) -> Iterator[slice]:
+    """Neighbours that are together no larger than a segment may be; mostly all of them."""
+    first, size = 0, 0
+    for place, batch in enumerate(batches):
+        if size and size + len(batch) > largest:
+            yield slice(first, place)
+            first, size = place, 0
+        size += len(batch)
+    yield slice(first, len(batches))
+
+
+def split(records: memoryview, headers: Sequence[RecordBatchHeader]) -> list[memoryview]:
+    """The batches of one buffer, one by one."""
+    batches: list[memoryview] = []
+    position = 0
+    for header in headers:
+        batches.append(records[position : position + header.size])
+        position += header.size
+    return batches
+
+
+def as_copied(header: RecordBatchHeader) -> BatchHeader:
+    """What the core's producer states may see: a control batch has no sequence to follow."""
+    model = header.to_model()
+    if header.attributes & CONTROL:
+        return model._replace(producer_id=NO_PRODUCER, producer_epoch=-1)
+    return model

@@ -1,0 +1,86 @@
+"""Flushes: logs forced to the disk when a rule asks for it, without stopping the loop.
+
+The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
+One flush of a log is under way at a time, and covers what was written when it began: whoever comes
+while it runs is served by the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.partition import Partition
+from holdfast.model import Offset
+from holdfast.storage import BackgroundFlush, LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.replicas import Replicas
+
+DISK_THREADS: Final = 4
+"""Flushes that may wait for the disk at once."""
+
+
+class Flushes:
+    """Those that are wanted, and those under way."""
+
+    def __init__(self, owner: Replicas) -> None:
+        self._owner = owner
+        self._wanted: dict[Partition, None] = {}
+        self._under_way: dict[Partition, None] = {}
+        self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
+
+    def want(self, partition: Partition) -> None:
+        """Flush this log when the tick is over, or when its flush under way has ended."""
+        if partition in self._under_way:
+            return
+        if not self._wanted:
+            self._owner.loop.call_soon(self._begin_all)
+        self._wanted[partition] = None
+
+    def now(self, partition: Partition) -> None:
+        """Flush this log before anything else happens."""
+        try:
+            end = partition.log.flush(self._owner.clock.wall_ms())
+        except LogOfflineError as error:
+            partition.failed(error)
+            return
+        self._ended(partition, end)
+
+    def _begin_all(self) -> None:
+        partitions, self._wanted = self._wanted, {}
+        for partition in partitions:
+            if BackgroundFlush.suits(partition.log):
+                self._begin(partition)
+            else:
+                self.now(partition)
+
+    def _begin(self, partition: Partition) -> None:
+        try:
+            work = BackgroundFlush(partition.log)
+        except OSError as error:
+            partition.failed(partition.log.fail(error))
+            return
+        self._under_way[partition] = None
+        future = self._owner.loop.run_in_executor(self._threads, work.run)
+        future.add_done_callback(lambda done: self._done(partition, work, done))
+
+    def _done(
+        self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
+    ) -> None:
+        self._under_way.pop(partition, None)
+        error = done.exception()
+        assert error is None or isinstance(error, OSError), error
+        try:
+            end = work.end(error, self._owner.clock.wall_ms())
+        except LogOfflineError as offline:
+            partition.failed(offline)
+            return
+        self._ended(partition, end)
+
+    def _ended(self, partition: Partition, end: Offset) -> None:
+        partition.flushed(end)
+        self._owner.fetchers.follow(partition)
+        if partition.replica.log.wants_flush(self._owner.clock.now_ms()):
+            self.want(partition)

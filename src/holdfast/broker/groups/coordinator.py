@@ -1,0 +1,240 @@
+"""The group coordinator of a broker: finds a group's reign, loads reigns, and has one timer.
+
+Which broker coordinates a group is no decision of ours: it is the leader of the offsets partition
+that the group's id falls to, among as many partitions as `__consumer_offsets` really has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from holdfast.broker.groups.reign import Reign
+from holdfast.broker.metadata import KnownBroker
+from holdfast.broker.partition import Partition
+from holdfast.broker.topic_names import OFFSETS_TOPIC
+from holdfast.core.groups import Caller, Effect, Effects, Groups, GroupSettings, Phase
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.groups_log import partition_for, subscribed_topics
+from holdfast.storage import LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+    from holdfast.broker.settings import BrokerSettings
+
+LONGEST_NAME_IN_ID: Final = 32_000
+"""Member ids open with a name of the client's choice, and must fit a string of the wire."""
+
+Waiter = Callable[[Any], None]
+"""Handed to the core as the handle of a request; called with the effect that answers it."""
+
+
+class GroupCoordinator:
+    """All groups that this broker coordinates."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.loop = broker.loop
+        self.clock = broker.clock
+        self._reigns: dict[int, Reign] = {}
+        self._to_load: deque[Reign] = deque()
+        self._elsewhere = Groups(GroupSettings(), subscribed_topics)
+        """Stands in for partitions that others lead: it refuses everything as the core does."""
+        self._elsewhere.unload()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at_s = 0.0
+        broker.replicas.on_role = self.role_changed
+        broker.replicas.on_high_watermark = self.high_watermark_moved
+
+    def stop(self) -> None:
+        """No more: the logs are about to be closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self._to_load.clear()
+        for reign in self._reigns.values():
+            reign.end()
+        self._reigns.clear()
+
+    @property
+    def commit_timeout_ms(self) -> int:
+        """How long the in-sync replicas have to take what groups write."""
+        return self._broker.settings.offsets_commit_timeout_ms
+
+    # Where a group is.
+
+    def _partition_of(self, group_id: str) -> int | None:
+        topic = self._broker.metadata.topics.get(OFFSETS_TOPIC)
+        return partition_for(group_id, len(topic.partitions)) if topic is not None else None
+
+    def coordinator_of(self, group_id: str) -> KnownBroker | None:
+        """The broker to turn to; None if there is none now. Asking creates the offsets topic."""
+        metadata = self._broker.metadata
+        place = self._partition_of(group_id)
+        if place is None:
+            self._broker.auto_creation.create([OFFSETS_TOPIC])
+            return None
+        found = metadata.leader_of(OFFSETS_TOPIC, place)
+        return metadata.brokers.get(found[0]) if found is not None else None
+
+    def _reign_of(self, group_id: str) -> Reign | None:
+        place = self._partition_of(group_id)
+        return self._reigns.get(place) if place is not None else None
+
+    # What handlers ask. Every waiter is called once, now or later.
+
+    def ask(self, group_id: str, question: Callable[[Groups, int], Effects]) -> None:
+        """Put a question to the group's partition, and carry out what comes of it."""
+        reign = self._reign_of(group_id)
+        if reign is not None:
+            reign.run(question(reign.groups, reign.now_ms()))
+            return
+        for effect in question(self._elsewhere, self.clock.wall_ms()):
+            self.answer(effect)
+
+    def look(self, group_id: str) -> Groups:
+        """The group's partition, for questions that change nothing."""
+        reign = self._reign_of(group_id)
+        return reign.groups if reign is not None else self._elsewhere
+
+    def heartbeat(self, caller: Caller) -> ErrorCode:
+        """A sign of life."""
+        reign = self._reign_of(caller.group_id)
+        if reign is None:
+            return self._elsewhere.heartbeat(caller, 0)
+        error = reign.groups.heartbeat(caller, reign.now_ms())
+        self.arm(reign)
+        return error
+
+    def all_groups(self) -> Iterator[Groups]:
+        """One for each partition that we lead."""
+        return (reign.groups for reign in self._reigns.values())
+
+    def new_member_id(self, name: str) -> str:
+        """A name that no member ever had."""
+        drawn = uuid.UUID(int=self._broker.dice.getrandbits(128), version=4)
+        opening = name.encode()[:LONGEST_NAME_IN_ID].decode(errors="ignore")
+        return f"{opening}-{drawn}"
+
+    def partitions_deleted(self, partitions: Sequence[TopicPartition]) -> None:
+        """These are no more, as the controller says."""
+        if partitions:
+            for reign in tuple(self._reigns.values()):
+                reign.forget_partitions(partitions)
+
+    # Reigns.
+
+    def role_changed(self, partition: Partition) -> None:
+        """We lead a partition, or no longer do; perhaps nothing of that has changed."""
+        name = partition.name
+        if name.topic != OFFSETS_TOPIC:
+            return
+        replica = partition.replica
+        reign = self._reigns.get(name.partition)
+        is_hosted = self._broker.replicas.partitions.get(name) is partition
+        leads = is_hosted and replica.presumes_leadership and not replica.has_failed
+        if reign is not None:
+            is_same = reign.partition is partition and reign.leader_epoch == replica.leader_epoch
+            if leads and is_same:
+                return
+            # Somebody else may have led in between: whatever we know may be out of date.
+            del self._reigns[name.partition]
+            reign.end()
+        if leads and not self._broker.is_stopping:
+            self._begin(partition)
+
+    def _begin(self, partition: Partition) -> None:
+        reign = Reign(self, partition, _group_settings(self._broker.settings))
+        self._reigns[partition.name.partition] = reign
+        if reign.loader.is_empty:
+            # A new topic: clients are on their way, and there is nothing to wait for.
+            reign.was_read()
+            return
+        self._to_load.append(reign)
+        if len(self._to_load) == 1:
+            self.loop.call_soon(self._load)
+
+    def _load(self) -> None:
+        """One slice of the oldest reign that is not read."""
+        if not self._to_load:
+            return
+        reign = self._to_load[0]
+        if reign.groups.phase is Phase.GONE or not self._load_slice(reign):
+            self._to_load.popleft()
+        if self._to_load:
+            self.loop.call_soon(self._load)
+
+    def _load_slice(self, reign: Reign) -> bool:
+        """Whether there is more."""
+        try:
+            if reign.loader.step():
+                return True
+        except LogOfflineError as error:
+            reign.partition.failed(error)
+            return False
+        reign.was_read()
+        return False
+
+    def began(self, reign: Reign) -> None:
+        """A reign answers from now on."""
+        loader = reign.loader
+        name = str(reign.partition.name)
+        if loader.skipped:
+            self._broker.log.warning(
+                "records of groups left out",
+                partition=name,
+                count=loader.skipped,
+                first=loader.first_skipped,
+            )
+        if loader.records:
+            self._broker.log.info("groups loaded", partition=name, records=loader.records)
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """Called for every partition of the broker, so it must be quick."""
+        if partition.name.topic == OFFSETS_TOPIC:
+            reign = self._reigns.get(partition.name.partition)
+            if reign is not None:
+                reign.high_watermark_moved()
+
+    # What reigns ask for.
+
+    def answer(self, effect: Effect) -> None:
+        """Give an answer to whoever waits for it."""
+        waiter = cast("Waiter", effect.waiter)  # type: ignore[union-attr]
+        waiter(effect)
+
+    def arm(self, reign: Reign) -> None:
+        """See to it that the reign's next deadline is not missed."""
+        due_ms = reign.due_in_ms()
+        if due_ms is None:
+            return
+        at_s = self.loop.time() + max(due_ms, 0) / 1000
+        if self._timer is not None:
+            if self._timer_at_s <= at_s:
+                return
+            self._timer.cancel()
+        self._timer_at_s = at_s
+        self._timer = self.loop.call_at(at_s, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        for reign in tuple(self._reigns.values()):
+            due_ms = reign.due_in_ms()
+            if due_ms is not None and due_ms <= 0:
+                reign.tick()
+            self.arm(reign)
+
+
+def _group_settings(settings: BrokerSettings) -> GroupSettings:
+    return GroupSettings(
+        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        group_max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_minutes=settings.offsets_retention_minutes,
+        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+    )

@@ -1,0 +1,67 @@
+"""One cluster for the checklist of all clients, and one whose brokers may be killed.
+
+Tests use their own topics and groups. HOLDFAST_CLIENTS_AGAINST=kafka runs the checklist against
+Apache Kafka, to tell a wrong expectation from a wrong broker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clients.world import World
+from tests.support.brokers import Brokers
+from tests.support.kafka_brokers import KafkaBrokers
+
+SETTINGS = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "auto.create.topics.enable": "false",
+    # A test says when the preferred leader is elected; nobody waits for more members of a group.
+    "auto.leader.rebalance.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "3",
+    "log.segment.delete.delay.ms": "100",
+}
+COMPLAINTS = ("Traceback", " error ")
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Three brokers for the checklist; what they complain of fails the run."""
+    folder = tmp_path_factory.mktemp("clients")
+    is_kafka = os.environ.get("HOLDFAST_CLIENTS_AGAINST") == "kafka"
+    cluster = KafkaBrokers(folder, SETTINGS) if is_kafka else Brokers(folder, SETTINGS)
+    try:
+        cluster.start()
+        world = World(cluster)
+        yield world
+        world.close()
+    finally:
+        cluster.stop()
+    if isinstance(cluster, Brokers):
+        said = "".join(cluster.log(number) for number in cluster.ports)
+        assert not any(word in said for word in COMPLAINTS), said
+
+
+@pytest.fixture(scope="session")
+def shared_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    """Three brokers that every test must leave as it found them."""
+    cluster = Brokers(tmp_path_factory.mktemp("brokers"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def brokers(shared_brokers: Brokers) -> Iterator[Brokers]:
+    """The same, all running."""
+    yield shared_brokers
+    for number in shared_brokers.ports:
+        assert "Traceback" not in shared_brokers.log(number)

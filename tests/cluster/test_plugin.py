@@ -1,0 +1,143 @@
+"""The pytest plugin as another project sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
+
+GOOD = """
+    import asyncio
+    import pytest
+
+    @pytest.mark.holdfast(brokers=1, config={"num.partitions": "2"})
+    def test_sync(holdfast_cluster):
+        assert holdfast_cluster.brokers == (1,)
+        holdfast_cluster.create_topic("t")
+        holdfast_cluster.produce("t", ["a"])
+        holdfast_cluster.assert_no_acked_loss()
+
+    @pytest.mark.holdfast(brokers=2)
+    def test_async(async_holdfast_cluster):
+        async def story():
+            cluster = async_holdfast_cluster
+            await cluster.create_topic("t")
+            assert await cluster.produce("t", ["a", "b"]) == 0
+            leader = await cluster.leader("t")
+            told = await cluster.replica("t", 0, leader)
+            assert told.leo == 2
+            assert len(cluster.bootstrap.split(",")) == 2
+            await cluster.kill(leader)
+            assert await cluster.wait_leader("t", not_broker=leader) != leader
+        asyncio.run(story())
+"""
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess("-p", "no:randomly", *arguments, timeout=200)
+
+
+def test_both_fixtures_work_without_any_other_plugin(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(GOOD)
+    run(pytester, "--strict-markers").assert_outcomes(passed=2)
+
+
+def test_a_failing_test_shows_what_happened_and_keeps_the_trace(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.holdfast(brokers=1)
+        def test_it(holdfast_cluster):
+            holdfast_cluster.create_topic("t")
+            holdfast_cluster.produce("t", ["a"])
+            holdfast_cluster.ledger.promises[0] = (
+                holdfast_cluster.ledger.promises[0]._replace(value=b"other")
+            )
+            holdfast_cluster.assert_no_acked_loss()
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*1 of 1 acknowledged records:*",
+            "*b'other' was acknowledged, and b'a' is there*",
+            "*holdfast timeline*",
+            "*b1 *t-0*appended*",
+            "*all events: holdfast lab replay *.trace",
+            "*holdfast broker 1*",
+            "*event=started*",
+        ]
+    )
+    [trace] = (pytester.path / ".pytest_cache" / "d" / "holdfast").iterdir()
+    command = [sys.executable, "-m", "holdfast", "lab", "replay", str(trace), "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout)
+
+
+def test_a_broker_that_dies_by_itself_fails_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import os, pytest
+
+        @pytest.mark.holdfast(brokers=1)
+        def test_it(holdfast_cluster):
+            os.kill(holdfast_cluster.entry(1).pid, 9)
+            while holdfast_cluster.is_running(1):
+                pass
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*brokers died by themselves*", "*broker 1: exit code -9*"])
+
+
+def test_a_marker_with_a_mistake_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.holdfast(broker=1)
+        def test_it(holdfast_cluster):
+            pass
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*holdfast has no broker*"])
+
+
+def test_workers_that_run_at_the_same_time_do_not_meet(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.holdfast(brokers=1)
+        @pytest.mark.parametrize("number", range(4))
+        def test_it(holdfast_cluster, number):
+            holdfast_cluster.create_topic("t")
+            for _ in range(5):
+                holdfast_cluster.produce("t", [str(number)])
+            assert holdfast_cluster.consume("t") == [b"%d" % number] * 5
+        """
+    )
+    run(pytester, "-n", "2").assert_outcomes(passed=4)
+
+
+def test_loading_the_plugin_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, holdfast.cluster.pytest_plugin as p;"
+        "heavy = ('holdfast.protocol', 'holdfast.broker', 'confluent_kafka', 'asyncio');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = told.stdout.strip()
+    assert "holdfast" not in loaded, loaded
+    assert Path(sys.executable).exists()

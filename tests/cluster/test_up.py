@@ -1,0 +1,207 @@
+"""`holdfast up`, `fault` and `status` as programs: what they print, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.cluster import manifest
+from holdfast.cluster.processes import ProcessId
+from holdfast.cluster.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+HOLDFAST = [sys.executable, "-m", "holdfast"]
+Process = subprocess.Popen[str]
+
+
+class Up:
+    """A running `holdfast up`."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        command = [*HOLDFAST, "up", "--data-dir", str(folder), *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.bootstrap = self.process.stdout.readline().strip()
+
+    def brokers(self) -> list[ProcessId]:
+        entries = manifest.load(self.folder).brokers
+        return [entry.process for entry in entries if entry.process is not None]
+
+    def end(self, number: int) -> tuple[int, str]:
+        self.process.send_signal(number)
+        _, words = self.process.communicate(timeout=60)
+        return self.process.returncode, words
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    running = Up(tmp_path / "data")
+    yield running
+    if running.process.poll() is None:
+        running.end(signal.SIGKILL)
+
+
+def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HOLDFAST, *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def status(up: Up) -> Any:
+    return json.loads(holdfast("status", "--json", "--data-dir", str(up.folder)).stdout)
+
+
+def all_are_gone(processes: list[ProcessId]) -> bool | None:
+    return True if not any(process.is_alive() for process in processes) else None
+
+
+def test_one_line_on_stdout_says_where_the_cluster_is(up: Up) -> None:
+    addresses = up.bootstrap.split(",")
+    assert len(addresses) == 3
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), 5).close()
+    told = status(up)
+    assert told["bootstrap"] == up.bootstrap
+    assert told["is_running"]
+    assert [broker["state"] for broker in told["brokers"]] == ["running"] * 3
+    assert sum(broker["is_controller"] for broker in told["brokers"]) == 1
+
+
+def test_ctrl_c_stops_all_and_the_next_start_goes_on(up: Up) -> None:
+    brokers = up.brokers()
+    code, words = up.end(signal.SIGINT)
+    assert code == 0, words
+    assert not any(broker.is_alive() for broker in brokers)
+    assert holdfast("status", "--data-dir", str(up.folder)).returncode == 1
+    again = Up(up.folder)
+    try:
+        assert again.bootstrap == up.bootstrap
+    finally:
+        assert again.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_killing_it_leaves_no_orphan(up: Up, paused: bool) -> None:
+    brokers = up.brokers()
+    assert len(brokers) == 3
+    if paused:
+        assert holdfast("fault", "pause", "2", "--data-dir", str(up.folder)).returncode == 0
+    up.end(signal.SIGKILL)
+    wait_for(lambda: all_are_gone(brokers), 5, lambda: "a broker lives on")
+    told = holdfast("fault", "kill", "1", "--data-dir", str(up.folder))
+    assert told.returncode == 64
+    assert "is not running" in told.stderr
+
+
+def test_a_broker_killed_on_purpose_stays_dead_until_it_is_restarted(up: Up) -> None:
+    folder = ("--data-dir", str(up.folder))
+    assert holdfast("fault", "kill", "2", *folder).returncode == 0
+    assert [broker["state"] for broker in status(up)["brokers"]] == ["running", "killed", "running"]
+    told = holdfast("fault", "kill", "2", *folder)
+    assert (told.returncode, "does not run" in told.stderr) == (64, True)
+    assert holdfast("fault", "restart", "2", *folder).returncode == 0
+    assert [broker["state"] for broker in status(up)["brokers"]] == ["running"] * 3
+
+
+def test_faults_are_shown_and_healed(up: Up) -> None:
+    folder = ("--data-dir", str(up.folder))
+    for command in (
+        ("delay", "1", "--ms", "50", "--to", "2"),
+        ("drop", "2", "--probability", "0.5", "--to", "clients"),
+        ("partition", "1,2"),
+        ("disk-full", "3", "--partition", "t-0"),
+    ):
+        told = holdfast("fault", *command, *folder)
+        assert told.returncode == 0, told.stderr
+    faults = {broker["id"]: broker["faults"] for broker in status(up)["brokers"]}
+    assert faults == {
+        1: ["delay 0.05 to 2", "cut to 3"],
+        2: ["drop 0.5 to clients", "cut to 3"],
+        3: ["cut to 1", "cut to 2", "disk full t-0"],
+    }
+    assert holdfast("fault", "heal", *folder).returncode == 0
+    assert [broker["faults"] for broker in status(up)["brokers"]] == [[], [], []]
+    table = holdfast("status", *folder)
+    assert (table.returncode, "the controller" in table.stdout) == (0, True)
+
+
+def test_a_broker_that_dies_by_itself_is_told(up: Up) -> None:
+    os.kill(up.brokers()[0].pid, signal.SIGKILL)
+    words = up.process.stderr
+    assert words is not None
+    wait_for(lambda: "has died by itself" in words.readline() or None, 10, lambda: "not a word")
+    assert status(up)["brokers"][0]["state"] == "died"
+
+
+def test_bad_input_is_one_line_and_touches_nothing(tmp_path: Path, up: Up) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    new = str(tmp_path / "new")
+    for arguments, complaint in (
+        (("up", "--data-dir", str(up.folder)), "is running in"),
+        (("up", "--data-dir", str(tmp_path / "full")), "holds no cluster"),
+        (("up", "--data-dir", new, "--config", "log.dirs=/x"), "every broker gets its own"),
+        (("up", "--data-dir", new, "--config", "no.such=1"), "no.such"),
+        (("up", "--data-dir", new, "--config", "nothing"), "is not NAME=VALUE"),
+        (("up", "--data-dir", new, "--ephemeral"), "leave --data-dir out"),
+        (("status", "--data-dir", new), "there is no cluster"),
+        (("fault", "kill", "1", "--data-dir", new), "there is no cluster"),
+        (("fault", "kill", "7", "--data-dir", str(up.folder)), "there is no broker 7"),
+        (("fault", "partition", "a", "--data-dir", str(up.folder)), "not a list of broker ids"),
+        (("fault", "delay", "1", "--ms", "5", "--to", "x", "--data-dir", str(up.folder)), "to is"),
+    ):
+        told = holdfast(*arguments)
+        assert told.returncode == 64, arguments
+        assert complaint in told.stderr, arguments
+        assert len(told.stderr.splitlines()) == 1, told.stderr
+    assert not Path(new).exists()
+
+
+def test_a_port_that_somebody_took_is_told(up: Up) -> None:
+    port = int(up.bootstrap.split(",")[1].rpartition(":")[2])
+    up.end(signal.SIGTERM)
+    with socket.create_server(("127.0.0.1", port)):
+        told = holdfast("up", "--data-dir", str(up.folder))
+    assert told.returncode == 64
+    assert f"port {port} cannot be used" in told.stderr
+
+
+def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*HOLDFAST, "up", "--ephemeral", "--brokers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert [*tmp_path.glob("holdfast-*")] != []
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert [*tmp_path.glob("holdfast-*")] == []
+
+
+def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    running = Up(tmp_path / "data", "--brokers", "1")
+    running.end(signal.SIGTERM)
+    (tmp_path / "data" / "brokers" / "1" / "log" / "meta.properties").write_text("nonsense")
+    told = holdfast("up", "--data-dir", str(tmp_path / "data"))
+    assert told.returncode == 64
+    assert "broker 1 did not start" in told.stderr
+    assert "meta.properties" in told.stderr

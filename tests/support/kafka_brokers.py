@@ -1,0 +1,79 @@
+"""Three nodes of Apache Kafka in the place of our brokers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from tests.support.waiting import wait_until
+from tests.support.zookeeper import free_ports
+from tests.unit.storage import kafka
+
+STOP_S = 60.0
+
+
+class KafkaBrokers:
+    """Combined nodes; broker 1 to 3, all of them voters."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str], count: int = 3) -> None:
+        self.folder = folder
+        ports = free_ports(2 * count)
+        self.ports = dict(zip(range(1, count + 1), ports, strict=False))
+        self._voters = dict(zip(range(1, count + 1), ports[count:], strict=True))
+        self._settings = dict(settings)
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def log_dir(self, broker: int) -> Path:
+        """Where a broker keeps its partitions."""
+        return self.folder / f"broker-{broker}"
+
+    def start(self) -> None:
+        """Returns when all serve."""
+        for broker in self.ports:
+            file = self._properties(broker)
+            tool = ("kafka.tools.StorageTool", "format", "-t", kafka.CLUSTER, "-c", str(file))
+            subprocess.run(kafka.java(*tool), check=True, capture_output=True, timeout=120)
+        for broker in self.ports:
+            with (self.folder / f"out-{broker}").open("ab") as out:
+                self._processes[broker] = subprocess.Popen(
+                    kafka.java("kafka.Kafka", str(self._file(broker)), memory="512m"),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                )
+        for port in self.ports.values():
+            wait_until(partial(kafka.listens, port), f"Kafka listens on {port}")
+
+    def stop(self) -> None:
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            process.wait(STOP_S)
+
+    def _file(self, broker: int) -> Path:
+        return self.folder / f"server-{broker}.properties"
+
+    def _properties(self, broker: int) -> Path:
+        voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in self._voters.items())
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": str(broker),
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker]},"
+            f"CONTROLLER://127.0.0.1:{self._voters[broker]}",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": str(self.log_dir(broker)),
+            **self._settings,
+        }
+        file = self._file(broker)
+        text = "".join(f"{name}={value}\n" for name, value in settings.items())
+        file.write_text(text, encoding="utf-8")
+        return file

@@ -1,0 +1,116 @@
+"""Reading an offsets partition back from a real log: slices, transactions, what cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.broker.groups.loading import SLICE_RECORDS, Loader
+from holdfast.core.groups import Groups, GroupSettings
+from holdfast.model import CommittedOffset, Offset, OffsetRecord, TopicPartition
+from holdfast.protocol.groups_log import encode_record, subscribed_topics
+from holdfast.protocol.records import BatchOptions
+from holdfast.storage import Log, LogOfflineError, LogSettings, RealDisk
+from tests.unit.broker.groups.fakes import NAME
+from tests.unit.storage.support import DIRECTORY, NOW, batch, marker, open_
+
+WHERE = TopicPartition("topic", 0)
+
+
+class Story:
+    """A log, and the groups that are loaded from it."""
+
+    def __init__(self, path: Path) -> None:
+        self.log: Log = open_(RealDisk(path), LogSettings())
+        self.groups = Groups(GroupSettings(), subscribed_topics)
+
+    def write(self, *offsets: int, producer_id: int = -1) -> None:
+        """One batch that commits these offsets one after the other."""
+        pairs = [
+            encode_record(OffsetRecord("g", WHERE, CommittedOffset(Offset(one)))) for one in offsets
+        ]
+        options = BatchOptions()
+        if producer_id >= 0:
+            options = BatchOptions(
+                producer_id=producer_id, producer_epoch=0, base_sequence=0, is_transactional=True
+            )
+        values, keys = [value for _, value in pairs], [key for key, _ in pairs]
+        self.append(batch(self.log.log_end_offset, values, keys=keys, options=options))
+
+    def append(self, data: bytearray) -> None:
+        self.log.append([data], NOW)
+
+    def loader(self) -> Loader:
+        numbers = SimpleNamespace(log=SimpleNamespace(log_end_offset=self.log.log_end_offset))
+        partition: Any = SimpleNamespace(name=NAME, log=self.log, replica=numbers)
+        return Loader(partition, self.groups)
+
+    def load(self) -> Loader:
+        loader = self.loader()
+        while loader.step():
+            pass
+        return loader
+
+    def offset(self) -> int:
+        self.groups.loaded(0)
+        found = self.groups.fetch_offsets("g").offsets
+        return found[WHERE].offset if found else -1
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    """An empty log."""
+    return Story(tmp_path)
+
+
+def test_the_last_record_counts_and_reading_is_done_in_slices(story: Story) -> None:
+    for _ in range(3):
+        story.write(*range(SLICE_RECORDS))
+    loader = story.loader()
+    assert [loader.step() for _ in range(4)] == [True, True, True, False]
+    assert (loader.records, story.offset()) == (3 * SLICE_RECORDS, SLICE_RECORDS - 1)
+
+
+def test_what_is_appended_while_we_read_is_not_read(story: Story) -> None:
+    story.write(1)
+    loader = story.loader()
+    story.write(2)
+    assert not loader.step()
+    assert story.offset() == 1
+
+
+@pytest.mark.parametrize(("is_commit", "offset"), [(True, 2), (False, 1)])
+def test_offsets_of_a_transaction_count_if_it_was_committed(
+    story: Story, is_commit: bool, offset: int
+) -> None:
+    story.write(1)
+    story.write(2, producer_id=7)
+    story.append(marker(2, 7, is_commit=is_commit))
+    assert (story.load().skipped, story.offset()) == (0, offset)
+
+
+def test_an_open_transaction_counts_for_nothing(story: Story) -> None:
+    story.write(1)
+    story.write(2, producer_id=7)
+    assert (story.load().skipped, story.offset()) == (1, 1)
+
+
+def test_a_record_that_cannot_be_used_is_left_out_and_reported(story: Story) -> None:
+    story.append(batch(0, [b"\0\0"], keys=[b"\0\x63"]))
+    story.write(4)
+    loader = story.load()
+    assert (loader.skipped, story.offset()) == (1, 4)
+    assert loader.first_skipped == "records of kind 99 are unknown"
+
+
+def test_a_damaged_batch_takes_the_log_offline(story: Story, tmp_path: Path) -> None:
+    story.write(4)
+    file = next((tmp_path / DIRECTORY).glob("*.log"))
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(LogOfflineError, match="groups cannot be loaded"):
+        story.load()

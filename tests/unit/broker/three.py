@@ -1,0 +1,95 @@
+"""Three whole brokers in one event loop, on real sockets, a real disk and a real store."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.node import Broker
+from holdfast.broker.settings import Layers
+from holdfast.coordination import EmbeddedStore
+from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from holdfast.storage import RealDisk
+from tests.support.waiting import eventually
+
+CLIENT = "a test"
+
+
+class Three:
+    """The brokers, and a client that speaks to any of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.lines = io.StringIO()
+        self.brokers: dict[int, Broker] = {}
+
+    async def start(self, number: int) -> Broker:
+        static = {
+            "node.id": str(number),
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": str(self._folder / f"broker-{number}"),
+            "holdfast.store": str(self._folder / "store.sqlite"),
+            "default.replication.factor": "3",
+            "min.insync.replicas": "2",
+            "broker.rack": f"rack-{number}",
+        }
+        layers = Layers(static=static)
+        loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)
+        directory = self._folder / f"broker-{number}"
+        directory.mkdir(exist_ok=True)
+        store = EmbeddedStore(self._folder / "store.sqlite")
+        broker = Broker(loop, layers, RealDisk(directory), store, log, random.Random(number))
+        await broker.start()
+        self.brokers[number] = broker
+        return broker
+
+    async def start_all(self) -> None:
+        for number in (1, 2, 3):
+            await self.start(number)
+        await eventually(self.know_each_other, "all brokers know each other")
+
+    def know_each_other(self) -> bool:
+        return all(len(one.metadata.brokers) == 3 for one in self.brokers.values())
+
+    @property
+    def controller(self) -> Broker:
+        return next(one for one in self.brokers.values() if one.controller is not None)
+
+    @property
+    def other(self) -> Broker:
+        """A broker that is not the controller."""
+        return next(one for one in self.brokers.values() if one.controller is None)
+
+    async def ask(self, broker: Broker, request: Request, version: int | None = None) -> Any:
+        """Send one request as a client does; gives the response."""
+        api = APIS[request.API_KEY]
+        version = api.advertised[-1] if version is None else version
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.endpoint.port)
+        writer.writelines(encode_request(request, version, correlation_id=7, client_id=CLIENT))
+        size = int.from_bytes(await reader.readexactly(4), "big")
+        frame = bytearray(await reader.readexactly(size))
+        writer.close()
+        response: Response
+        _, response = decode_response(frame, api, version)
+        return response
+
+
+def play(folder: Path, story: Callable[[Three], Coroutine[Any, Any, None]]) -> None:
+    """Run a story with three brokers, which are stopped at its end."""
+
+    async def run() -> None:
+        three = Three(folder)
+        try:
+            await three.start_all()
+            await story(three)
+        finally:
+            for broker in three.brokers.values():
+                await broker.stop()
+        assert "Traceback" not in three.lines.getvalue(), three.lines.getvalue()
+
+    asyncio.run(run())
