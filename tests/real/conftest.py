@@ -69,6 +69,7 @@ class Clusters:
     def close(self) -> None:
         for cluster in self._clusters.values():
             cluster.close(clean=False)
+            assert not any(map(cluster.is_running, cluster.brokers)), "a process is left"
 
 
 class Store:
@@ -130,6 +131,7 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
         cluster.assert_no_acked_loss()
     finally:
         cluster.close(clean=False)
+    assert not any(map(cluster.is_running, cluster.brokers)), "a process is left"
     assert not died, f"brokers died by themselves: {died}"
 
 

@@ -1,0 +1,22 @@
+"""Fetch sessions: which partitions a request of a follower speaks of without naming them."""
+
+from __future__ import annotations
+
+from holdfast.broker.fetch_sessions import FetchSession, Reader
+from holdfast.model import BrokerId
+
+TWO, THREE = BrokerId(2), BrokerId(3)
+
+
+def test_a_follower_out_of_the_isr_is_looked_at_with_every_request() -> None:
+    session, reader = FetchSession(1, THREE), Reader("events", 0)
+    session.isr_changed(reader, (TWO,))
+    assert list(session.outsiders) == [reader]
+    session.isr_changed(reader, (TWO, THREE))
+    assert not session.outsiders
+
+
+def test_a_consumer_is_in_no_isr() -> None:
+    session, reader = FetchSession(1, None), Reader("events", 0)
+    session.isr_changed(reader, (TWO,))
+    assert not session.outsiders
