@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._group import ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
@@ -98,11 +98,19 @@ def committed(brokers: Brokers, group: str, topic: str, partitions: int = 4) -> 
 
 
 def describe(brokers: Brokers, group: str) -> ConsumerGroupDescription:
-    """The group, as its coordinator sees it."""
+    """The group, as its coordinator sees it, once that has read its log back."""
     admin = admin_of(brokers)
-    found = admin.describe_consumer_groups(
-        [group], include_authorized_operations=True, request_timeout=ANSWER_S
-    )
-    description = found[group].result(ANSWER_S)
-    assert isinstance(description, ConsumerGroupDescription)
-    return description
+    found: list[ConsumerGroupDescription] = []
+
+    def is_described() -> bool:
+        asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_S)
+        try:
+            found.append(asked[group].result(ANSWER_S))
+        except KafkaException as error:
+            # librdkafka leaves this one to its users.
+            if error.args[0].name() != "COORDINATOR_LOAD_IN_PROGRESS":
+                raise
+        return bool(found)
+
+    wait_until(is_described, f"{group} described", ANSWER_S)
+    return found[0]

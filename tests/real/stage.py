@@ -13,11 +13,11 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 from holdfast.cluster import Client, Cluster, ClusterError, KafkaError, ReplicaStatus
-from holdfast.cluster.client import Address, Connection, UnreachableError
+from holdfast.cluster.client import TIMEOUT_S, Address, Connection, UnreachableError
 from holdfast.cluster.ports import HOST
 from holdfast.cluster.records import read_all
 from holdfast.cluster.waiting import wait_for
@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 WAIT_S = 60.0
 """So generous that only something broken reaches it, also on a busy machine."""
+ELECT_S = 0.5
 LAG_MS = 1200
 FETCH_WAIT_MS = 500
 CONTROLLER = "K"
@@ -112,11 +113,11 @@ class Stage:
             self.until(lambda name=name: look(name), f"{name} follows {leader}")  # type: ignore[misc]
 
     @contextmanager
-    def asking(self) -> Iterator[Client]:
+    def asking(self, timeout_s: float = TIMEOUT_S) -> Iterator[Client]:
         """A client that asks the controller first: its word is the newest."""
         known = [self.broker(CONTROLLER), *self.cluster.running()]
         ports = dict.fromkeys(self.cluster.entry(one).port for one in known)
-        with Client([(HOST, port) for port in ports]) as client:
+        with Client([(HOST, port) for port in ports], timeout_s=timeout_s) as client:
             yield client
 
     def leader(self) -> str | None:
@@ -311,9 +312,19 @@ class Stage:
     def elect(self, name: str) -> None:
         """Make one of the live replicas the leader, by its place in the assignment."""
         self._wanted.sort(key=lambda one: one != self.broker(name))
+        with self.asking(ELECT_S) as client:
+            wire.reassign(client, self.topic, self._wanted)
+            # Its answer waits until all have heard of the new leader, and some may be deaf.
+            with suppress(UnreachableError):
+                wire.elect_preferred(client, self.topic)
+        self.until(lambda: self.leader() == name, f"led by {name}")
+
+    def move_to(self, replicas: str) -> None:
+        """Other replicas, from now on."""
+        self._replicas = "".join(sorted(replicas))
+        self._wanted = self.brokers(replicas)
         with self.asking() as client:
             wire.reassign(client, self.topic, self._wanted)
-            wire.elect_preferred(client, self.topic)
 
     def unknown_commit(self, leader: str, followers: str, *labels: str) -> None:
         """Have records acknowledged that the followers do not know to be committed.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.partition import Partition
+from holdfast.broker.replicas import TICK_MS
 from holdfast.storage import (
     Cleaner,
     LogOfflineError,
@@ -22,8 +23,6 @@ from holdfast.storage import (
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
-TICK_S: Final = 0.25
-"""How often expired requests and laggards are looked for."""
 FILES_S: Final = 1.0
 """How often files whose delay is over are deleted."""
 
@@ -39,7 +38,7 @@ class Chores:
     def start(self) -> None:
         """From now on, until `stop`."""
         settings = self._broker.settings
-        self._every("tick", TICK_S, self._broker.replicas.tick)
+        self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
         checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
         self._every("checkpoints", checkpoint_ms / 1000, self.write_checkpoints)
         self._every("files", FILES_S, self._delete_files)

@@ -172,8 +172,12 @@ class Fetcher:
             asked = followed.partition.replica.next_fetch()
             if asked is None or asked.leader != self._leader:
                 continue
+            if asked != followed.asked:
+                # Asked again for the same, an earlier answer is as good. Were it thrown away, a
+                # follower on a slow link that is told of one ISR change after the other would ask
+                # and ask, and never use an answer.
+                followed.asked_in = self._requests
             followed.asked = asked
-            followed.asked_in = self._requests
             name = followed.partition.name
             self._forgotten.pop((followed.partition.topic_id, name.partition), None)
             topics.setdefault(followed.partition.topic_id, []).append(

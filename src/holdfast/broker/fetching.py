@@ -8,6 +8,7 @@ at its end.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.calls import Call
@@ -61,6 +62,7 @@ class _Verdict(NamedTuple):
 
 
 _NOT_HERE: Final = _Verdict(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0, None)
+_NOTHING: Final[Mapping[Reader, _Verdict]] = {}
 
 
 class ParkedFetch:
@@ -184,14 +186,15 @@ class ParkedFetch:
         """Answer if there is enough to say; otherwise wait for it."""
         request, session = self._request, self._session
         available = 0
+        judged: dict[Reader, _Verdict] = {}
         for reader in session.news:
-            verdict = self._judge(reader)
+            verdict = judged[reader] = self._judge(reader)
             if verdict.error or verdict.diverging is not None:
                 self.finish()
                 return
             available += self._available(reader, verdict.upto)
         if available >= request.min_bytes or request.max_wait_ms <= 0:
-            self.finish()
+            self.finish(judged)
             return
         at_end = session.follower is not None
         for reader in session.news:
@@ -242,8 +245,8 @@ class ParkedFetch:
 
     # Answering.
 
-    def finish(self) -> None:
-        """Answer with what there is."""
+    def finish(self, judged: Mapping[Reader, _Verdict] = _NOTHING) -> None:
+        """Answer with what there is; `judged`: what is known of it since a moment ago."""
         if self._call.is_answered:
             return
         session = self._session
@@ -259,7 +262,8 @@ class ParkedFetch:
         unserved: list[Reader] = []
         sent = 0
         for reader in news:
-            data, size, is_all = self._data(reader, budget - sent, is_first=sent == 0)
+            verdict = judged.get(reader) or self._judge(reader)
+            data, size, is_all = self._data(reader, verdict, budget - sent, is_first=sent == 0)
             sent += size
             if (
                 is_full
@@ -299,10 +303,9 @@ class ParkedFetch:
         )
 
     def _data(
-        self, reader: Reader, budget: int, *, is_first: bool
+        self, reader: Reader, verdict: _Verdict, budget: int, *, is_first: bool
     ) -> tuple[FetchPartitionData, int, bool]:
         """One partition's part of the answer, its bytes, and whether nothing is left to send."""
-        verdict = self._judge(reader)
         partition = reader.partition
         if partition is None or verdict.error:
             return self._refused(reader, verdict.error), 0, True

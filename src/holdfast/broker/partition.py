@@ -207,6 +207,8 @@ class Partition:
         models = [as_copied(header) for header in headers]
         high_watermark = Offset(leader_high_watermark)
         self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
+        if self.replica.is_awaited:
+            self.owner.await_tick(self)
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -241,6 +243,7 @@ class Partition:
         if state is not None:
             self._know(state)
         self.run(self.replica.isr_answer(error, state))
+        self.owner.await_tick(self)
 
     def _know(self, state: PartitionState) -> None:
         """Keep the newest: a command that was repeated may say what was true before."""

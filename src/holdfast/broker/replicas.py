@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
     from holdfast.broker.proposals import Proposals
     from holdfast.broker.tracing import BrokerTrace
+
+
+TICK_MS: Final = 250
+"""How often expired requests, flushes that are due and laggards are looked for."""
+LONGEST_TURN_MS: Final = 2000
+"""How long it may be between two looks at a partition where nobody waits."""
 
 
 class Replicas:
@@ -56,6 +62,10 @@ class Replicas:
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
         self._flushes = Flushes(self)
+        self._awaited: dict[Partition, None] = {}
+        """Where the next tick may have something to do: written to since, or waited for."""
+        self._turn: list[Partition] = []
+        """Those that this round has not come to yet."""
 
     # Finding.
 
@@ -154,6 +164,11 @@ class Replicas:
         if not self._to_write:
             self.loop.call_soon(self._write_all)
         self._to_write.append(partition)
+        self._awaited[partition] = None
+
+    def await_tick(self, partition: Partition) -> None:
+        """The next tick may have something to do here."""
+        self._awaited[partition] = None
 
     def _write_all(self) -> None:
         partitions, self._to_write = self._to_write, []
@@ -208,11 +223,29 @@ class Replicas:
     def tick(self) -> None:
         """Look for what has expired, lags or is due."""
         now_ms = self.clock.now_ms()
-        for partition in tuple(self.partitions.values()):
-            partition.tail.trim(partition.replica.log.high_watermark)
-            effects = partition.replica.tick(now_ms)
+        due, self._awaited = self._awaited, {}
+        due.update(dict.fromkeys(self._next_in_turn()))
+        for partition in due:
+            if self.partitions.get(partition.name) is not partition:
+                continue
+            replica = partition.replica
+            partition.tail.trim(replica.log.high_watermark)
+            effects = replica.tick(now_ms)
             if effects:
                 partition.run(effects)
+            if partition.tail or replica.is_awaited:
+                self._awaited[partition] = None
+
+    def _next_in_turn(self) -> list[Partition]:
+        """Some of all partitions: where nobody waits only laggards are looked for, less often."""
+        if not self._turn:
+            self._turn = list(self.partitions.values())
+        lag_ms = self.configs.settings.replica_lag_time_max_ms
+        ticks = max(1, min(LONGEST_TURN_MS, lag_ms // 8) // TICK_MS)
+        count = -(-len(self.partitions) // ticks)
+        some = self._turn[-count:]
+        del self._turn[-count:]
+        return some
 
     def high_watermarks(self) -> dict[TopicPartition, Offset]:
         """For the checkpoint."""

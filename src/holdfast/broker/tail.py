@@ -30,6 +30,9 @@ class Tail:
         self._batches: deque[_Held] = deque()
         self._bytes = 0
 
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
     def add(self, base_offset: int, end_offset: int, data: memoryview) -> None:
         """A batch has been written behind the others."""
         self._batches.append(_Held(base_offset, end_offset, data))

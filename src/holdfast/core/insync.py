@@ -210,6 +210,9 @@ class InSyncSet:
             for replica in state.replicas
             if replica != self.broker
         }
+        for replica, progress in self.followers.items():
+            if replica in state.isr and replica not in self.isr:
+                progress.joined()
         self.state = CommittedIsr(state.isr)
         self._recount()
         return True

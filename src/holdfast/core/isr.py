@@ -22,6 +22,7 @@ class FollowerProgress:
     __slots__ = (
         "broker",
         "broker_epoch",
+        "joined_ms",
         "last_caught_up_ms",
         "last_fetch_end",
         "last_fetch_ms",
@@ -36,6 +37,14 @@ class FollowerProgress:
         self.last_fetch_ms = last_caught_up_ms
         self.last_fetch_end: Offset = Offset(0)
         """The leader's end when this follower last fetched."""
+        self.joined_ms = -1
+        """When it sent the fetch with which it joined the ISR. A joiner has reached the high
+        watermark, and that may be far below the end: it stands still below the minimum (KIP-966).
+        Without a time of its own a joiner would be evicted at once, and join again, and so on."""
+
+    def joined(self) -> None:
+        """It is a member from now on."""
+        self.joined_ms = self.last_fetch_ms
 
     def fetched(
         self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int
@@ -58,7 +67,7 @@ class FollowerProgress:
         match rule:
             case IsrLagRule.TIME:
                 behind = self.log_end_offset != leader_end
-                return behind and now_ms - self.last_caught_up_ms > limit_ms
+                return behind and now_ms - max(self.last_caught_up_ms, self.joined_ms) > limit_ms
             case IsrLagRule.SILENCE:
                 return silent
             case IsrLagRule.MESSAGES:

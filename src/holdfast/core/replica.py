@@ -25,7 +25,7 @@ from holdfast.core.follower import Follower, NextFetch
 from holdfast.core.leader import AppendAnswer, Leader
 from holdfast.core.log import LogState
 from holdfast.core.roles import Offline, Role, check_move
-from holdfast.core.rules import SAFE_RULES, ReadRule, Rules, Settings, Truncation
+from holdfast.core.rules import SAFE_RULES, FlushRule, ReadRule, Rules, Settings, Truncation
 from holdfast.model import (
     NO_EPOCH,
     NO_OFFSET,
@@ -349,6 +349,17 @@ class Replica:
         if isinstance(role, Follower) and self.log.wants_flush(now_ms):
             return (Flush(self.log.log_end_offset),)
         return ()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether time alone may soon cause something other than a lag: an expired producer, a
+        flush that is due, a joiner that may be proposed again.
+        """
+        log, role = self.log, self.role
+        if type(role) is Leader and (role.waiting or not role.insync.expand_rested):
+            return True
+        is_flushed = log.flushed_offset >= log.log_end_offset
+        return log.settings.flush_rule is not FlushRule.PAGE_CACHE and not is_flushed
 
     def check_invariants(self) -> None:
         """What must hold after every call; the lab asks after every event."""

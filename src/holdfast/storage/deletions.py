@@ -32,6 +32,8 @@ class Deletions:
 
     def run(self, now_ms: int) -> int:
         """Remove the files whose time has come; how many."""
+        if not self.pending:
+            return 0
         due = [one for one in self.pending if one.due_ms <= now_ms]
         self.pending = [one for one in self.pending if one.due_ms > now_ms]
         for one in due:

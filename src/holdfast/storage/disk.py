@@ -148,11 +148,14 @@ class Disk(Protocol):
         """Hold a lock file, or raise DirectoryLockedError."""
 
 
-def write_whole(disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp") -> None:
+def write_whole(
+    disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp", lasting: bool = True
+) -> None:
     """Replace a file in such a way that a crash leaves the old or the new content, never a mix.
 
     Flushing the file before the rename is what keeps a power failure from leaving an empty file
-    under the good name; flushing the directory after it makes the change last.
+    under the good name; flushing the directory after it makes the change last. Whoever is going to
+    flush the directory anyway before anything is promised asks for a change that is not `lasting`.
     """
     temporary = path + suffix
     if disk.exists(temporary):
@@ -164,7 +167,8 @@ def write_whole(disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp") 
     finally:
         file.close()
     disk.rename(temporary, path)
-    disk.flush_directory(parent(path))
+    if lasting:
+        disk.flush_directory(parent(path))
 
 
 def read_whole(disk: Disk, path: str) -> bytes | None:

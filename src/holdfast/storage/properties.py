@@ -106,9 +106,9 @@ def read_topic_id(disk: Disk, directory: str) -> uuid.UUID | None:
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: uuid.UUID) -> None:
-    """Done once, when the log is made."""
+    """Done once, when the log is made; its name lasts when the log's directory is flushed."""
     text = f"version: {_METADATA_VERSION}\ntopic_id: {id_text(topic_id)}"
-    write_whole(disk, f"{directory}/{PARTITION_METADATA}", text.encode())
+    write_whole(disk, f"{directory}/{PARTITION_METADATA}", text.encode(), lasting=False)
 
 
 class CleanShutdownMarker(NamedTuple):

@@ -126,7 +126,8 @@ class _Opening:
         )
         self.segments = [segment]
         self.start = self.end = offset
-        self._write_epochs()
+        if self.disk.exists(f"{self.directory}/{EPOCH_CHECKPOINT}"):
+            self._write_epochs()  # Reigns of a log that is gone.
 
     # After a clean shutdown.
 

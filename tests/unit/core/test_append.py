@@ -315,3 +315,21 @@ def test_waiting_producers_are_counted() -> None:
     leader = leading(state(isr=(A, B)))
     produce(leader)
     assert len(role_of(leader).waiting) == 1
+
+
+def test_a_replica_is_awaited_while_a_producer_waits() -> None:
+    replica = leading()
+    seen = [replica.is_awaited]
+    produce(replica)
+    seen.append(replica.is_awaited)
+    fetches(replica, B, 1)
+    fetches(replica, C, 1)
+    seen.append(replica.is_awaited)
+    assert seen == [False, True, False]
+
+
+def test_a_replica_is_awaited_while_a_flush_may_become_due() -> None:
+    timed = Settings(flush_rule=FlushRule.EVERY_T_MS)
+    unflushed, flushed = (log(4, flushed=end, settings=timed) for end in (3, 4))
+    assert following(held=unflushed).is_awaited
+    assert not following(held=flushed).is_awaited

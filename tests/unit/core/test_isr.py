@@ -35,6 +35,14 @@ def lags(
 # Caught up.
 
 
+def test_a_joiner_below_the_end_has_its_own_time_to_catch_up() -> None:
+    progress = seen((500, 5, 10))
+    assert lags(progress, 10, 510)
+    progress.joined()
+    assert not lags(progress, 10, 600)
+    assert lags(progress, 10, 601)
+
+
 def test_a_fetch_at_the_leaders_end_is_caught_up_now() -> None:
     assert seen((50, 10, 10)).last_caught_up_ms == 50
 

@@ -20,6 +20,7 @@ from holdfast.protocol import (
     encode_response,
     encode_unsupported_api_versions,
     request_header_version,
+    request_start,
     response_header_version,
     split_frames,
 )
@@ -96,6 +97,34 @@ def test_dice_for_a_frame_are_read_refused_or_malformed() -> None:
         frame = bytes([0, dice.randrange(90), 0, dice.randrange(20)]) + dice.randbytes(20)
         with suppress(MalformedMessage, UnsupportedVersionError):
             decode_request(frame[: dice.randrange(25)])
+
+
+@pytest.mark.parametrize("version", HeartbeatRequest.VERSIONS)
+@pytest.mark.parametrize("client_id", ["me", "", None, "schön"])
+def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: str | None) -> None:
+    request = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
+    parts = encode_request(request, version, correlation_id=5, client_id=client_id)
+    frame = bytearray(one_frame(parts))
+    _, position = decode_request_header(frame)
+    assert request_start(frame) == (APIS[12], version, 5, client_id, position)
+
+
+def test_the_quick_look_believes_no_more_than_the_decoder() -> None:
+    dice = Random(5)
+    for _ in range(3000):
+        key, version, size = dice.randrange(90), dice.randrange(20), dice.randrange(-2, 6)
+        start = bytes([0, key, 0, version, 0, 0, 0, 9]) + size.to_bytes(2, "big", signed=True)
+        name = dice.choice([b"abcde", b"\xff\xfe\xfd\xfc\xfb", dice.randbytes(5)])
+        frame = bytearray(start + name + bytes([dice.choice([0, 0, 1])]) + dice.randbytes(9))
+        frame = frame[: dice.randrange(26)]
+        try:
+            header, position = decode_request_header(frame)
+        except (MalformedMessage, UnsupportedVersionError) as error:
+            with pytest.raises(type(error)):
+                request_start(frame)
+        else:
+            told = (version, header.correlation_id, header.client_id, position)
+            assert request_start(frame)[1:] == told
 
 
 def test_an_unknown_api_is_not_guessed_at() -> None:

@@ -149,19 +149,21 @@ class GroupCoordinator:
     def _begin(self, partition: Partition) -> None:
         reign = Reign(self, partition, _group_settings(self._broker.settings))
         self._reigns[partition.name.partition] = reign
+        if reign.loader.is_empty:
+            # A new topic: clients are on their way, and there is nothing to wait for.
+            reign.was_read()
+            return
         self._to_load.append(reign)
         if len(self._to_load) == 1:
             self.loop.call_soon(self._load)
 
     def _load(self) -> None:
-        """One slice of the oldest reign that is not read; all at once those without records."""
-        was_work = False
-        while self._to_load and not was_work:
-            reign = self._to_load[0]
-            is_over = reign.groups.phase is Phase.GONE
-            was_work = not is_over and reign.loader.end_offset > 0
-            if is_over or not self._load_slice(reign):
-                self._to_load.popleft()
+        """One slice of the oldest reign that is not read."""
+        if not self._to_load:
+            return
+        reign = self._to_load[0]
+        if reign.groups.phase is Phase.GONE or not self._load_slice(reign):
+            self._to_load.popleft()
         if self._to_load:
             self.loop.call_soon(self._load)
 

@@ -51,6 +51,11 @@ class Loader:
         self._left_in_slice = SLICE_RECORDS
         self._slices = self._run()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return self._partition.log.log_start_offset >= self.end_offset
+
     def step(self) -> bool:
         """One slice more; False when there is none left. LogOfflineError if the log has failed."""
         return next(self._slices, False)

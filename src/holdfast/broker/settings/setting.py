@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 
 Value = bool | int | float | str | tuple[str, ...] | None
@@ -73,6 +74,7 @@ class Allowed:
     """A list of partition:broker, or *."""
 
     @classmethod
+    @cache
     def parse(cls, text: str) -> Allowed:
         """From a table: "1..", "0..1", "1..9 or -1", "a, b", "any case: a, b", or a word."""
         if text in ("", "not empty", "partition:broker"):

@@ -26,14 +26,22 @@ def _encode(value: int) -> bytes:
     return bytes(out)
 
 
-_COMMON = {value: _encode(value) for value in range(-1, 4096)}
-"""Lengths and deltas are small numbers; a look-up is several times faster than the loop."""
+class _Common(dict[int, bytes]):
+    """Lengths and deltas are small numbers; a look-up is several times faster than the loop."""
+
+    def __missing__(self, value: int) -> bytes:
+        encoded = _encode(value)
+        if -1 <= value < 4096:
+            self[value] = encoded
+        return encoded
+
+
+_COMMON = _Common()
 
 
 def encode_varint(value: int) -> bytes:
     """Any integer of 32 or 64 bits; the caller knows which of the two the field holds."""
-    found = _COMMON.get(value)
-    return found if found is not None else _encode(value)
+    return _COMMON[value]
 
 
 def decode_varint(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import (
@@ -17,6 +18,7 @@ from holdfast.protocol.records import (
     EndMarker,
     MalformedBatchError,
     NewRecord,
+    RecordBatchHeader,
     Rules,
     build_batch,
     build_end_marker,
@@ -209,3 +211,21 @@ def test_a_bomb_is_bounded_by_max_message_bytes(
     assert "expands to more than 800000 bytes" in error.reason
     assert error.error_code is ErrorCode.MESSAGE_TOO_LARGE
     assert error.position == 61
+
+
+@given(
+    attributes=st.integers(-(2**15), 2**15 - 1) | st.integers(0, 7),
+    last_delta=st.integers(-1, 3),
+    count=st.integers(-1, 3),
+    producer=st.tuples(*[st.integers(-2, 1)] * 3),
+)
+def test_a_plain_header_has_nothing_that_the_other_tests_refuse(
+    attributes: int, last_delta: int, count: int, producer: tuple[int, int, int]
+) -> None:
+    times = (0, 0)
+    fields = (0, 49, 0, 2, 0, attributes, last_delta, *times, *producer, count)
+    header = RecordBatchHeader(*fields)
+    if validate._is_plain(header):
+        validate._check_offsets(header)
+        validate._check_producer(header)
+        assert not header.is_append_time

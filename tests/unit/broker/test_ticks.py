@@ -1,0 +1,72 @@
+"""Which partitions a tick looks at: those where something may be due, and the others in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from holdfast.broker.replicas import TICK_MS, Replicas
+from holdfast.broker.tail import Tail
+from holdfast.model import BrokerId, TopicPartition
+
+
+class Still:
+    """A partition that counts the looks at it."""
+
+    def __init__(self, index: int) -> None:
+        self.name = TopicPartition("t", index)
+        self.tail = Tail()
+        self.looks = 0
+        self.replica = SimpleNamespace(
+            log=SimpleNamespace(high_watermark=0), tick=self._tick, is_awaited=False
+        )
+
+    def _tick(self, _: int) -> tuple[()]:
+        self.looks += 1
+        return ()
+
+
+def replicas_of(partitions: list[Still], lag_ms: int) -> Replicas:
+    configs = SimpleNamespace(settings=SimpleNamespace(replica_lag_time_max_ms=lag_ms))
+    clock = SimpleNamespace(now_ms=lambda: 0)
+    loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(call_soon=lambda *_: None))
+    nothing: Any = None
+    replicas = Replicas(
+        BrokerId(1), loop, cast("Any", clock), nothing, cast("Any", configs), nothing
+    )
+    replicas.partitions = {one.name: cast("Any", one) for one in partitions}
+    return replicas
+
+
+@pytest.mark.parametrize(("lag_ms", "ticks"), [(30_000, 8), (4_000, 2), (500, 1)])
+def test_every_still_partition_has_its_turn(lag_ms: int, ticks: int) -> None:
+    partitions = [Still(index) for index in range(24)]
+    replicas = replicas_of(partitions, lag_ms)
+    assert ticks * TICK_MS <= max(TICK_MS, lag_ms // 8)
+    for _ in range(ticks):
+        replicas.tick()
+    assert [one.looks for one in partitions] == [1] * 24
+
+
+def test_one_that_is_waited_for_is_looked_at_in_every_tick() -> None:
+    partitions = [Still(index) for index in range(24)]
+    replicas = replicas_of(partitions, 30_000)
+    busy = partitions[0]
+    busy.replica.is_awaited = True
+    replicas.await_tick(cast("Any", busy))
+    for _ in range(8):
+        replicas.tick()
+    assert busy.looks == 8
+    assert [one.looks for one in partitions[1:]] == [1] * 23
+
+
+def test_one_that_is_gone_is_left_alone() -> None:
+    partitions = [Still(index) for index in range(2)]
+    replicas = replicas_of(partitions, 500)
+    replicas.await_tick(cast("Any", partitions[0]))
+    del replicas.partitions[partitions[0].name]
+    replicas.tick()
+    assert [one.looks for one in partitions] == [0, 1]
