@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from holdfast.cluster import Cluster
 from holdfast.cluster.pytest_plugin import CLUSTER
+from tests.real.disks import assert_agreed
+from tests.real.load import Load
 from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
-from tests.real.stories import EMBEDDED, NEAREST, Play
+from tests.real.stories import EMBEDDED, NEAREST, ZOOKEEPER, Play
+from tests.support.zookeeper import ZooKeeperServer, why_missing
 
 CONFIG = {
     "broker.session.timeout.ms": "3000",
@@ -24,6 +28,12 @@ CONFIG = {
 SELECTOR = {
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 }
+OWN_SETTINGS = (
+    "broker.session.timeout.ms",
+    "zookeeper.session.timeout.ms",
+    "replica.lag.time.max.ms",
+    "auto.leader.rebalance.enable",
+)
 BROKERS = 4
 """Three replicas, and a controller that stories do not break by accident."""
 
@@ -59,6 +69,82 @@ class Clusters:
     def close(self) -> None:
         for cluster in self._clusters.values():
             cluster.close(clean=False)
+
+
+class Store:
+    """The agreed store of a cluster of its own, to be taken away and given back."""
+
+    def __init__(self, cluster: Cluster, server: ZooKeeperServer | None) -> None:
+        self._cluster = cluster
+        self._server = server
+
+    def take_away(self) -> None:
+        """Embedded: no broker reaches the file. ZooKeeper: its only server dies."""
+        if self._server is not None:
+            self._server.kill()
+            return
+        for broker in self._cluster.running():
+            self._cluster.ask(broker, "store", do="cut")
+
+    def give_back(self) -> None:
+        if self._server is not None:
+            self._server.start()
+            return
+        for broker in self._cluster.running():
+            self._cluster.ask(broker, "store", do="heal")
+
+
+STORES = [
+    pytest.param(EMBEDDED, marks=pytest.mark.slow),
+    pytest.param(ZOOKEEPER, marks=[pytest.mark.slow, pytest.mark.long]),
+]
+
+
+@pytest.fixture(params=STORES)
+def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKeeperServer | None]:
+    """ZooKeeper for one test alone; None where the store is embedded."""
+    if request.param == EMBEDDED:
+        yield None
+        return
+    if reason := why_missing():
+        pytest.skip(reason)
+    server = ZooKeeperServer(tmp_path / "zookeeper")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> Iterator[Cluster]:
+    """Three brokers for one test alone; their logs are equal at its end, and nothing is lost."""
+    store = None if own_server is None else f"zookeeper:{own_server.connect_string}/own"
+    config = {name: CONFIG[name] for name in OWN_SETTINGS}
+    cluster = Cluster(brokers=3, config=config, store=store, trace=True)
+    request.node.stash[CLUSTER] = cluster
+    try:
+        cluster.start()
+        yield cluster
+        died = cluster.died()
+        mend(cluster)
+        assert_agreed(cluster)
+        cluster.assert_no_acked_loss()
+    finally:
+        cluster.close(clean=False)
+    assert not died, f"brokers died by themselves: {died}"
+
+
+@pytest.fixture
+def store(own: Cluster, own_server: ZooKeeperServer | None) -> Store:
+    """The store of the test's own cluster."""
+    return Store(own, own_server)
+
+
+@pytest.fixture
+def load(own: Cluster) -> Iterator[Load]:
+    """A producer that writes all the time, with acks=all and retries."""
+    running = Load(own)
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -58,3 +58,17 @@ def assert_equal_logs(cluster: Cluster, brokers: Sequence[int], partition: str, 
         disk = RealDisk(cluster.files(broker).log, read_only=True)
         findings = examine_log(disk, log_files(disk, partition), deep=True).findings
         assert not findings, (broker, findings)
+
+
+def assert_agreed(cluster: Cluster) -> None:
+    """Every partition is whole, and its replicas have the same bytes below the high watermark."""
+    with cluster.client() as client:
+        found = client.metadata().topics
+    for topic in found:
+        assert topic.name is not None
+        for one in topic.partitions:
+            index = one.partition_index
+            leader = cluster.wait_leader(topic.name, index)
+            cluster.wait_isr(topic.name, index)
+            end = cluster.replica(topic.name, index, leader).hw
+            assert_equal_logs(cluster, one.replica_nodes, f"{topic.name}-{index}", end)

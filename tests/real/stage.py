@@ -1,7 +1,6 @@
 """A story on real brokers: the lab's words, carried out through `holdfast.cluster`.
 
-The controller is a bystander that no story cuts off unless it says so; the replicas are called A,
-B and C as in the lab. A record's value is its label. What producers were told is kept here, and at
+A record's value is its label. What producers were told is kept here, and at
 the end the real outcome is held against the verdict of the lab's own run of the same story, so
 there is no second copy of the truth.
 """
@@ -11,29 +10,24 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from holdfast.cluster import Client, Cluster, ClusterError, KafkaError, ReplicaStatus
-from holdfast.cluster.client import TIMEOUT_S, Address, Connection, UnreachableError
+from holdfast.cluster import Cluster
+from holdfast.cluster.client import Address, Connection, UnreachableError
 from holdfast.cluster.ports import HOST
-from holdfast.cluster.records import read_all
-from holdfast.cluster.waiting import wait_for
+from holdfast.cluster.records import read_all, span_of
 from holdfast.lab import Verdict, load, run_scenario
 from holdfast.model import ErrorCode
 from tests.real import wire
-from tests.real.disks import Written, assert_equal_logs, written
+from tests.real.cast import CONTROLLER, WAIT_S, Cast
+from tests.real.disks import assert_equal_logs
 
-T = TypeVar("T")
-
-WAIT_S = 60.0
-"""So generous that only something broken reaches it, also on a busy machine."""
 ELECT_S = 0.5
 LAG_MS = 1200
 FETCH_WAIT_MS = 500
-CONTROLLER = "K"
 CLIENTS = "clients"
 
 
@@ -57,126 +51,14 @@ def lab_verdict(story: str, variant: str) -> Verdict:
     return run_scenario(scenario, scenario.variant(variant)).verdict
 
 
-class Stage:
+class Stage(Cast):
     """One story, on a cluster that other stories may have used before."""
 
     def __init__(self, cluster: Cluster, story: str, variant: str) -> None:
-        self.cluster = cluster
+        super().__init__(cluster, f"{story}.{variant}")
         self.expected = lab_verdict(story, variant)
-        self.topic = f"{story}.{variant}"
         self.told: list[Told] = []
         self.pool = ThreadPoolExecutor(8, thread_name_prefix="producers")
-        self._numbers: dict[str, int] = {}
-        self._replicas = ""
-        self._wanted: list[int] = []
-
-    # Who is who.
-
-    def cast(self) -> None:
-        """Give the brokers their names: whoever is the controller is K."""
-        controller = wait_for(self.find_controller, WAIT_S, lambda: "there is no controller")
-        others = [one for one in self.cluster.brokers if one != controller]
-        self._numbers = dict(zip("ABCDE", others, strict=False)) | {CONTROLLER: controller}
-
-    def find_controller(self) -> int | None:
-        for broker in self.cluster.running():
-            if self.cluster.status(broker)["is_controller"]:
-                return broker
-        return None
-
-    def broker(self, name: str) -> int:
-        return self._numbers[name]
-
-    def brokers(self, names: str) -> list[int]:
-        return [self._numbers[name] for name in names]
-
-    def names(self, brokers: Sequence[int]) -> str:
-        """In the order of the alphabet."""
-        return "".join(sorted(name for name, one in self._numbers.items() if one in brokers))
-
-    # The topic.
-
-    def create(self, replicas: str = "ABC", *, config: dict[str, str] | None = None) -> None:
-        """One partition on these replicas; the first leads, and all of them know it."""
-        self._replicas = "".join(sorted(replicas))
-        self._wanted = self.brokers(replicas)
-        self.cluster.create_topic(self.topic, assignment={0: self._wanted}, config=config)
-        self.wait_known(replicas[0], replicas)
-
-    def wait_known(self, leader: str, replicas: str) -> None:
-        """Until these replicas know who leads."""
-
-        def look(name: str) -> bool:
-            return self.replica(name).leader == self.broker(leader)
-
-        for name in replicas:
-            self.until(lambda name=name: look(name), f"{name} follows {leader}")  # type: ignore[misc]
-
-    @contextmanager
-    def asking(self, timeout_s: float = TIMEOUT_S) -> Iterator[Client]:
-        """A client that asks the controller first: its word is the newest."""
-        known = [self.broker(CONTROLLER), *self.cluster.running()]
-        ports = dict.fromkeys(self.cluster.entry(one).port for one in known)
-        with Client([(HOST, port) for port in ports], timeout_s=timeout_s) as client:
-            yield client
-
-    def leader(self) -> str | None:
-        """Its name; None if there is none now."""
-        with self.asking() as client:
-            try:
-                return self.names([client.leader(self.topic, 0)])
-            except KafkaError:
-                return None
-
-    def isr(self) -> str:
-        with self.asking() as client:
-            return self.names(client.partition(self.topic, 0).isr_nodes)
-
-    def replica(self, name: str) -> ReplicaStatus:
-        """How a broker sees its own copy; ClusterError if it does not run."""
-        return self.cluster.replica(self.topic, 0, self.broker(name))
-
-    def log(self, name: str) -> list[Written]:
-        """What is in a broker's files, running or not."""
-        return written(self.cluster, self.broker(name), f"{self.topic}-0")
-
-    def labels(self, name: str) -> list[str]:
-        return [one.label for one in self.log(name)]
-
-    # Waiting.
-
-    def until(self, condition: Callable[[], object], what: str, timeout_s: float = WAIT_S) -> None:
-        """Until something holds; what cannot be asked now does not hold."""
-        last: list[str] = []
-
-        def look() -> bool | None:
-            try:
-                return True if condition() else None
-            except ClusterError as error:
-                last[:] = [f" ({error.message})"]
-                return None
-
-        wait_for(look, timeout_s, lambda: f"{self.topic}: not {what}{''.join(last)}")
-
-    def wait_leader(self, name: str | None) -> None:
-        self.until(lambda: self.leader() == name, f"led by {name}")
-        if name is not None:
-            self.until(lambda: self.replica(name).role == "leader", f"{name} leads")
-
-    def wait_isr(self, names: str) -> None:
-        self.until(lambda: self.isr() == "".join(sorted(names)), f"an ISR of {names}")
-
-    def wait_end(self, name: str, end: int) -> None:
-        self.until(lambda: self.replica(name).leo == end, f"{name} ends at {end}")
-
-    def wait_hw(self, name: str, offset: int) -> None:
-        self.until(lambda: self.replica(name).hw == offset, f"{name} commits up to {offset}")
-
-    def wait_settled(self, end: int) -> None:
-        """Until every replica holds and knows everything below an offset."""
-        for name in self._replicas:
-            self.wait_end(name, end)
-            self.wait_hw(name, end)
 
     # Producers.
 
@@ -245,7 +127,9 @@ class Stage:
     def read(self) -> list[str]:
         """The labels of all committed records."""
         with self.asking() as client:
-            return [str(one.value, "utf-8") for one in read_all(client, self.topic, 0) if one.value]
+            span = span_of(client, self.topic, 0, WAIT_S)
+            found = read_all(client, self.topic, 0, span)
+            return [str(one.value, "utf-8") for one in found if one.value is not None]
 
     # Faults.
 

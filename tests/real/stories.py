@@ -22,6 +22,9 @@ NOT_REAL: Final = {
 }
 """Why a story cannot be brought about with real brokers."""
 
+NOT_REAL_VARIANTS: Final[dict[tuple[str, str], str]] = {}
+"""The same for single variants that need neither another rule nor a missing guard."""
+
 
 class Play(NamedTuple):
     """One story in one variant on one store."""
@@ -41,7 +44,7 @@ def real(
 ) -> Callable[[T], T]:
     """Play a story of the lab on real brokers. `long`: on which stores only in `make test-long`."""
     chosen = variants or ("default",)
-    PLAYED[story] = chosen
+    PLAYED[story] = (*PLAYED.get(story, ()), *chosen)
     plays = [
         pytest.param(
             Play(story, variant, store, flavour),

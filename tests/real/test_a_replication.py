@@ -13,7 +13,7 @@ from tests.real.stories import NEAREST, ON_BOTH, real
 TWO = {"min.insync.replicas": "2"}
 
 
-@real("sync-fetch-after-produce", long=ON_BOTH)
+@real("sync-fetch-after-produce")
 def test_sync_fetch_after_produce(stage: Stage, variant: str) -> None:
     stage.create("AB", config=TWO)
     assert stage.send("m0").offset == 0
@@ -110,7 +110,7 @@ def test_write_path(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("acks-all-waits-for-whole-isr", long=ON_BOTH)
+@real("acks-all-waits-for-whole-isr")
 def test_acks_all_waits_for_whole_isr(stage: Stage, variant: str) -> None:
     stage.create(config=TWO)
     stage.send("m0")

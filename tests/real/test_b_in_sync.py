@@ -29,7 +29,7 @@ def write_faster_than(stage: Stage, slow: str) -> list[str]:
     return labels
 
 
-@real("lag-slow", long=ON_BOTH)
+@real("lag-slow")
 def test_lag_slow(stage: Stage, variant: str) -> None:
     stage.create()
     stage.delay("A", "C", SLOW_S)

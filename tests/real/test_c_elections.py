@@ -22,8 +22,7 @@ def test_election_first_in_isr(stage: Stage, variant: str) -> None:
     with stage.asking() as client:
         told = client.partition(stage.topic, 0)
     assert told.leader_epoch == 1
-    for name in "BCK":  # LeaderAndIsr to the replicas, UpdateMetadata to everyone
-        stage.until(lambda name=name: stage.replica(name).leader_epoch == 1, f"{name} told")  # type: ignore[misc]
+    stage.wait_known("C", "BCK")
     stage.wait_isr("BCK")
     stage.send_until_acknowledged("m1")
     stage.finish()
@@ -54,7 +53,7 @@ def test_election_none_clean(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("election-unclean", "before", "after", long=ON_BOTH)
+@real("election-unclean", "before", "after")
 def test_election_unclean(stage: Stage, variant: str) -> None:
     is_unclean = variant == "before"
     stage.create(config=ONE | {"unclean.leader.election.enable": str(is_unclean).lower()})

@@ -90,7 +90,7 @@ def test_truncate_against_stale_leader(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("missed-epoch-same-leader", "after", long=ON_BOTH)
+@real("missed-epoch-same-leader", "after")
 def test_missed_epoch_same_leader(stage: Stage, variant: str) -> None:
     stage.create(config=TWO)
     stage.part("A", "B")
@@ -202,7 +202,7 @@ def test_out_of_range_race(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("consumer-truncation", "after", long=ON_BOTH)
+@real("consumer-truncation", "after")
 def test_consumer_truncation(stage: Stage, variant: str) -> None:
     one = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
     stage.create("AB", config=one)

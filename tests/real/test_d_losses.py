@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.cluster.admin import elect_leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real.events import Events
@@ -42,7 +43,7 @@ def test_loss_acks_0(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("loss-acks-1", "acks-1", "acks-all", long=ON_BOTH)
+@real("loss-acks-1", "acks-1", "acks-all")
 def test_loss_acks_1(stage: Stage, variant: str) -> None:
     acks = ACKS[variant]
     stage.create("AB", config=ONE_OF_TWO)
@@ -67,7 +68,7 @@ def test_loss_acks_1(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("loss-restart-truncation", "today", long=ON_BOTH)
+@real("loss-restart-truncation", "today")
 def test_loss_restart_truncation(stage: Stage, variant: str) -> None:
     stage.create("AB", config=ONE_OF_TWO)
     stage.send("m0", "m1")
@@ -167,7 +168,8 @@ def test_loss_page_cache(stage: Stage, variant: str) -> None:
     stage.lose_disk("A")
     stage.restart("B", "C")
     stage.wait_leader(None)
-    stage.cluster.elect_leader(stage.topic, unclean=True)
+    with stage.asking() as client:
+        elect_leader(client, stage.topic, 0, unclean=True)
     stage.until(lambda: stage.leader() in ("B", "C"), "led by one that is left")
     kept = ["m0"] if variant == "page-cache" else ["m0", "m1"]
     assert [stage.labels(name) for name in "BC"] == [kept] * 2
@@ -176,7 +178,7 @@ def test_loss_page_cache(stage: Stage, variant: str) -> None:
     stage.finish()
 
 
-@real("loss-isr-optimistic", "after", long=ON_BOTH)
+@real("loss-isr-optimistic", "after")
 def test_loss_isr_optimistic(stage: Stage, variant: str) -> None:
     stage.create("AB", config=ONE_OF_TWO)
     stage.send("m0")

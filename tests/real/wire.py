@@ -10,6 +10,12 @@ from holdfast.cluster.admin import elect_leader
 from holdfast.cluster.admin import reassign as begin_reassignment
 from holdfast.cluster.client import Connection
 from holdfast.model import ErrorCode
+from holdfast.protocol.messages.configs import (
+    IncrementalAlterConfigsAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
 from holdfast.protocol.messages.fetch import (
     FetchPartition,
     FetchPartitionData,
@@ -35,6 +41,8 @@ from holdfast.protocol.records import BatchOptions, NewRecord, batches, build_ba
 BY_NAME: Final = 12
 FETCH_BYTES: Final = 1 << 20
 LATEST: Final = -1
+TOPIC_RESOURCE: Final = 2
+SET: Final = 0
 
 
 def batch(labels: Sequence[str], options: BatchOptions | None = None) -> bytes:
@@ -132,3 +140,14 @@ def elect_preferred(client: Client, topic: str) -> None:
     except KafkaError as error:
         if error.code is not ErrorCode.ELECTION_NOT_NEEDED:
             raise
+
+
+def alter_topic(client: Client, topic: str, name: str, value: str) -> None:
+    """One setting of a topic."""
+    config = IncrementalAlterConfigsAlterableConfig(name=name, config_operation=SET, value=value)
+    resource = IncrementalAlterConfigsResource(
+        resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[config]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    [told] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
+    assert not told.error_code, told.error_message

@@ -48,6 +48,7 @@ from holdfast.storage.properties import (
     write_meta_properties,
 )
 
+META_VERSIONS: Final = (0, 1)
 RETRY_S: Final = 0.05
 
 
@@ -84,6 +85,11 @@ class Membership:
             raise StartError(
                 f"{root}/{error}; restore it from a copy, or move the directory away to start empty"
             ) from None
+        if meta is not None and meta.version not in META_VERSIONS:
+            raise StartError(
+                f"{root}/meta.properties has version {meta.version}, and this release knows "
+                "0 and 1: start the release that wrote it, or mend log.dirs"
+            )
         cluster_id = await self._cluster_id(meta)
         if meta is None:
             meta = MetaProperties(cluster_id, self.broker, id_text(uuid.uuid4()))

@@ -46,7 +46,8 @@ from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
 if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
-REGISTRATION_PATIENCE_S: Final = 20.0
+SPARE_S: Final = 2.0
+"""How much longer than a session we wait for the one that still holds our id to end."""
 
 
 class Broker:
@@ -142,9 +143,8 @@ class Broker:
             self.log.warning("log directory", note=note)
         self.directory.notes.clear()
         mark = self.directory.last_shutdown
-        await self.membership.join(
-            self.endpoint, settings.broker_rack, mark, REGISTRATION_PATIENCE_S
-        )
+        patience_s = _session_s(settings) + SPARE_S
+        await self.membership.join(self.endpoint, settings.broker_rack, mark, patience_s)
         self.is_started = True
         self.elector.start()
         self.chores.start()
@@ -223,6 +223,12 @@ class Broker:
         """Whether this broker presumes to lead a partition."""
         partition = self.replicas.partitions.get(name)
         return partition is not None and partition.presumes_leadership
+
+
+def _session_s(settings: BrokerSettings) -> float:
+    if settings.store is not None:
+        return settings.broker_session_timeout_ms / 1000
+    return settings.zookeeper_session_timeout_ms / 1000
 
 
 def _limits(settings: BrokerSettings) -> Limits:

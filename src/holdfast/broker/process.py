@@ -119,5 +119,7 @@ def make_store(settings: BrokerSettings) -> Store:
 
     assert settings.zookeeper_connect is not None
     return ZooKeeperStore(
-        settings.zookeeper_connect, session_timeout_ms=settings.zookeeper_session_timeout_ms
+        settings.zookeeper_connect,
+        session_timeout_ms=settings.zookeeper_session_timeout_ms,
+        connect_timeout_ms=settings.zookeeper_connection_timeout_ms,
     )

@@ -63,7 +63,8 @@ class LogDirectory:
         """What was found damaged or left over, and what was done about it."""
         self.logs: dict[TopicPartition, Log] = {}
         self._lock: Lock = disk.lock(LOCK)
-        self.last_shutdown = self._take_marker()
+        self.last_shutdown = self._read_marker()
+        self._has_marker = True
         self.high_watermarks = self._read(HIGH_WATERMARKS)
         """As the last process left them: a start for followers and leaders to agree from."""
         self.cleaner_offsets = self._read(CLEANER_OFFSETS)
@@ -74,14 +75,22 @@ class LogDirectory:
         self._deleted: list[DeletedDirectory] = []
         self.partitions = self._find()
 
-    def _take_marker(self) -> CleanShutdownMarker | None:
+    def _read_marker(self) -> CleanShutdownMarker | None:
         try:
-            marker = read_clean_shutdown(self.disk)
+            return read_clean_shutdown(self.disk)
         except DamagedFileError as error:
             self.notes.append(f"{error}; taken for an unclean shutdown")
-            marker = None
-        remove_clean_shutdown(self.disk)
-        return marker
+            return None
+
+    def _changes(self) -> None:
+        """Something below is about to change, and the mark of a clean shutdown holds no more.
+
+        Not before: a process that only looks, and finds that this is not its directory, must not
+        make the next one take it for crashed.
+        """
+        if self._has_marker:
+            self._has_marker = False
+            remove_clean_shutdown(self.disk)
 
     def _read(self, name: str) -> Offsets:
         try:
@@ -124,6 +133,7 @@ class LogDirectory:
         return failed
 
     def _open(self, partition: TopicPartition, name: str) -> Log:
+        self._changes()
         known = LastKnown(
             is_clean=self.last_shutdown is not None,
             recovery_point=self._recovery_points.get(partition, _ZERO),
@@ -142,6 +152,7 @@ class LogDirectory:
         """A new, empty log; its directory is on the disk when this returns."""
         name = str(partition)
         assert partition not in self.partitions, f"{name} exists"
+        self._changes()
         self._forget(partition)
         if self._says_too_much:
             # Of an earlier log of this name: its start would have records of this one deleted,
@@ -175,6 +186,7 @@ class LogDirectory:
         The new name is made unique by the caller's id: the partition may be created and deleted
         again before the files are gone.
         """
+        self._changes()
         name = self.partitions.pop(partition)
         log = self.logs.pop(partition, None)
         if log is not None:

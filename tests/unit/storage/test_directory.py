@@ -54,10 +54,11 @@ def test_a_clean_shutdown_is_believed_once(disk: Disk) -> None:
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n2\na 0 12\na.b-c 12 3\n"
     again = opened(disk)
     assert again.last_shutdown == CleanShutdownMarker(5)
-    assert not disk.exists(CLEAN_SHUTDOWN)
+    assert disk.exists(CLEAN_SHUTDOWN), "looking takes nothing away"
     assert list(again.partitions) == [A, B]
     assert again.logs == {}
     assert again.log(A).log_end_offset == 12
+    assert not disk.exists(CLEAN_SHUTDOWN)
     assert again.high_watermarks == {A: 11}
     assert again.topic_id(A) == TOPIC
     assert again.notes == []
