@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.support.brokers import QUIET
 from tests.support.waiting import wait_until
 from tests.support.zookeeper import free_ports
 from tests.unit.storage import kafka
 
+START_S = 180.0
 STOP_S = 60.0
 
 
@@ -48,7 +53,15 @@ class KafkaBrokers:
                     stderr=subprocess.STDOUT,
                 )
         for port in self.ports.values():
-            wait_until(partial(kafka.listens, port), f"Kafka listens on {port}")
+            wait_until(partial(kafka.listens, port), f"Kafka listens on {port}", START_S)
+        wait_until(self._is_whole, "all brokers are registered", START_S)
+
+    def _is_whole(self) -> bool:
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        try:
+            return len(admin.list_topics(timeout=5).brokers) == len(self.ports)
+        except KafkaException:
+            return False
 
     def stop(self) -> None:
         for process in self._processes.values():

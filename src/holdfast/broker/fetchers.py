@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.partition import Partition
+from holdfast.broker.peer_set import FETCH
 from holdfast.core import Follower, NextFetch
 from holdfast.model import NO_BROKER, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol import Response
@@ -157,7 +158,7 @@ class Fetcher:
             return
         self._under_way += 1
         number = self._requests
-        peers.to(self._leader, "fetch").send(
+        peers.to(self._leader, FETCH).send(
             request, FETCH_VERSION, lambda response: self._answered(response, number)
         )
 

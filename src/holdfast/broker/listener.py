@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from holdfast.broker.calls import Call
@@ -36,6 +37,12 @@ class Limits:
     """max.connections."""
     connections_per_address: int = 2**31 - 1
     """max.connections.per.ip."""
+    of_address: Mapping[str, int] = field(default_factory=dict)
+    """max.connections.per.ip.overrides."""
+    send_buffer_bytes: int = -1
+    """socket.send.buffer.bytes, if somebody has set it: the system's own tuning is better."""
+    receive_buffer_bytes: int = -1
+    """socket.receive.buffer.bytes, likewise."""
     queued_bytes: int = -1
     """queued.max.request.bytes: requests under way, of all connections; -1 for no limit."""
     idle_s: float = 600.0
@@ -99,7 +106,11 @@ class Listener:
         self._per_address[host] = count + 1
         self.connections[connection] = None
         limits = self.limits
-        if count >= limits.connections_per_address or len(self.connections) > limits.connections:
+        _set_buffers(connection, limits)
+        if (
+            count >= limits.of_address.get(host, limits.connections_per_address)
+            or len(self.connections) > limits.connections
+        ):
             self.log.warning("connection refused: too many", client=host)
             return False
         return True
@@ -178,6 +189,16 @@ class Listener:
             held, self._held = self._held, {}
             for one in held:
                 one.release("queued bytes")
+
+
+def _set_buffers(connection: Connection, limits: Limits) -> None:
+    transport = connection.transport
+    end = transport.get_extra_info("socket") if transport is not None else None
+    if end is not None:
+        if limits.send_buffer_bytes > 0:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
+        if limits.receive_buffer_bytes > 0:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
 
 
 def _nobody(_: Connection) -> None:

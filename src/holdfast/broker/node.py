@@ -30,7 +30,7 @@ from holdfast.broker.log_lines import LogLines
 from holdfast.broker.membership import Membership
 from holdfast.broker.metadata import Metadata
 from holdfast.broker.peer_set import Peers
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.peers import Endpoint, Patience
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.proposals import Proposals
 from holdfast.broker.quota import Quota
@@ -76,7 +76,7 @@ class Broker:
         self.clock = Clock(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop)
-        self.peers = Peers(loop, self.links, self.id, settings.request_timeout_ms / 1000)
+        self.peers = Peers(loop, self.links, self.id, _patience(settings))
         self.membership = Membership(self.id, store, self.clock, log, self._registered)
         self.metadata = Metadata("")
         self.fetch_sessions = FetchSessions(
@@ -102,7 +102,7 @@ class Broker:
         self.groups = GroupCoordinator(self)
         self.chores = Chores(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
-        self.listener = Listener(loop, handlers, _limits(settings), self.links, log)
+        self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
         self.endpoint = Endpoint("", 0)
         self._reload: asyncio.Task[None] | None = None
 
@@ -231,11 +231,27 @@ def _session_s(settings: BrokerSettings) -> float:
     return settings.zookeeper_session_timeout_ms / 1000
 
 
-def _limits(settings: BrokerSettings) -> Limits:
+def _patience(settings: BrokerSettings) -> Patience:
+    return Patience(
+        connect_s=settings.socket_connection_setup_timeout_ms / 1000,
+        answer_s=settings.request_timeout_ms / 1000,
+        fetch_s=settings.replica_socket_timeout_ms / 1000,
+    )
+
+
+def _limits(settings: BrokerSettings, layers: Layers) -> Limits:
+    def if_set(name: str, value: int) -> int:
+        return value if name in layers.static else -1
+
     return Limits(
         request_bytes=settings.socket_request_max_bytes,
         connections=settings.max_connections,
         connections_per_address=settings.max_connections_per_ip,
+        of_address=settings.max_connections_per_ip_overrides,
+        send_buffer_bytes=if_set("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
+        receive_buffer_bytes=if_set(
+            "socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes
+        ),
         queued_bytes=settings.queued_max_request_bytes,
         idle_s=settings.connections_max_idle_ms / 1000,
         backlog=settings.socket_listen_backlog_size,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from holdfast.broker.links import Links
-from holdfast.broker.peers import Endpoint, Peer
+from holdfast.broker.peers import Endpoint, Patience, Peer
 from holdfast.model import BrokerId
+
+FETCH: Final = "fetch"
 
 
 class Peers:
@@ -19,12 +22,12 @@ class Peers:
         loop: asyncio.AbstractEventLoop,
         links: Links,
         own_id: BrokerId,
-        timeout_s: float,
+        patience: Patience,
     ) -> None:
         self._loop = loop
         self._links = links
         self._own_id = own_id
-        self._timeout_s = timeout_s
+        self._patience = patience
         self._endpoints: dict[BrokerId, Endpoint] = {}
         self._peers: dict[tuple[BrokerId, str], Peer] = {}
 
@@ -52,7 +55,8 @@ class Peers:
                 self._own_id,
                 broker,
                 self._endpoints[broker],
-                self._timeout_s,
+                self._patience.connect_s,
+                self._patience.fetch_s if purpose == FETCH else self._patience.answer_s,
             )
         return peer
 

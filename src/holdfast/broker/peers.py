@@ -41,6 +41,17 @@ class Endpoint(NamedTuple):
     port: int
 
 
+class Patience(NamedTuple):
+    """How long to wait for another broker, in seconds."""
+
+    connect_s: float = 10.0
+    """socket.connection.setup.timeout.ms."""
+    answer_s: float = 30.0
+    """request.timeout.ms: after which silence counts as a lost connection."""
+    fetch_s: float = 30.0
+    """replica.socket.timeout.ms: the same for fetches."""
+
+
 class _Waiting(NamedTuple):
     api: Api
     version: int
@@ -59,15 +70,16 @@ class Peer:
         own_id: BrokerId,
         broker: BrokerId,
         endpoint: Endpoint,
-        timeout_s: float,
+        connect_s: float,
+        answer_s: float,
     ) -> None:
         self._loop = loop
         self._links = links
         self._client_id = f"{BROKER_CLIENT_ID}{own_id}"
         self.broker = broker
         self.endpoint = endpoint
-        self._timeout_s = timeout_s
-        """After which silence counts as a lost connection (request.timeout.ms)."""
+        self._connect_s = connect_s
+        self._answer_s = answer_s
         self._connection: _PeerConnection | None = None
         self._queued: list[tuple[Request, int, Answered]] = []
         """Sent as soon as there is a connection."""
@@ -88,13 +100,15 @@ class Peer:
 
     async def _connect(self) -> None:
         connection = _PeerConnection(
-            self._loop, self._links, self.broker, self._timeout_s, self._lost
+            self._loop, self._links, self.broker, self._answer_s, self._lost
         )
         host, port = self.endpoint
         try:
             if self._links.is_cut(self.broker):
                 raise OSError("the link is cut")
-            await self._loop.create_connection(lambda: connection, host, port)
+            await asyncio.wait_for(
+                self._loop.create_connection(lambda: connection, host, port), self._connect_s
+            )
         except OSError:
             # The queue is told at once; the next attempt waits, whoever asks for it.
             self._fail_queued()

@@ -102,11 +102,12 @@ class Stopper:
 def _run(cluster: Cluster, stopper: Stopper) -> None:
     server = serve_owner(cluster)
     try:
+        # Before the line is out: whoever has read it may end us politely.
+        stopper.is_running = True
         click.echo(cluster.bootstrap)
         sys.stdout.flush()
         _say(f"data in {cluster.data_dir}; Ctrl-C stops")
         told: dict[int, str] = {}
-        stopper.is_running = True
         while not stopper.asked.wait(LOOK_S):
             died = cluster.died()
             for broker, words in died.items():

@@ -273,8 +273,13 @@ class _ConsoleMember(Member):
         self._task = tools.ask(tool=CONSUMER, args=words, background=True)["task"]
 
     def assignment(self) -> set[int]:
-        """As the coordinator tells it."""
-        for row in self._tools.table(self._group, "--members", "--verbose"):
+        """As the coordinator tells it; it knows no group before its first member."""
+        try:
+            rows = self._tools.table(self._group, "--members", "--verbose")
+        except RefusedError as refused:
+            assert refused.error == "GROUP_ID_NOT_FOUND", refused
+            return set()
+        for row in rows:
             if row[3] == self._name and ":" in row[6]:
                 assert row[6].startswith(f"{self._topic}:")
                 return set(_numbers(row[6].rpartition(":")[2]))

@@ -4,15 +4,22 @@
 const readline = require('readline')
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
 const lz4 = require('lz4js')
+const xxh32 = require('lz4js/xxh32')
 const { ZstdCodec } = require('zstd-codec')
 
 const TOPIC_ALREADY_EXISTS = 36
-const WAIT_MS = 100 // a consumer ends when its last fetch does
 const TOPIC = 2 // the kind of resource whose settings are meant
 
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
+// Kafka refuses frames of linked blocks. lz4js makes one block of up to 4 MB and does not say that
+// it stands alone: say so, and sum the descriptor anew.
+const standingAlone = frame => {
+  frame[4] |= 0x20
+  frame[6] = xxh32.hash(0, frame, 4, 2) >> 8
+  return frame
+}
 CompressionCodecs[CompressionTypes.LZ4] = () => ({
-  compress: async encoder => Buffer.from(lz4.compress(encoder.buffer)),
+  compress: async encoder => standingAlone(Buffer.from(lz4.compress(encoder.buffer))),
   decompress: async buffer => Buffer.from(lz4.decompress(buffer)),
 })
 const zstd = new Promise(resolve => ZstdCodec.run(module => resolve(new module.Simple())))
@@ -33,6 +40,12 @@ const kafka = new Kafka({
   logLevel: logLevel.NOTHING,
   retry: { initialRetryTime: 50, retries: 5 },
 })
+// A consumer ends when its last fetch does; a new cluster's coordinators are not ready at once.
+const READING = {
+  heartbeatInterval: 200,
+  maxWaitTimeInMs: 100,
+  retry: { initialRetryTime: 50, retries: 10 },
+}
 const admin = kafka.admin()
 const members = []
 let groups = 0
@@ -77,7 +90,7 @@ const DO = {
   // kafkajs reads in groups only: a group of its own, which seeks.
   async consume({ topic, partition, start, count }) {
     const groupId = `reader-${process.pid}-${groups++}`
-    const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: WAIT_MS })
+    const consumer = kafka.consumer({ groupId, ...READING })
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })
     const got = []
@@ -162,11 +175,7 @@ const DO = {
     }),
 
   async join({ group, topic }) {
-    const consumer = kafka.consumer({
-      groupId: group,
-      heartbeatInterval: 200,
-      maxWaitTimeInMs: WAIT_MS,
-    })
+    const consumer = kafka.consumer({ groupId: group, ...READING })
     const member = { consumer, owned: [], values: [], error: null }
     consumer.on('consumer.group_join', ({ payload }) => {
       member.owned = payload.memberAssignment[topic] || []

@@ -220,6 +220,7 @@ def test_connections_are_limited_in_all_and_by_address() -> None:
 
     asyncio.run(play(Limits(connections=2)))
     asyncio.run(play(Limits(connections_per_address=2)))
+    asyncio.run(play(Limits(connections_per_address=1, of_address={"127.0.0.1": 2})))
 
 
 def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:

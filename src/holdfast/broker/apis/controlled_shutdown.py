@@ -46,7 +46,7 @@ def handle(broker: Broker, call: Call) -> None:
         remaining = [
             RemainingPartition(topic_name=one.topic, partition_index=one.partition)
             for one in hosted
-            if _leads(service, one, leaving) and len(service.core.partitions[one].replicas) > 1
+            if _leads(service, one, leaving) and _has_heir(service, one, leaving)
         ]
         return ControlledShutdownResponse(error_code=0, remaining_partitions=remaining)
 
@@ -56,3 +56,10 @@ def handle(broker: Broker, call: Call) -> None:
 def _leads(service: ControllerService, partition: TopicPartition, broker: BrokerId) -> bool:
     state = service.core.partitions.get(partition)
     return state is not None and state.leader == broker
+
+
+def _has_heir(service: ControllerService, partition: TopicPartition, broker: BrokerId) -> bool:
+    """Whether waiting may help: another in-sync replica is alive and stays."""
+    brokers = service.core.fit(partition)
+    heirs = [one for one in service.core.partitions[partition].isr if one != broker]
+    return any(one in brokers and not brokers[one].shutting_down for one in heirs)

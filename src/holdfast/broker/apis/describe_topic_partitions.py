@@ -5,7 +5,7 @@ Only the controller knows who is eligible, so it is the controller that answers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.relay import answer_as_controller
 from holdfast.broker.calls import Call
@@ -25,9 +25,6 @@ from holdfast.protocol.types import ZERO_UUID
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
-MOST_PARTITIONS: Final = 2_000
-"""max.request.partition.size.limit's default: more are never in one page."""
-
 
 def handle(broker: Broker, call: Call) -> None:
     """One page, in the order of names and numbers."""
@@ -39,16 +36,17 @@ def handle(broker: Broker, call: Call) -> None:
         return DescribeTopicPartitionsResponse(topics=topics)
 
     async def work(service: ControllerService) -> DescribeTopicPartitionsResponse:
-        return _page(service, request)
+        most = broker.settings.max_request_partition_size_limit
+        return _page(service, request, most)
 
     answer_as_controller(broker, call, work, refuse)
 
 
 def _page(
-    service: ControllerService, request: DescribeTopicPartitionsRequest
+    service: ControllerService, request: DescribeTopicPartitionsRequest, most: int
 ) -> DescribeTopicPartitionsResponse:
     names = sorted({topic.name for topic in request.topics} or service.topics)
-    left = min(max(request.response_partition_limit, 1), MOST_PARTITIONS)
+    left = min(max(request.response_partition_limit, 1), most)
     cursor = request.cursor
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:

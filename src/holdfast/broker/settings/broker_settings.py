@@ -77,8 +77,6 @@ class BrokerSettings:
     """replica.selector.class is the rack-aware one."""
     leader_replication_throttled_rate: int
     follower_replication_throttled_rate: int
-    replication_quota_window_num: int
-    replication_quota_window_size_seconds: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     leader_imbalance_per_broker_percentage: int
@@ -87,15 +85,10 @@ class BrokerSettings:
     controlled_shutdown_retry_backoff_ms: int
 
     # Chores of the logs.
-    log_flush_offset_checkpoint_interval_ms: int
-    log_flush_start_offset_checkpoint_interval_ms: int
-    log_flush_scheduler_interval_ms: int
     log_retention_check_interval_ms: int
     log_cleaner_enable: bool
     log_cleaner_backoff_ms: int
-    log_initial_task_delay_ms: int
     producer_id_expiration_ms: int
-    producer_id_expiration_check_interval_ms: int
 
     # Groups.
     group_initial_rebalance_delay_ms: int
