@@ -3,6 +3,8 @@
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
+# A worker a core; a file's tests stay together, because they share a cluster.
+WORKERS     ?= -n auto --dist loadfile
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -54,15 +56,15 @@ demo: setup
 
 test-fast: setup
 	@$(COMPILE)
-	@$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) -m "not slow and not long" $(PYTEST_ARGS)
 
 test: setup zookeeper
 	@$(COMPILE)
-	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
 test-long: setup zookeeper
 	@$(COMPILE)
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 check: setup
 	@echo "check: format"
