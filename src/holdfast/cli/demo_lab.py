@@ -123,6 +123,6 @@ def _write_pages(console: Console, folder: Path) -> None:
             path = folder / f"{name}.html"
             page = html_tabs(stories, f"{scenario.id}: {scenario.title}")
             path.write_text(page, encoding="utf-8")
-            console.print(f"  {path}", markup=False)
+            console.print(f"  {path}", markup=False, soft_wrap=True)
     except OSError as error:
         raise BadInput(f"cannot write pages to {folder}: {error}") from None
