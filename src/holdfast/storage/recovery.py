@@ -352,6 +352,10 @@ class _Opening:
             bounds=Bounds(self.start, self.end, Offset(max(0, point))),
         )
         log.names_changed()
+        for segment in self.segments[log.place_of(point) :]:
+            # A process that was killed may have left bytes here that are in the page cache only.
+            # We read them, and shall promise them: so the next flush is theirs too.
+            segment.is_dirty = True
         return log
 
 
