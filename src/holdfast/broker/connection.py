@@ -68,11 +68,14 @@ class Connection(asyncio.BufferedProtocol):
             self._take(frame)
 
     def _take(self, frame: bytearray) -> None:
+        listener, known = self._listener, self.broker
         try:
-            call = self._listener.decode(self, frame)
+            call = listener.decode(self, frame)
         except (MalformedMessage, UnsupportedVersionError) as error:
             self.refuse(str(error))
             return
+        if self.broker != known and listener.links.swallows(self.broker, self.transport):
+            return  # Only its first request says who it is.
         self._calls.append(call)
         self._listener.bytes_came(self, len(frame))
         if len(self._calls) >= MAX_CALLS:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from holdfast.broker.calls import Call
 from holdfast.broker.connection import MAX_CALLS
 from holdfast.broker.links import Links
-from holdfast.broker.listener import Limits, Listener
+from holdfast.broker.listener import BROKER_CLIENT_ID, Limits, Listener
 from holdfast.broker.log_lines import LogLines
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, Request, decode_response, encode_request
@@ -227,5 +227,24 @@ def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:
     async def play() -> None:
         async with desk(Limits(idle_s=0.05)) as here:
             assert await (await client_of(here)).is_hung_up()
+
+    asyncio.run(play())
+
+
+def test_a_broker_that_is_cut_off_is_not_heard_not_even_its_first_request() -> None:
+    async def play() -> None:
+        async with desk() as here:
+            here.listener.links.cut(2, both_ways=True)
+            cut, other = await client_of(here), await client_of(here)
+            asked = MetadataRequest(topics=None)
+            name = f"{BROKER_CLIENT_ID}2"
+            parts = encode_request(asked, VERSION, correlation_id=1, client_id=name)
+            cut.writer.writelines(bytes(part) for part in parts)
+            await cut.writer.drain()
+            other.send(2)
+            await eventually(lambda: len(here.calls) == 1, "others are heard")
+            assert here.calls[0].correlation_id == 2
+            here.listener.links.heal()
+            assert await cut.is_hung_up(), "what it said is lost, and only a new connection helps"
 
     asyncio.run(play())
