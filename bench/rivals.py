@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.support import kafka_jars
+
 NODES: Final = (1, 2, 3)
 COMMON: Final = """default.replication.factor=3
 min.insync.replicas=2
@@ -33,30 +35,9 @@ auto.create.topics.enable=false
 """
 """What both get."""
 
-KAFKA: Final = "4.3.1"
-LOGGING: Final = "2.24.3"
+KAFKA: Final = kafka_jars.VERSION
 CLUSTER_ID: Final = "HoldfastBenchmark00001"
 DIRECTORY_IDS: Final = tuple(f"JEXY6aqzQY-32P5TStza{letter}A" for letter in "ABC")
-ARTIFACTS: Final = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA),
-    ("org.apache.kafka", "kafka-tools", KAFKA),
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", LOGGING),
-    ("org.apache.logging.log4j", "log4j-core", LOGGING),
-    ("org.apache.logging.log4j", "log4j-1.2-api", LOGGING),
-)
-LOG_LINES: Final = """
-Configuration:
-  status: error
-  Appenders:
-    Console:
-      name: out
-      target: SYSTEM_ERR
-      PatternLayout: {pattern: "%d %p %m%n"}
-  Loggers:
-    Root:
-      level: warn
-      AppenderRef: {ref: out}
-"""
 JAVA_OPTIONS: Final = (
     *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
@@ -201,37 +182,11 @@ def free_port() -> int:
 
 
 def libraries() -> Path:
-    """The folder with Kafka's jars, filled at the first call on a machine; the tests share it."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            sys.exit(f"{tool} is not here, and Kafka cannot run without it; --only Holdfast can")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = Path(os.environ.get("HOLDFAST_KAFKA_LIBS", cache / "holdfast" / f"kafka-{KAFKA}"))
-    if not (folder / "complete").exists():
-        _fetch(folder)
-    return folder
-
-
-def _fetch(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, name, version in ARTIFACTS
-    )
-    (folder / "pom.xml").write_text(
-        "<project><modelVersion>4.0.0</modelVersion><groupId>x</groupId>"
-        "<artifactId>rival</artifactId><version>1</version><packaging>pom</packaging>"
-        f"<dependencies>{wanted}</dependencies></project>"
-    )
-    (folder / "log4j2.yaml").write_text(LOG_LINES)
-    command = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-    done = subprocess.run(  # noqa: S603
-        [*command, f"-DoutputDirectory={folder}"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"Kafka's jars could not be fetched: {done.stdout[-300:]}")
-    (folder / "complete").touch()
+    """The folder with Kafka's jars, which the tests share."""
+    try:
+        return kafka_jars.libraries()
+    except kafka_jars.NoJarsError as error:
+        sys.exit(f"{error}; --only Holdfast can")
 
 
 # What processes use.

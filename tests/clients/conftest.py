@@ -1,4 +1,4 @@
-"""One cluster for the checklist of all clients, and one whose brokers may be killed.
+"""One cluster for the checklist of all clients.
 
 Tests use their own topics and groups. HOLDFAST_CLIENTS_AGAINST=kafka runs the checklist against
 Apache Kafka, to tell a wrong expectation from a wrong broker.
@@ -46,22 +46,3 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     if isinstance(cluster, Brokers):
         said = "".join(cluster.log(number) for number in cluster.ports)
         assert not any(word in said for word in COMPLAINTS), said
-
-
-@pytest.fixture(scope="session")
-def shared_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    """Three brokers that every test must leave as it found them."""
-    cluster = Brokers(tmp_path_factory.mktemp("brokers"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture
-def brokers(shared_brokers: Brokers) -> Iterator[Brokers]:
-    """The same, all running."""
-    yield shared_brokers
-    for number in shared_brokers.ports:
-        assert "Traceback" not in shared_brokers.log(number)

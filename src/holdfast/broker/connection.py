@@ -96,11 +96,6 @@ class Connection(asyncio.BufferedProtocol):
 
     # What the broker calls.
 
-    @property
-    def is_open(self) -> bool:
-        """Whether an answer can still arrive."""
-        return self.transport is not None
-
     def answered(self, call: Call) -> None:
         """A call has its answer; send what the order allows."""
         calls = self._calls

@@ -11,7 +11,6 @@ A request without a session is a session that lasts for one answer.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode
@@ -188,9 +187,6 @@ class FetchSession:
             self._leave(reader)
         self.readers.clear()
         self.parked = None
-
-    def __iter__(self) -> Iterator[Reader]:
-        return iter(self.readers.values())
 
 
 class FetchSessions:

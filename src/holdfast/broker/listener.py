@@ -73,8 +73,6 @@ class Listener:
         self._to_write: list[Connection] = []
         self._held: dict[Connection, None] = {}
         self._bytes_under_way = 0
-        self.on_lost: Callable[[Connection], None] = _nobody
-        """Called when a connection has gone, so that what waits for it can be forgotten."""
 
     @property
     def handled(self) -> Iterable[int]:
@@ -123,7 +121,6 @@ class Listener:
                 del self._per_address[connection.host]
         self._held.pop(connection, None)
         self.bytes_went(connection, connection.bytes_under_way)
-        self.on_lost(connection)
 
     def _close_idle(self) -> None:
         now = self.loop.time()
@@ -199,7 +196,3 @@ def _set_buffers(connection: Connection, limits: Limits) -> None:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
         if limits.receive_buffer_bytes > 0:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
-
-
-def _nobody(_: Connection) -> None:
-    pass

@@ -130,11 +130,3 @@ class Metadata:
         if isinstance(key, bytes) and key not in self._names:
             return ErrorCode.UNKNOWN_TOPIC_ID
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    def leaders(self) -> dict[TopicPartition, BrokerId]:
-        """Who leads what."""
-        return {
-            TopicPartition(topic.name, index): one.leader
-            for topic in self.topics.values()
-            for index, one in topic.partitions.items()
-        }

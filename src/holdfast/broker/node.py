@@ -40,7 +40,7 @@ from holdfast.broker.shutdown import move_leaderships
 from holdfast.broker.strays import drop_strays
 from holdfast.coordination import Store, StoreError, paths
 from holdfast.core import BrokerLife
-from holdfast.model import BrokerId, TopicPartition
+from holdfast.model import BrokerId
 from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
 
 if TYPE_CHECKING:
@@ -216,13 +216,6 @@ class Broker:
         if self.trace is not None:
             self.trace.stopped()
         self.log.info("stopped", clean=is_clean)
-
-    # What handlers ask.
-
-    def leads(self, name: TopicPartition) -> bool:
-        """Whether this broker presumes to lead a partition."""
-        partition = self.replicas.partitions.get(name)
-        return partition is not None and partition.presumes_leadership
 
 
 def _session_s(settings: BrokerSettings) -> float:

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.kafka_jars import alone
+
 CURRENT = "4.4.0"
 LAST_WITH_CONTROL = "3.9.1"
 """The last line of releases whose controllers sent LeaderAndIsr and its like."""
@@ -35,11 +37,15 @@ def cache_folder() -> Path:
 def jar(release: str) -> Path:
     """The jar of a release; skips the test, aloud, where it cannot be had."""
     path = cache_folder() / f"kafka-clients-{release}.jar"
-    if path.exists():
-        return path
+    with alone(path):
+        if not path.exists():
+            _fetch(path, release)
+    return path
+
+
+def _fetch(path: Path, release: str) -> None:
     if shutil.which("mvn") is None:
         pytest.skip(f"no mvn to fetch {path.name} with, and none in {path.parent}")
-    path.parent.mkdir(parents=True, exist_ok=True)
     command = ["mvn", "-q", "-B", "dependency:copy", f"-DoutputDirectory={path.parent}"]
     command += [f"-Dartifact=org.apache.kafka:kafka-clients:{release}"]
     done = subprocess.run(
@@ -47,7 +53,6 @@ def jar(release: str) -> Path:
     )
     if done.returncode or not path.exists():
         pytest.skip(f"mvn could not fetch {path.name}: {done.stdout.strip()[:500]}")
-    return path
 
 
 @cache

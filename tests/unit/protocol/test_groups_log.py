@@ -42,6 +42,7 @@ from holdfast.protocol.groups_log import (
 )
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
 from holdfast.storage import LogSettings, RealDisk
+from tests.support import kafka_jars
 from tests.unit.protocol.sampler import Sampler, title
 from tests.unit.protocol.schemas import CURRENT, read_schema, schema
 from tests.unit.protocol.test_schemas import compare_message
@@ -264,7 +265,7 @@ def test_a_definition_survives_the_log(cls: type[Message], dice: Random) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", STORED, ids=title)
 def test_a_stored_definition_is_kafkas(cls: type[Message]) -> None:
-    jar = kafka.libraries() / f"kafka-group-coordinator-{kafka.VERSION}.jar"
+    jar = kafka.libraries() / f"kafka-group-coordinator-{kafka_jars.VERSION}.jar"
     with zipfile.ZipFile(jar) as archive:
         definition: Any = read_schema(archive, cls.__name__)
     kind = 1 if cls in (OffsetCommitKey, OffsetCommitValue) else 2

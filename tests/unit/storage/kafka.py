@@ -1,12 +1,10 @@
 """Apache Kafka itself, as an oracle: its dump tool, and a node that writes logs.
 
-The jars are fetched by Maven, once, into a cache folder (HOLDFAST_KAFKA_LIBS names another). The
-tests that need them are slow, and are skipped aloud where Java or Maven is missing.
+The tests that need it are slow, and are skipped aloud where Java or Maven is missing.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import socket
@@ -19,63 +17,17 @@ from typing import NamedTuple
 
 import pytest
 
-VERSION = "4.3.1"
-LOGGING = "2.24.3"
+from tests.support import kafka_jars
+
 CLUSTER = "HoldfastTestCluster001"
-_ARTIFACTS = (
-    ("org.apache.kafka", "kafka_2.13", VERSION),
-    ("org.apache.kafka", "kafka-tools", VERSION),
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", LOGGING),
-    ("org.apache.logging.log4j", "log4j-core", LOGGING),
-    ("org.apache.logging.log4j", "log4j-1.2-api", LOGGING),
-)
-_QUIET = """
-Configuration:
-  status: error
-  Appenders:
-    Console:
-      name: out
-      target: SYSTEM_ERR
-      PatternLayout: {pattern: "%d %p %m%n"}
-  Loggers:
-    Root:
-      level: warn
-      AppenderRef: {ref: out}
-"""
 
 
 def libraries() -> Path:
-    """The folder with Kafka's jars, filled at the first call on a machine."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not here; Kafka's own tools cannot be asked")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = Path(os.environ.get("HOLDFAST_KAFKA_LIBS", cache / "holdfast" / f"kafka-{VERSION}"))
-    if not (folder / "complete").exists():
-        _fetch(folder)
-    return folder
-
-
-def _fetch(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, name, version in _ARTIFACTS
-    )
-    (folder / "pom.xml").write_text(
-        "<project><modelVersion>4.0.0</modelVersion><groupId>x</groupId>"
-        "<artifactId>oracle</artifactId><version>1</version><packaging>pom</packaging>"
-        f"<dependencies>{wanted}</dependencies></project>"
-    )
-    (folder / "log4j2.yaml").write_text(_QUIET)
-    command = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-    done = subprocess.run(
-        [*command, f"-DoutputDirectory={folder}"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"Kafka's jars could not be fetched: {done.stdout[-300:]}")
-    (folder / "complete").touch()
+    """The folder with Kafka's jars; skips the test, aloud, where they cannot be had."""
+    try:
+        return kafka_jars.libraries()
+    except kafka_jars.NoJarsError as error:
+        pytest.skip(str(error))
 
 
 def java(*arguments: str, memory: str = "256m") -> list[str]:
