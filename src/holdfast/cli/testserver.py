@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import socket
 import sys
@@ -12,6 +14,8 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cluster.server import LineServer, TestSession
+
+STDIN = 0
 
 
 @click.command(epilog="Exit codes: 0 stopped, 64 bad input, 70 a bug of ours.")
@@ -43,7 +47,11 @@ def testserver(port: int, until_stdin_closes: bool) -> None:
 
 
 def _watch_input(stop: threading.Event) -> None:
-    """Whoever started us dies, and our stdin closes."""
-    while sys.stdin is not None and sys.stdin.buffer.read(4096):
-        pass
+    """Whoever started us dies, and our stdin closes.
+
+    Not through sys.stdin: Python aborts when it ends while a thread holds that one's lock.
+    """
+    with contextlib.suppress(OSError):
+        while os.read(STDIN, 4096):
+            pass
     stop.set()
