@@ -20,6 +20,8 @@ from tests.clients.client import Placed, Read, Record
 from tests.support.brokers import QUIET
 from tests.support.waiting import wait_until
 
+NUMBERS = itertools.count(1)
+
 
 class Cluster(Protocol):
     """Brokers, whoever made them."""
@@ -46,7 +48,6 @@ class World:
         self.bootstrap = cluster.bootstrap
         self.ports = cluster.ports
         self._log_dir = cluster.log_dir
-        self._numbers = itertools.count(1)
         self._admin = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
         self._producer = Producer({"bootstrap.servers": self.bootstrap, **QUIET, "linger.ms": 0})
 
@@ -55,7 +56,7 @@ class World:
 
     def name(self, hint: str) -> str:
         """One that nobody else uses."""
-        return f"{hint}-{next(self._numbers)}"
+        return f"{hint}-{next(NUMBERS)}"
 
     def topic(
         self,
