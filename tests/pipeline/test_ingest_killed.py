@@ -1,0 +1,139 @@
+"""The driver is killed at random moments under load; no record is missing, none is there twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.cluster import Cluster
+from tests.support import delta
+from tests.support.spark import command, kill_all
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+SEED = 6
+KILLS = 3
+PARTITIONS = 3
+PATIENCE_S = 240.0
+"""A start of Spark takes seconds on a free machine, and a minute on a busy one."""
+
+
+class Load:
+    """Batches until told to end; every ninth value is bad."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ended = threading.Event()
+        self.promised: dict[tuple[int, int], bytes] = {}
+        """By (partition, offset)."""
+        self._thread = threading.Thread(target=self._produce)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _produce(self) -> None:
+        number = 0
+        while not self._ended.wait(0.05):
+            partition = number % PARTITIONS
+            values = [self._value(number + place) for place in range(20)]
+            base = self._cluster.produce("flights", values, partition=partition)
+            self.promised |= {(partition, base + place): v for place, v in enumerate(values)}
+            number += len(values)
+
+    @staticmethod
+    def _value(number: int) -> bytes:
+        return b"bad" if number % 9 == 0 else json.dumps({"number": number}).encode()
+
+
+def test_killed_and_started_again_each_record_is_there_once(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    table = tmp_path / "lake"
+    (tmp_path / "fields.ddl").write_text("number BIGINT")
+    with Cluster(brokers=3) as cluster:
+        cluster.create_topic("flights", partitions=PARTITIONS)
+        args = ["ingest", "-b", cluster.bootstrap, "--topic", "flights", "--table", "lake"]
+        args += ["--value-format", "json", "--schema", "fields.ddl"]
+        load = Load(cluster)
+        with load.running():
+            for kill in range(KILLS):
+                _killed([*args, "--continuous"], table, chance, is_whole=kill % 2 == 0)
+            load.end()
+            with command(*args, "--continuous", cwd=tmp_path) as process:
+                wait_until(lambda: _count(table) >= len(load.promised), "all is in", PATIENCE_S)
+                process.send_signal(signal.SIGTERM)
+                output, errors = process.communicate(timeout=PATIENCE_S)
+            assert (process.returncode, "stopped" in output) == (0, True), errors
+            assert "Traceback" not in errors
+            assert "\tat " not in errors
+        [*_, last] = sorted(
+            (table / "_checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name)
+        )
+        last.unlink()
+        with command(*args, "--once", cwd=tmp_path) as process:
+            _, errors = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, errors
+    _compare(table, load.promised)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fields.ddl", "lake"]
+
+
+def _killed(args: list[str], table: Path, chance: random.Random, *, is_whole: bool) -> None:
+    """Started, and killed somewhere between its start and its third commit or so."""
+    before = _commits(table)
+    wanted = chance.randrange(3)
+    with command(*args, cwd=table.parent) as process:
+
+        def is_time() -> bool:
+            assert process.poll() is None, process.communicate()[1]
+            return _commits(table) >= before + wanted
+
+        wait_until(is_time, f"{wanted} commits more", PATIENCE_S)
+        threading.Event().wait(chance.uniform(0, 2))
+        if is_whole:
+            kill_all(process)
+        else:  # only Python; its Java finds out by itself
+            process.kill()
+            wait_until(lambda: not _has_group(process.pid), "Java ended too", PATIENCE_S)
+
+
+def _has_group(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _commits(table: Path) -> int:
+    return len(list((table / "_checkpoint" / "commits").glob("[0-9]*")))
+
+
+def _count(table: Path) -> int:
+    return delta.count(table) + delta.count(table / "_quarantine")
+
+
+def _compare(table: Path, promised: dict[tuple[int, int], bytes]) -> None:
+    columns = ("partition", "offset", "value")
+    good = delta.rows(table, columns)
+    bad = delta.rows(table / "_quarantine", columns)
+    assert len(good) + len(bad) == len(promised)
+    assert {(p, o): v for p, o, v in [*good, *bad]} == promised
+    assert all(value == b"bad" for _, _, value in bad)
+    assert len(bad) == sum(value == b"bad" for value in promised.values()) > 0
