@@ -1,0 +1,1 @@
+"""PySpark: topics into a lake table, logs as tables, and the audit that joins them all."""
