@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from holdfast.lab.telling.wording import spoken_list, spoken_span
 from holdfast.pipeline.audit.history import UNKNOWN, Copy, Election, History, Promise, Span
 from holdfast.pipeline.audit.traces import Seen
 
 Names = Mapping[int, str]
-_SLACK_MS: Final = 1000
-"""A producer hears of its promise a little after the broker made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +47,6 @@ class Case:
     names: Names
     promise: Promise | None
     epoch: int
-    since_ms: int
     copies: tuple[Copy, ...]
     """Every stay of these very records in any log."""
 
@@ -69,6 +65,14 @@ class Case:
         return self.asked.them
 
     @property
+    def since_ms(self) -> int:
+        """From when on it may be asked what became of the records."""
+        if self.promise is not None:
+            return self.promise.first.event.t
+        begun = [one.seen.event.t for one in self.history.elections if one.epoch == self.epoch]
+        return begun[-1] if begun else 0
+
+    @property
     def is_of_one_member(self) -> bool:
         """Whether the leader was the only one in sync when it promised."""
         return self.promise is not None and len(self.promise.isr) == 1
@@ -82,9 +86,8 @@ class Case:
     def taken_by(self) -> Election | None:
         """The first election after the promise whose leader did not have the records."""
         for election in self.history.elections:
-            is_later = election.seen.event.t >= self.since_ms and election.epoch > self.epoch
             has = election.leader_has(self.asked.span.start, self.epoch)
-            if is_later and election.leader is not None and not has:
+            if election.epoch > self.epoch and election.leader is not None and not has:
                 return election
         return None
 
@@ -98,55 +101,45 @@ class Case:
             and copy.until.event.t <= election.seen.event.t
         ]
 
-    def others_had(self, election: Election) -> bool:
-        """Whether another log had the records at the time of an election."""
-        return any(
-            copy.is_of(self.asked.span.start, self.epoch) and copy.broker != election.leader
-            for copy in election.copies
-        )
-
     def ends(self) -> list[Seen]:
         """What ended the stays that are over."""
         return [copy.until for copy in self.copies if copy.until is not None]
 
 
-def case_of(history: History, asked: Asked, names: Names) -> Case | None:
-    """None if the trace knows nothing of these records."""
+def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
+    """What the records can have been, the likeliest first; none if the trace knows of nothing.
+
+    Several epochs may have written at one offset, each with a promise. The last promise before the
+    producer noted its own is the likeliest, but a producer may note it late.
+    """
     offset = asked.span.start
-    promise = _promise(history, asked)
-    if promise is not None:
-        epoch, since_ms = promise.epoch, promise.first.event.t
-    elif asked.acked_ms is not None:
+    copies = history.copies_of(offset)
+    found: dict[int, Promise | None] = {}
+    for promise in reversed(history.promises):
+        if _is_about(promise, offset, copies) and _is_before(promise.first, asked):
+            found.setdefault(promise.epoch, promise)
+    for election in reversed(history.elections):
         # A kill takes the last lines of a trace with it. Whoever led then has made the promise.
-        before = [one for one in history.elections if one.seen.event.t <= asked.acked_ms]
-        if not before:
-            return None
-        epoch, since_ms = before[-1].epoch, asked.acked_ms
-    else:
-        gone = [copy for copy in history.ended if copy.span.covers(offset)]
-        if not gone:
-            return None
-        epoch, since_ms = gone[0].epoch, gone[0].since.event.t
-    copies = tuple(copy for copy in history.copies_of(offset) if copy.is_of(offset, epoch))
-    return Case(
-        history=history,
-        asked=asked,
-        names=names,
-        promise=promise,
-        epoch=epoch,
-        since_ms=since_ms,
-        copies=copies,
-    )
+        if asked.acked_ms is not None and _is_before(election.seen, asked):
+            found.setdefault(election.epoch, None)
+    if asked.acked_ms is None:
+        ended = [copy for copy in history.ended if copy.span.covers(offset)]
+        found |= {copy.epoch: None for copy in ended if copy.epoch not in found}
+    return [
+        Case(
+            history=history,
+            asked=asked,
+            names=names,
+            promise=promise,
+            epoch=epoch,
+            copies=tuple(copy for copy in copies if copy.is_of(offset, epoch)),
+        )
+        for epoch, promise in found.items()
+    ]
 
 
-def _promise(history: History, asked: Asked) -> Promise | None:
-    """The acknowledgement of these records; of several at one offset, the one told at that time."""
-    copies = history.copies_of(asked.span.start)
-    fitting = [one for one in history.promises if _is_about(one, asked.span.start, copies)]
-    if asked.acked_ms is not None:
-        latest = asked.acked_ms + _SLACK_MS
-        fitting = [one for one in fitting if one.first.event.t <= latest][-1:]
-    return fitting[0] if fitting else None
+def _is_before(seen: Seen, asked: Asked) -> bool:
+    return asked.acked_ms is None or seen.event.t <= asked.acked_ms
 
 
 def _is_about(promise: Promise, offset: int, copies: list[Copy]) -> bool:

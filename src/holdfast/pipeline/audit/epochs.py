@@ -81,8 +81,8 @@ def _overruled(
         kind, likely = (
             LEADER_ALONE,
             (
-                f"With acks={asked.acks} the former leader alone had answered: the election was most "
-                "likely clean."
+                f"With acks={asked.acks} the former leader alone had answered: the election was "
+                "most likely clean."
             ),
         )
     evidence = [line_of(truth, later), *(one.path for one in holders)]

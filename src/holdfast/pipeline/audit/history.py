@@ -115,7 +115,9 @@ class History:
                 self._elected(seen)
             case "truncated" | "power-lost" | "disk-lost" | "restarted":
                 self._shortened(seen)
-            case "begins" | "isr-committed":
+            case "begins" if event.numbers["leader"] is not None:
+                self._elected(seen)
+            case "isr-committed":
                 self._isr = _brokers(event.numbers["isr"])
                 self.isr_changes.append(seen)
             case "became-leader" | "became-follower":
@@ -194,13 +196,14 @@ class History:
     def _elected(self, seen: Seen) -> None:
         numbers = seen.event.numbers
         self._isr = _brokers(numbers["isr"])
-        leads = numbers["rule"] != "none" and numbers["leader"] is not None
+        rule = str(numbers.get("rule") or "isr")
+        leads = rule != "none" and numbers["leader"] is not None
         self.elections.append(
             Election(
                 seen=seen,
                 leader=numbers["leader"] if leads else None,
                 epoch=numbers["leader_epoch"],
-                rule=str(numbers["rule"] or "isr"),
+                rule=rule,
                 isr=self._isr,
                 copies=self.held(),
             )

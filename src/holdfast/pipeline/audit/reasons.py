@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.lab.narrate import sentence
-from holdfast.pipeline.audit.case import Asked, Case, Names, case_of
+from holdfast.pipeline.audit.case import Asked, Case, Names, cases_of
 from holdfast.pipeline.audit.findings import Step
 from holdfast.pipeline.audit.history import Copy, Election, History
 from holdfast.pipeline.audit.traces import Seen
@@ -58,8 +58,6 @@ class Reason:
     acks: int | None = None
     copies: int = 0
     """Logs that ever had the records."""
-    others_had: bool = False
-    """Whether a log had them when a leader without them was elected."""
     root: Seen | None = None
     chain: tuple[Step, ...] = ()
     evidence: tuple[str, ...] = ()
@@ -67,9 +65,14 @@ class Reason:
 
 def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
     """Why all records of a span are gone that shared one fate; None if the trace does not say."""
-    case = case_of(history, asked, names)
-    if case is None:
-        return None
+    found = [_reason_in(case) for case in cases_of(history, asked, names)]
+    told = [reason for reason in found if reason is not None]
+    # What still stands in a log is not what is missing, if there is another explanation.
+    gone = [reason for reason in told if reason.kind != OUTSIDE]
+    return next(iter(gone or told), None)
+
+
+def _reason_in(case: Case) -> Reason | None:
     election = case.taken_by()
     if election is None:
         return _without_election(case)
@@ -233,7 +236,6 @@ def _reason(
         sentence=told,
         acks=case.acks,
         copies=len({copy.broker for copy in case.copies}),
-        others_had=election is not None and case.others_had(election),
         root=root,
         chain=tuple(_step(seen, case.names) for seen in chain),
         evidence=tuple(dict.fromkeys([*places, *(seen.place for seen in chain)])),

@@ -11,7 +11,6 @@ from typing import Final
 
 from holdfast.pipeline.audit.findings import Remedy
 from holdfast.pipeline.audit.reasons import (
-    ACKS_ALL,
     LEADER_ALONE,
     LOST_DISK,
     LOST_FLUSH,
@@ -36,27 +35,17 @@ def remedy_of(reason: Reason) -> Remedy | None:
     return None if rule is None else rule(reason)
 
 
-def _more_copies(reason: Reason) -> Remedy:
-    """The only copy went: have the leader wait for a second one before it answers."""
-    return ALL if reason.acks in (0, 1) else TWO
-
-
-def _flush(reason: Reason) -> Remedy:
-    if reason.copies <= 1:
-        return _more_copies(reason)
-    # Another log had them, and its broker was not in sync any more: with a higher minimum the
-    # one that was left could not have led alone.
-    return TWO if reason.others_had and reason.acks in (ACKS_ALL, None) else FLUSH
-
-
 def _disk(reason: Reason) -> Remedy:
-    return _more_copies(reason) if reason.copies <= 1 else COPIES
+    if reason.copies > 1:
+        return COPIES
+    # The only copy went: have the leader wait for a second one before it answers.
+    return ALL if reason.acks in (0, 1) else TWO
 
 
 _RULES: Mapping[str, Callable[[Reason], Remedy]] = {
     UNCLEAN_ELECTION: lambda _: CLEAN,
     LEADER_ALONE: lambda _: ALL,
     NEVER_WRITTEN: lambda _: ALL,
-    LOST_FLUSH: _flush,
+    LOST_FLUSH: lambda _: FLUSH,
     LOST_DISK: _disk,
 }
