@@ -98,45 +98,61 @@ def _gone(finding: Finding, sources: _Sources) -> list[Finding]:
         return [_passed_over(finding)]
     if finding.offset is None:
         return [_never_placed(finding)]
-    history = sources.histories[str(_partition(finding))]
-    merged: list[Finding] = []
-    for piece in _pieces(finding, history):
-        told = _gone_piece(finding, piece, history, sources)
-        if merged and _same_cause(merged[-1], told):
-            merged[-1] = _joined(merged[-1], told, finding)
-        else:
-            merged.append(told)
-    return merged
+    asking = _Asking(finding, sources)
+    return [_with(_cut_to(finding, piece), asking.reason(piece)) for piece in asking.pieces()]
 
 
-def _pieces(finding: Finding, history: History) -> list[Span]:
-    """Where fates differ; a run with holes stays whole, since nobody knows what is where in it."""
-    span = _span(finding)
-    return history.pieces(span) if span.size == finding.count else [span]
+class _Asking:
+    """Why the records of one finding are gone, piece by piece."""
+
+    def __init__(self, finding: Finding, sources: _Sources) -> None:
+        self._finding = finding
+        self._span = _span(finding)
+        self._history = sources.histories[str(_partition(finding))]
+        self._replicas = sources.replicas(_partition(finding))
+        self._names = sources.names
+
+    def pieces(self) -> list[Span]:
+        """The offsets in parts that have one cause each, and as few as that allows."""
+        if self._span.size != self._finding.count:
+            return [self._span]  # It has holes, and nobody knows what is where in it.
+        merged: list[Span] = []
+        last: object = None
+        for piece in self._history.pieces(self._span):
+            cause = _identity(self.reason(piece))
+            if merged and cause == last:
+                merged[-1] = Span(merged[-1].start, piece.end)
+            else:
+                merged.append(piece)
+            last = cause
+        return merged
+
+    def reason(self, piece: Span) -> Reason | None:
+        """Of all its records, judged by the first."""
+        row, kind = self._finding.ledger, self._finding.kind
+        asked = Asked(
+            span=piece,
+            count=self._finding.count if piece == self._span else piece.size,
+            acks=None if row is None else _ACKS.get(row.acks),
+            acked_ms=None if row is None else row.acked_ms,
+        )
+        reason = reason_of(self._history, asked, self._names)
+        if kind == words.DIFFER or (reason is None and kind != words.LOST):
+            return reason_of_difference(piece.start, self._replicas) or reason
+        return reason or reason_from_epochs(asked, self._replicas, self._finding.has)
+
+
+def _identity(reason: Reason | None) -> object:
+    """What makes two causes one: the event; without an event, what kind of cause it is."""
+    if reason is None:
+        return None
+    return reason.kind, None if reason.root is None else reason.root.place
 
 
 def _span(finding: Finding) -> Span:
     assert finding.offset is not None
     last = finding.offset if finding.last_offset is None else finding.last_offset
     return Span(finding.offset, last + 1)
-
-
-def _gone_piece(finding: Finding, piece: Span, history: History, sources: _Sources) -> Finding:
-    row = finding.ledger
-    is_whole = piece == _span(finding)
-    asked = Asked(
-        span=piece,
-        count=finding.count if is_whole else piece.size,
-        acks=None if row is None else _ACKS.get(row.acks),
-        acked_ms=None if row is None else row.acked_ms,
-    )
-    replicas = sources.replicas(_partition(finding))
-    reason = reason_of(history, asked, sources.names)
-    if reason is None and finding.kind == words.LOST:
-        reason = reason_from_epochs(asked, replicas, finding.has)
-    elif reason is None or finding.kind == words.DIFFER:
-        reason = reason_of_difference(piece.start, replicas) or reason
-    return _with(_cut_to(finding, piece), reason)
 
 
 def _cut_to(finding: Finding, piece: Span) -> Finding:
@@ -150,32 +166,6 @@ def _cut_to(finding: Finding, piece: Span) -> Finding:
         count=piece.size,
         ledger=finding.ledger if piece.start == whole.start else None,
         last_ledger=finding.last_ledger if piece.end == whole.end else None,
-    )
-
-
-def _same_cause(one: Finding, other: Finding) -> bool:
-    """Whether the same event did it; without an event, whether the same can be said."""
-    if one.cause is None or other.cause is None:
-        return one.cause is other.cause
-    known = one.cause.event_id is not None
-    alike = (one.cause.kind, one.cause.event_id, one.remedy) == (
-        (other.cause.kind, other.cause.event_id, other.remedy)
-    )
-    return alike and known and one.evidence[:1] == other.evidence[:1]
-
-
-def _joined(one: Finding, other: Finding, whole: Finding) -> Finding:
-    """Two neighbours with one cause, as one finding again."""
-    assert one.offset is not None
-    assert one.cause is not None
-    assert other.cause is not None
-    ends = _span(other).end
-    return replace(
-        one,
-        last_offset=ends - 1,
-        count=one.count + other.count,
-        last_ledger=whole.last_ledger if ends == _span(whole).end else None,
-        evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence))),
     )
 
 
