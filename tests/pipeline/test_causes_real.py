@@ -18,7 +18,18 @@ import pytest
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.model.trace import parse_trace
 from holdfast.pipeline.audit.causes import explain
-from holdfast.pipeline.audit.findings import DIFFER, LOST, Finding, LedgerRow, Remedy
+from holdfast.pipeline.audit.findings import (
+    DIFFER,
+    LOST,
+    EpochStart,
+    Finding,
+    LedgerRow,
+    PartitionFacts,
+    Remedy,
+    ReplicaFacts,
+)
+from holdfast.storage import RealDisk, examine_log
+from holdfast.storage.inspect import checkpointed_epochs, log_files
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -108,7 +119,38 @@ class Scene:
     def explained(self, *findings: Finding, trace: bool = True) -> list[Finding]:
         self.cluster.timeline()  # flushes what the cluster itself has to tell
         traces = [self.cluster.data_dir] if trace else []
-        return explain(findings, self.logs, traces)
+        return explain(findings, self.logs, traces, [self.facts()])
+
+    def facts(self) -> PartitionFacts:
+        """What the files say, running brokers or not."""
+        name = f"{self.topic}-0"
+        held = {one: folder for one, folder in self.logs.items() if (folder / name).is_dir()}
+        replicas = tuple(replica_facts(one, folder, name) for one, folder in held.items())
+        return PartitionFacts(
+            topic=self.topic,
+            partition=0,
+            leader=None,
+            replicas=replicas,
+            acked=0,
+            found=0,
+            lost=0,
+        )
+
+
+def replica_facts(broker: str, folder: Path, name: str) -> ReplicaFacts:
+    disk = RealDisk(folder, read_only=True)
+    files = log_files(disk, name)
+    examined = examine_log(disk, files)
+    epochs = checkpointed_epochs(disk, files) or []
+    return ReplicaFacts(
+        broker=broker,
+        path=str(folder / name),
+        log_start_offset=examined.start_offset,
+        log_end_offset=examined.end_offset,
+        high_watermark=None,
+        flushed=None,
+        epochs=tuple(EpochStart(epoch=one.epoch, start_offset=one.start_offset) for one in epochs),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -7,17 +7,23 @@ of records of one election are one cause, and two power failures are two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from holdfast.model import TopicPartition
 from holdfast.pipeline.audit import findings as words
 from holdfast.pipeline.audit.case import Asked
 from holdfast.pipeline.audit.epochs import reason_from_epochs, reason_of_difference
-from holdfast.pipeline.audit.findings import Cause, Finding, Remedy, ReplicaFacts
+from holdfast.pipeline.audit.findings import (
+    Cause,
+    Finding,
+    PartitionFacts,
+    Remedy,
+    ReplicaFacts,
+)
 from holdfast.pipeline.audit.history import History, Span, histories
 from holdfast.pipeline.audit.reasons import NEVER_WRITTEN, Reason, reason_of
+from holdfast.pipeline.audit.reigns import broker_id
 from holdfast.pipeline.audit.remedies import (
     ALL,
     COMMIT_AFTER,
@@ -26,7 +32,6 @@ from holdfast.pipeline.audit.remedies import (
     TWO,
     remedy_of,
 )
-from holdfast.pipeline.audit.replicas import broker_id, read_replicas
 from holdfast.pipeline.audit.traces import read_traces, trace_files
 
 RESENT: Final = "resent"
@@ -36,40 +41,38 @@ FEW_COPIES: Final = "few-copies"
 _ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Sources:
-    """What can be asked, read once a partition."""
+    """What can be asked."""
 
-    logs: Mapping[str, Path]
     histories: Mapping[str, History]
     names: Mapping[int, str]
-    _replicas: dict[str, list[ReplicaFacts]] = field(default_factory=dict)
-
-    def replicas(self, partition: TopicPartition) -> list[ReplicaFacts]:
-        name = str(partition)
-        if name not in self._replicas:
-            self._replicas[name] = read_replicas(self.logs, partition)
-        return self._replicas[name]
+    replicas: Mapping[str, tuple[ReplicaFacts, ...]]
 
 
 def explain(
-    findings: Iterable[Finding], logs: Mapping[str, Path], traces: Sequence[Path] = ()
+    findings: Iterable[Finding],
+    logs: Mapping[str, Path],
+    traces: Sequence[Path] = (),
+    partitions: Iterable[PartitionFacts] = (),
 ) -> list[Finding]:
     """The findings with cause, remedy and evidence, as far as these can be told.
 
-    `logs`: a broker's log directory by its name; `traces`: trace files, or directories of them.
+    `logs`: a broker's log directory by its name; `traces`: trace files, or directories of them;
+    `partitions`: what the audit has read from the files, for where a trace is silent.
     """
     given = list(findings)
-    partitions = dict.fromkeys(str(_partition(one)) for one in given if one.kind in _EXPLAINED)
-    events = read_traces(trace_files(traces), partitions)
+    wanted = dict.fromkeys(_partition(one) for one in given if one.kind in _EXPLAINED)
+    events = read_traces(trace_files(traces), wanted)
     ids = {broker_id(name, Path(folder)): name for name, folder in logs.items()}
     names = {broker: name for broker, name in ids.items() if broker is not None}
-    sources = _Sources(logs, histories(events, partitions), names)
+    replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
+    sources = _Sources(histories(events, wanted), names, replicas)
     return [told for finding in given for told in _explained(finding, sources)]
 
 
-def _partition(finding: Finding) -> TopicPartition:
-    return TopicPartition(finding.topic, finding.partition)
+def _partition(finding: Finding) -> str:
+    return f"{finding.topic}-{finding.partition}"
 
 
 def _explained(finding: Finding, sources: _Sources) -> list[Finding]:
@@ -108,8 +111,8 @@ class _Asking:
     def __init__(self, finding: Finding, sources: _Sources) -> None:
         self._finding = finding
         self._span = _span(finding)
-        self._history = sources.histories[str(_partition(finding))]
-        self._replicas = sources.replicas(_partition(finding))
+        self._history = sources.histories[_partition(finding)]
+        self._replicas = sources.replicas.get(_partition(finding), ())
         self._names = sources.names
 
     def pieces(self) -> list[Span]:

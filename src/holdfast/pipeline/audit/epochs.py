@@ -23,7 +23,7 @@ from holdfast.pipeline.audit.reasons import (
     UNKNOWN_CAUSE,
     Reason,
 )
-from holdfast.pipeline.audit.replicas import epoch_at, line_of, newest
+from holdfast.pipeline.audit.reigns import epoch_at, line_of, newest
 
 STALE_REPLICA: Final = "stale-replica"
 
