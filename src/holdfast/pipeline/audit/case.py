@@ -65,6 +65,10 @@ class Case:
         return self.asked.them
 
     @property
+    def they_were(self) -> str:
+        return "it was" if self.asked.count == 1 else "they were"
+
+    @property
     def since_ms(self) -> int:
         """From when on it may be asked what became of the records."""
         if self.promise is not None:
@@ -143,10 +147,6 @@ def _is_before(seen: Seen, asked: Asked) -> bool:
 
 
 def _is_about(promise: Promise, offset: int, copies: list[Copy]) -> bool:
-    """Whether a row of promises reaches an offset; its last batch may have had many records."""
-    own = [copy for copy in copies if copy.epoch == promise.epoch != UNKNOWN]
-    if not own or offset < promise.offset:
-        return False
-    return offset <= promise.last_offset or any(
-        copy.span.covers(promise.last_offset) for copy in own
-    )
+    """Whether a row of promises has this offset in it, and a log had what its epoch wrote there."""
+    known = promise.epoch != UNKNOWN and any(copy.epoch == promise.epoch for copy in copies)
+    return known and promise.span.covers(offset)

@@ -22,7 +22,14 @@ from holdfast.pipeline.audit.findings import (
     ReplicaFacts,
 )
 from holdfast.pipeline.audit.history import History, Span, histories
-from holdfast.pipeline.audit.reasons import NEVER_WRITTEN, Reason, reason_of
+from holdfast.pipeline.audit.kinds import (
+    FEW_COPIES,
+    NEVER_WRITTEN,
+    PASSED_OVER,
+    READ_AGAIN,
+    RESENT,
+)
+from holdfast.pipeline.audit.reasons import Reason, reason_of
 from holdfast.pipeline.audit.reigns import broker_id
 from holdfast.pipeline.audit.remedies import (
     ALL,
@@ -34,10 +41,6 @@ from holdfast.pipeline.audit.remedies import (
 )
 from holdfast.pipeline.audit.traces import read_traces, trace_files
 
-RESENT: Final = "resent"
-READ_AGAIN: Final = "read-again"
-PASSED_OVER: Final = "passed-over"
-FEW_COPIES: Final = "few-copies"
 _ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
 
@@ -62,7 +65,11 @@ def explain(
     `partitions`: what the audit has read from the files, for where a trace is silent.
     """
     given = list(findings)
-    wanted = dict.fromkeys(_partition(one) for one in given if one.kind in _EXPLAINED)
+    wanted: dict[str, list[int]] = {}
+    for finding in given:
+        if finding.kind in _EXPLAINED:
+            starts = wanted.setdefault(_partition(finding), [])
+            starts += [] if finding.offset is None else [finding.offset]
     events = read_traces(trace_files(traces), wanted)
     ids = {broker_id(name, Path(folder)): name for name, folder in logs.items()}
     names = {broker: name for broker, name in ids.items() if broker is not None}

@@ -9,23 +9,20 @@ the two likely. All that is said here is said with that reservation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from holdfast.lab.telling.wording import spoken_list
 from holdfast.pipeline.audit.case import Asked
 from holdfast.pipeline.audit.findings import EpochStart, ReplicaFacts
-from holdfast.pipeline.audit.reasons import (
-    ACKS_ALL,
+from holdfast.pipeline.audit.kinds import (
     LEADER_ALONE,
     LOST_FLUSH,
     OUTSIDE,
+    STALE_REPLICA,
     UNCLEAN_ELECTION,
     UNKNOWN_CAUSE,
-    Reason,
 )
+from holdfast.pipeline.audit.reasons import ACKS_ALL, Reason
 from holdfast.pipeline.audit.reigns import epoch_at, line_of, newest
-
-STALE_REPLICA: Final = "stale-replica"
 
 
 def reason_from_epochs(

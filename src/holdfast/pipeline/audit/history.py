@@ -7,7 +7,7 @@ is left of one that was cut in two goes on. Elections remember which spans every
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -73,25 +73,29 @@ class Election:
         return any(copy.broker == self.leader and copy.is_of(offset, epoch) for copy in self.copies)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
     """Acknowledgements in a row that were alike."""
 
     first: Seen
-    last: Seen
-    offset: int
-    """Of the first record of the first batch."""
+    span: Span
     acks: int
     isr: tuple[int, ...]
     epoch: int
     """Of the leader that answered."""
-    last_offset: int
+
+    def goes_on_with(self, other: Promise) -> bool:
+        """Whether the other one is the next of the row."""
+        alike = (self.acks, self.isr, self.epoch) == (other.acks, other.isr, other.epoch)
+        return alike and self.span.end == other.span.start
 
 
 @dataclass(slots=True)
 class History:
     """One partition, as its brokers told it. `take` wants the events oldest first."""
 
+    starts: Collection[int] = ()
+    """Offsets at which something is missing: promises begin a new row there."""
     ended: list[Copy] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
     promises: list[Promise] = field(default_factory=list)
@@ -102,6 +106,8 @@ class History:
     isr_changes: list[Seen] = field(default_factory=list)
     _open: dict[int, list[Copy]] = field(default_factory=dict)
     _isr: tuple[int, ...] = ()
+    _batches: dict[tuple[int | None, int], int] = field(default_factory=dict)
+    """Where batches end that a leader has written and not yet answered for."""
 
     def take(self, seen: Seen) -> None:
         """One event."""
@@ -143,6 +149,8 @@ class History:
         numbers = seen.event.numbers
         base, end, epoch = numbers["base_offset"], numbers["end_offset"], numbers["leader_epoch"]
         broker = _broker(seen)
+        if numbers["as_leader"]:
+            self._batches[broker, base] = end
         self._cut(seen, base)
         copies = self._open.setdefault(broker, [])
         if copies and copies[-1].epoch == epoch and copies[-1].span.end == base:
@@ -174,24 +182,20 @@ class History:
         offset, acks = seen.event.numbers["offset"], seen.event.numbers["acks"]
         if not isinstance(offset, int) or offset < 0:
             return
-        copies = self._open.get(_broker(seen), []) if seen.event.broker is not None else []
+        copies = self._open.get(seen.event.broker, []) if seen.event.broker is not None else []
         epoch = next((copy.epoch for copy in reversed(copies) if copy.span.covers(offset)), UNKNOWN)
-        alike = (-1 if acks in ("all", "-1") else int(acks), self._isr, epoch)
+        promise = Promise(
+            first=seen,
+            span=Span(offset, self._batches.pop((seen.event.broker, offset), offset + 1)),
+            acks=-1 if acks in ("all", "-1") else int(acks),
+            isr=self._isr,
+            epoch=epoch,
+        )
         last = self.promises[-1] if self.promises else None
-        if last is not None and (last.acks, last.isr, last.epoch) == alike:
-            last.last, last.last_offset = seen, offset
+        if last is not None and last.goes_on_with(promise) and offset not in self.starts:
+            self.promises[-1] = replace(last, span=Span(last.span.start, promise.span.end))
         else:
-            self.promises.append(
-                Promise(
-                    first=seen,
-                    last=seen,
-                    offset=offset,
-                    last_offset=offset,
-                    acks=alike[0],
-                    isr=alike[1],
-                    epoch=epoch,
-                )
-            )
+            self.promises.append(promise)
 
     def _elected(self, seen: Seen) -> None:
         numbers = seen.event.numbers
@@ -227,9 +231,12 @@ class History:
         return [Span(start, end) for start, end in pairwise(ordered)]
 
 
-def histories(events: Iterable[Seen], partitions: Iterable[str]) -> dict[str, History]:
-    """One history a partition. What concerns a whole broker concerns all of them."""
-    found = {partition: History() for partition in partitions}
+def histories(events: Iterable[Seen], wanted: Mapping[str, Collection[int]]) -> dict[str, History]:
+    """One history a partition, with the offsets at which something is missing in it.
+
+    What concerns a whole broker concerns all of them.
+    """
+    found = {partition: History(frozenset(starts)) for partition, starts in wanted.items()}
     for seen in events:
         if seen.event.partition:
             if seen.event.partition in found:

@@ -18,17 +18,17 @@ from holdfast.lab.narrate import sentence
 from holdfast.pipeline.audit.case import Asked, Case, Names, cases_of
 from holdfast.pipeline.audit.findings import Step
 from holdfast.pipeline.audit.history import Copy, Election, History
+from holdfast.pipeline.audit.kinds import (
+    ELECTION,
+    LEADER_ALONE,
+    LOST_DISK,
+    LOST_FLUSH,
+    NEVER_WRITTEN,
+    OUTSIDE,
+    TRUNCATION,
+    UNCLEAN_ELECTION,
+)
 from holdfast.pipeline.audit.traces import Seen
-
-UNCLEAN_ELECTION: Final = "unclean-election"
-LEADER_ALONE: Final = "leader-alone"
-LOST_FLUSH: Final = "lost-flush"
-LOST_DISK: Final = "lost-disk"
-NEVER_WRITTEN: Final = "never-written"
-ELECTION: Final = "election"
-TRUNCATION: Final = "truncation"
-OUTSIDE: Final = "outside"
-UNKNOWN_CAUSE: Final = "unknown"
 
 ACKS_ALL: Final = -1
 MOST_STEPS: Final = 14
@@ -94,7 +94,7 @@ def _unclean(case: Case, election: Election) -> Reason:
     alone = ""
     if case.is_of_one_member and case.promise is not None:
         only = case.name(case.promise.isr[0])
-        alone = f" {only} alone was in sync when {case.them} {_was(case)} acknowledged."
+        alone = f" {only} alone was in sync when {case.they_were} acknowledged."
     told = (
         f"Unclean election: {_elected(case, election)}, not in sync and without {case.what}."
         f"{alone}{_aftermath(case, election)}"
@@ -180,22 +180,27 @@ def _death(case: Case, election: Election, broker: int | None) -> str:
 
 def _losses(case: Case) -> str:
     """Whose power failed, or whose disk came back empty, and how much that took."""
-    told = [_loss(copy, case) for copy in case.copies]
-    return " ".join(dict.fromkeys(text for text in told if text))
+    groups: dict[tuple[str, int, int], list[int]] = {}
+    for copy in case.copies:
+        if copy.until is not None:
+            numbers = copy.until.event.numbers
+            end = numbers.get("kept", numbers.get("log_end_offset", 0))
+            alike = (copy.until.event.kind, end, numbers.get("was", end))
+            groups.setdefault(alike, []).append(copy.broker)
+    told = [_loss(case, *alike, brokers) for alike, brokers in groups.items()]
+    return " ".join(text for text in told if text)
 
 
-def _loss(copy: Copy, case: Case) -> str:
-    """Empty if the copy did not go with its broker's memory or disk."""
-    if copy.until is None:
-        return ""
-    numbers, who = copy.until.event.numbers, case.name(copy.broker)
-    if copy.until.event.kind == "power-lost":
-        kept, last = numbers["kept"], numbers["was"] - 1
-        what = f"offset {kept} was" if kept == last else f"offsets {kept} to {last} were"
-        return f"The power of {who} failed: {what} in its page cache only."
-    if copy.until.event.kind == "restarted":
-        return f"{who} came back with a log that ends at offset {numbers['log_end_offset']}."
-    return f"The disk of {who} came back empty." if copy.until.event.kind == "disk-lost" else ""
+def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
+    """Empty if the copies did not go with their brokers' memory or disks."""
+    who, one = case.listed(brokers), len(set(brokers)) == 1
+    if kind == "power-lost":
+        what = f"offset {end} was" if was == end + 1 else f"offsets {end} to {was - 1} were"
+        cache = "its page cache" if one else "their page caches"
+        return f"The power of {who} failed: {what} in {cache} only."
+    if kind == "restarted":
+        return f"{who} came back with a log that ends at offset {end}."
+    return f"The disk of {who} came back empty." if kind == "disk-lost" else ""
 
 
 def _aftermath(case: Case, election: Election) -> str:
@@ -217,10 +222,6 @@ def _aftermath(case: Case, election: Election) -> str:
 
 def _has(brokers: Sequence[int]) -> str:
     return "has" if len(set(brokers)) == 1 else "have"
-
-
-def _was(case: Case) -> str:
-    return "was" if case.asked.count == 1 else "were"
 
 
 # The chain.

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from holdfast.pipeline.audit.findings import Remedy
-from holdfast.pipeline.audit.reasons import (
+from holdfast.pipeline.audit.kinds import (
     LEADER_ALONE,
     LOST_DISK,
     LOST_FLUSH,
     NEVER_WRITTEN,
     UNCLEAN_ELECTION,
-    Reason,
 )
+from holdfast.pipeline.audit.reasons import Reason
 
 ALL: Final = Remedy(setting="acks", value="all")
 TWO: Final = Remedy(setting="min.insync.replicas", value="2")
