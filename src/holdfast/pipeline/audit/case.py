@@ -148,5 +148,6 @@ def _is_before(seen: Seen, asked: Asked) -> bool:
 
 def _is_about(promise: Promise, offset: int, copies: list[Copy]) -> bool:
     """Whether a row of promises has this offset in it, and a log had what its epoch wrote there."""
-    known = promise.epoch != UNKNOWN and any(copy.epoch == promise.epoch for copy in copies)
-    return known and promise.span.covers(offset)
+    if not promise.span.covers(offset) or promise.epoch == UNKNOWN:
+        return False
+    return any(copy.epoch == promise.epoch for copy in copies)
