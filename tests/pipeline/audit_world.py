@@ -31,7 +31,7 @@ from holdfast.protocol.records.build import BatchBuilder
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import write_offsets
 from holdfast.storage.names import HIGH_WATERMARKS, LOG_STARTS
-from tests.pipeline.audit_reference import Content, Copy, Line, Send, World
+from tests.pipeline.audit_reference import Content, Copy, Findings, Line, Send, World
 
 TOPIC = "t"
 NAME = TopicPartition(TOPIC, 0)
@@ -103,18 +103,27 @@ def run_world(world: World, root: Path, span: int) -> Topic:
         span=span,
     )
     packs = list(_packs(world, span))
-    [replicas] = context.partitions.values()
-    stretches = range(max(one.end for one in replicas) // span + 1)
-    packs += [(TOPIC, 0, stretch, PRESENT, b"") for stretch in stretches]
+    return run_packs(packs, context, _look(world))
+
+
+Pack = tuple[str, int, int, int, bytes]
+
+
+def run_packs(packs: list[Pack], context: Context, look: Callable[[int, Any], Packs]) -> Topic:
+    """Judge every stretch, and settle what is left."""
+    packs = packs + [
+        (topic, partition, stretch, PRESENT, b"")
+        for (topic, partition), replicas in context.partitions.items()
+        for stretch in range(max(one.end for one in replicas) // context.span + 1)
+    ]
     results = Results()
     packs.sort(key=lambda one: one[:3])
     for _, group in itertools.groupby(packs, lambda one: one[:3]):
         columns = list(zip(*group, strict=True))
-        table = pa.table([pa.array(c, f.type) for c, f in zip(columns, PACKS, strict=True)], PACKS)
-        for made in judge_packs(table, context).to_pylist():
+        arrays = [pa.array(one, field.type) for one, field in zip(columns, PACKS, strict=True)]
+        for made in judge_packs(pa.table(arrays, schema=PACKS), context).to_pylist():
             results.add(made["what"], made["topic"], made["partition"], made["rows"])
-    look = _look(world)
-    return settle_topics(results, [TOPIC], span, look, is_partial=cluster.is_partial)[TOPIC]
+    return settle_topics(results, [TOPIC], context.span, look, is_partial=context.is_partial)[TOPIC]
 
 
 def _spans(offsets: list[int], *, from_first: bool = False) -> dict[tuple[str, int], Expectation]:
@@ -140,7 +149,7 @@ def _sources(world: World) -> dict[int, tuple[Any, Table]]:
     }
 
 
-def _packs(world: World, span: int) -> Iterator[tuple[str, int, int, int, bytes]]:
+def _packs(world: World, span: int) -> Iterator[Pack]:
     for source, (partitions, rows) in _sources(world).items():
         gathered = Gathered(source, span)
         for batch in [*gathered.add(TOPIC, partitions, rows), *gathered.packs()]:
@@ -157,9 +166,9 @@ def _look(world: World) -> Callable[[int, Any], Packs]:
     return look
 
 
-def told(topic: Topic) -> Counter[tuple[str, str, int]]:
+def told(topic: Topic) -> Findings:
     """Kind, place and offset of every record."""
-    found: Counter[tuple[str, str, int]] = Counter()
+    found: Findings = Counter()
     for one in topic.found:
         for offset in range(int(one["first"]), int(one["last"]) + 1):
             found[KIND_NAMES[one["kind"]], PLACES[one["place"]], offset] += 1

@@ -25,7 +25,7 @@ def copied(draw: DrawFn, line: Line) -> list[Copy]:
         for _ in range(draw(st.integers(0, 2))):
             gone: int = draw(st.integers(0, 10))
             mine.pop(gone, None)
-        if line and draw(st.integers(0, 1)):
+        if draw(st.booleans()) and line:
             offset = draw(st.sampled_from(sorted(line)))
             mine[offset] = (line[offset][0], content(draw(st.integers(0, 9))))
         if draw(st.integers(0, 1)):
