@@ -29,7 +29,7 @@ def test_a_smaller_minimum_writes_longer_and_keeps_less(figures: dict[str, Figur
     one, two = figures["ISR, min.insync.replicas=1"], figures["ISR, min.insync.replicas=2"]
     assert (one.writes_survive, two.writes_survive) == (2, 1)
     assert (one.data_survives_least, two.data_survives_least) == (0, 1)
-    assert (one.copies_least, two.copies_least) == (1, 2)
+    assert two.copies_least == 2
 
 
 @pytest.mark.slow

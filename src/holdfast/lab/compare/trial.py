@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -51,7 +52,7 @@ class Trial(Living):
         self.every(SEND_EVERY_MS, self._send)
         self.every(RETRY_MS, self.producer.retry)
         for strike in strikes:
-            self.world.later(strike.at_ms, lambda strike=strike: self.strike(strike))  # type: ignore[misc]
+            self.world.later(strike.at_ms, partial(self.strike, strike))
         self.world.advance(duration_ms)
 
     def _send(self) -> None:
