@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from holdfast.cli.compare import compare_command
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_output import (
     list_dict,
@@ -53,6 +54,9 @@ CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of
 @click.group(epilog=CODES)
 def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
+
+
+lab.add_command(compare_command)
 
 
 def rule_options(command: click.decorators.FC) -> click.decorators.FC:

@@ -7,7 +7,9 @@ checkpoint live here too.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from holdfast.core import CleanShutdown
 from holdfast.lab.messages import Batch, Record
@@ -102,8 +104,11 @@ class SimDisk:
         if self.unreadable and start < end:
             raise DiskError(self.unreadable)
         found: list[Batch] = []
-        for batch in self.batches:
+        place = bisect_right(self.batches, start, key=lambda batch: batch.header.end_offset)
+        for batch in islice(self.batches, place, None):
             header = batch.header
+            if header.base_offset >= end:
+                break
             low = max(start, header.base_offset)
             high = min(end, header.end_offset)
             if low < high:

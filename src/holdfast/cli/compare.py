@@ -1,0 +1,90 @@
+"""`holdfast lab compare`: in-sync replicas or a majority, under the same faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_output import progress
+from holdfast.lab import OptionError, normal
+from holdfast.lab.compare import Comparison, Figures, compare, contenders
+
+ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
+    ("acknowledged records", lambda one: f"{one.acknowledged:,}"),
+    ("of them lost", lambda one: f"{one.lost:,}"),
+    ("schedules with a loss", lambda one: f"{one.runs_with_loss:,}"),
+    ("time without writes", lambda one: f"{one.unavailable_percent:.1f} %"),
+    ("copies when acknowledged, fewest", lambda one: f"{one.copies_least}"),
+    ("copies when acknowledged, mean", lambda one: f"{one.copies_mean:.2f}"),
+    ("round trips to an acknowledgement", lambda one: f"{one.round_trips:.1f}"),
+    ("wait, median", lambda one: f"{one.wait_median_ms:.0f} ms"),
+    ("wait, 99th percentile", lambda one: f"{one.wait_p99_ms:.0f} ms"),
+    ("crashes at once that writes survive", lambda one: f"{one.writes_survive}"),
+    ("power failures that promises survive", lambda one: f"{one.data_survives}"),
+    ("the same with the fewest copies", lambda one: f"{one.data_survives_least}"),
+)
+MOST_REPLICAS = 7
+
+
+@click.command("compare", epilog="Exit codes: 0 compared, 64 bad input, 70 a bug of ours.")
+@click.option(
+    "--replicas", default=3, show_default=True, type=click.IntRange(2, MOST_REPLICAS), metavar="N"
+)
+@click.option("--seeds", default="0..11", show_default=True, metavar="A..B", help="The schedules.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="E.g. flush=every-append."
+)
+@click.option("--svg", "svg_file", type=click.Path(dir_okay=False), help="Write the picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def compare_command(
+    replicas: int, seeds: str, settings: Sequence[str], svg_file: str | None, as_json: bool
+) -> None:
+    """The same faults, at the same moments, under the ISR rule and under a majority rule.
+
+    Waits are measured without faults; survivors by trying every group of brokers.
+    """
+    chosen = _seeds(seeds)
+    try:
+        options = {normal(key): value for key, _, value in (one.partition("=") for one in settings)}
+        rivals = contenders(replicas, options)
+    except OptionError as error:
+        raise BadInput(str(error), hint=error.hint or None) from None
+    with progress(len(chosen) * len(rivals)) as advance:
+        comparison = compare(rivals, replicas, chosen, advance)
+    if svg_file:
+        from holdfast.web.comparison import comparison_svg
+
+        Path(svg_file).write_text(comparison_svg(comparison), encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=2))
+    else:
+        click.echo(_table(comparison))
+
+
+def _seeds(text: str) -> range:
+    first, dots, last = text.partition("..")
+    if not (dots and first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise BadInput(f"--seeds {text!r} is not A..B", hint="try --seeds 0..11")
+    return range(int(first), int(last) + 1)
+
+
+def _table(comparison: Comparison) -> str:
+    names = [one.name for one in comparison.figures]
+    left = max(len(title) for title, _ in ROWS)
+    seconds = comparison.duration_ms // 1000
+    lines = [
+        f"{comparison.replicas} replicas, {comparison.schedules} schedules of {seconds} s",
+        "",
+        "  ".join(("".ljust(left), *names)).rstrip(),
+    ]
+    for title, written in ROWS:
+        cells = (
+            written(one).rjust(len(name))
+            for one, name in zip(comparison.figures, names, strict=True)
+        )
+        lines.append("  ".join((title.ljust(left), *cells)))
+    return "\n".join(lines)
