@@ -62,7 +62,7 @@ def _folder() -> Path:
 
 
 def _field(name: str, text: str) -> str:
-    """As JSON. The file's texts hold nothing that would have to be escaped, its numbers are whole."""
+    """As JSON. Nothing in the file needs to be escaped, and its numbers are whole."""
     if text in _NONE:
         return f'"{name}":null'
     return f'"{name}":"{text}"' if name in _TEXTS else f'"{name}":{text}'
