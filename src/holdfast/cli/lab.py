@@ -21,6 +21,7 @@ from holdfast.cli.lab_output import (
     seed_dict,
     seed_text,
 )
+from holdfast.cli.lazy import LazyCommand, LazyGroup
 from holdfast.cli.pictures import picture_options, show
 from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
@@ -51,7 +52,12 @@ LONGEST_SEED = 18
 CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
 
 
-@click.group(epilog=CODES)
+HEAVY = {
+    "tour": LazyCommand("holdfast.cli.tour:tour", "A guided tour: stories in pictures, seeds."),
+}
+
+
+@click.group(cls=LazyGroup, lazy=HEAVY, epilog=CODES)
 def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
 

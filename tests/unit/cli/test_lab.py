@@ -309,7 +309,7 @@ def test_a_page_of_a_failed_seed_is_written_and_the_failure_still_told(tmp_path:
 @pytest.mark.slow
 def test_the_tour_writes_its_pages(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "demo", "--no-pause", "--pages", str(tmp_path)],
+        [sys.executable, "-m", "holdfast", "lab", "tour", "--no-pause", "--pages", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=280,

@@ -1,14 +1,15 @@
-"""The lab's part of the tour: a record is lost under the old rules and kept under the new ones."""
+"""`holdfast lab tour`: a record is lost under the old rules and kept under the new ones."""
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.cli.demo_parts import WIDTH, heading
 from holdfast.cli.errors import BadInput
 from holdfast.cli.stepper import render
 from holdfast.lab import (
@@ -29,30 +30,49 @@ from holdfast.web import html_tabs
 STORY = "loss-restart-truncation"
 PAGES = (STORY, "loss-page-cache", "last-replica-standing", "sync-fetch-after-produce")
 SEEDS = range(1, 26)
+WIDTH = 100
 
 
-def tell(console: Console, pages: Path, pause: float) -> bool:
-    """The lab's part of the tour; whether all was as expected."""
-    scenario = load(STORY)
-    _tell_story(console, scenario, pause)
+@click.command(epilog="Exit codes: 0 all as expected, 1 not, 64 bad input.")
+@click.option(
+    "--pages",
+    "folder",
+    default="tour",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where the pages go.",
+)
+@click.option("--no-pause", is_flag=True, help="Do not wait between the pictures.")
+@click.pass_context
+def tour(ctx: click.Context, /, folder: str, no_pause: bool) -> None:
+    """A guided tour: one story in pictures, then all of them, then random faults."""
+    console = Console(width=WIDTH, highlight=False)
+    pause = 0.0 if no_pause or not sys.stdout.isatty() else 0.9
+    _tell_story(console, load(STORY), pause)
     good = _tell_catalogue(console)
     good = _tell_seeds(console) and good
-    _write_pages(console, pages)
-    return good
+    _write_pages(console, Path(folder))
+    console.print("\nGo on: [bold]holdfast lab list[/], then [bold]holdfast lab step ID[/].")
+    ctx.exit(0 if good else 1)
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    console.rule(f"[bold]{text}")
 
 
 def _tell_story(console: Console, scenario: Scenario, pause: float) -> None:
     """One story, step by step under the old rule; its end under the new one; and why."""
     before, after = scenario.variants[0], scenario.variants[1]
-    heading(console, f"2. {scenario.title}")
+    _heading(console, f"1. {scenario.title}")
     console.print(scenario.header)
     run = run_scenario(scenario, before)
     _show_steps(console, run, pause)
-    heading(console, f"The same story, new rule ({_rules(after)})")
+    _heading(console, f"The same story, new rule ({_rules(after)})")
     last = fold(run_scenario(scenario, after).events)
     console.print(render(last[-1], len(last), WIDTH, place=len(last) - 1))
     if run.verdict.lost:
-        heading(console, f"Why {run.verdict.lost[0]} is gone (holdfast lab explain {scenario.id})")
+        _heading(console, f"Why {run.verdict.lost[0]} is gone (holdfast lab explain {scenario.id})")
         label = run.verdict.lost[0]
         told = explain(run.events, label, remedies(scenario, before, label))
         console.print(told.to_text(), markup=False)
@@ -72,7 +92,7 @@ def _rules(variant: Variant) -> str:
 
 def _tell_catalogue(console: Console) -> bool:
     """Every scenario under every variant: what was lost, what was kept."""
-    heading(console, "3. Every known way, one line each")
+    _heading(console, "2. Every known way, one line each")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("scenario", "variant", "outcome", "verdict"):
         table.add_column(title)
@@ -96,7 +116,7 @@ def _tell_catalogue(console: Console) -> bool:
 
 def _tell_seeds(console: Console) -> bool:
     """Random faults under the default rules."""
-    heading(console, f"4. Random faults, seeds {SEEDS[0]} to {SEEDS[-1]}, all guards in place")
+    _heading(console, f"3. Random faults, seeds {SEEDS[0]} to {SEEDS[-1]}, all guards in place")
     promised = lost = failed = events = 0
     for seed in SEEDS:
         result = run_seed(seed)
@@ -112,7 +132,7 @@ def _tell_seeds(console: Console) -> bool:
 
 
 def _write_pages(console: Console, folder: Path) -> None:
-    heading(console, "5. Pictures to step through in a browser")
+    _heading(console, "4. Pictures to step through in a browser")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in PAGES:

@@ -1,0 +1,77 @@
+"""The demo's Spark driver: `holdfast ingest` as a process of its own, so that it can be killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, Self
+
+from holdfast.cli.demo_flights import SCHEMA, TOPIC
+from holdfast.cli.errors import BadInput
+
+MEMORY: Final = "1g"
+
+
+class Driver:
+    """Starts, watches and ends it."""
+
+    def __init__(self, bootstrap: str, folder: Path, *, goes_on_after_loss: bool) -> None:
+        self.table = folder / "table"
+        self._output = folder / "ingest.txt"
+        schema = folder / "flights.schema"
+        schema.write_text(SCHEMA + "\n", encoding="utf-8")
+        self._command = [
+            *(sys.executable, "-m", "holdfast", "ingest", "--continuous"),
+            *("-b", bootstrap, "--topic", TOPIC, "--table", str(self.table)),
+            *("--value-format", "json", "--schema", str(schema)),
+            *("--on-data-loss", "continue" if goes_on_after_loss else "stop"),
+            *("--conf", f"spark.driver.memory={MEMORY}"),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Begin, or go on where it was."""
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is said, nothing is tidied up. The Java process ends with its parent."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """SIGTERM: it finishes what it is at."""
+        self.check()
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait()
+
+    def check(self) -> None:
+        """BadInput if it has ended by itself."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            said = self._output.read_text(encoding="utf-8", errors="replace").strip()
+            last = "\n".join(said.splitlines()[-5:])
+            raise BadInput(f"the ingest has ended by itself: {last}", hint=f"see {self._output}")
+
+    def landed(self) -> int:
+        """Offsets of the topic that are in the table: the newest batch that was committed."""
+        checkpoint = self.table / "_checkpoint"
+        done = sorted(int(one.name) for one in checkpoint.glob("commits/*") if one.name.isdecimal())
+        if not done:
+            return 0
+        lines = (checkpoint / "offsets" / str(done[-1])).read_text(encoding="utf-8").splitlines()
+        offsets = json.loads(lines[-1])[TOPIC]
+        return sum(offsets.values())

@@ -1,0 +1,94 @@
+"""The demo's producer: the year's flights, at a steady pace, every send in the ledger."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final, Self
+
+from holdfast.cli.demo_flights import COUNT, TOPIC, events
+from holdfast.ledger import LedgerProducer
+
+RATE: Final = 12_000
+"""Events a second: slow enough that the faults fall into the middle of the stream."""
+STEP: Final = 200
+"""Events between two looks at the clock."""
+FLUSH_S: Final = 60.0
+
+
+class Traffic:
+    """Sends on a thread of its own, as far as it is allowed to go."""
+
+    def __init__(self, bootstrap: str, ledger: Path, settings: dict[str, Any]) -> None:
+        config = {"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0, **settings}
+        self._producer = LedgerProducer(config, ledger=ledger)
+        self._thread = threading.Thread(target=self._run, name="flights", daemon=True)
+        self._may_go_on = threading.Condition()
+        self._limit = 0
+        self._stop = False
+        self.failure: BaseException | None = None
+        self.sent = 0
+        self.acknowledged = 0
+        self.last_answer_s: dict[int, float] = {}
+        """When each partition last acknowledged something."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop = True
+        self.allow(1.0)
+        self._thread.join()
+
+    def allow(self, share: float) -> None:
+        """Let it send up to this share of all flights."""
+        with self._may_go_on:
+            self._limit = int(COUNT * share)
+            self._may_go_on.notify()
+
+    @property
+    def is_done(self) -> bool:
+        """All are sent and answered, or it has failed."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self._send_all()
+            self._producer.flush(FLUSH_S)
+        except BaseException as error:  # noqa: BLE001  # told by whoever waits for us
+            self.failure = error
+
+    def _send_all(self) -> None:
+        begun = time.monotonic()
+        for event in events():
+            while True:
+                try:
+                    self._producer.produce(
+                        TOPIC, event.value, event.key, on_delivery=self._delivered
+                    )
+                    break
+                except BufferError:  # nobody answers now: wait until somebody does
+                    self._producer.poll(0.1)
+            self.sent += 1
+            if self.sent % STEP == 0:
+                self._producer.poll(0)
+                begun += self._wait_for_permission()
+                ahead = begun + self.sent / RATE - time.monotonic()
+                if ahead > 0:
+                    time.sleep(ahead)
+                if self._stop:
+                    return
+
+    def _wait_for_permission(self) -> float:
+        """How long we had to stand still; answers are served meanwhile."""
+        begun = time.monotonic()
+        while self.sent >= self._limit and self.sent < COUNT and not self._stop:
+            self._producer.poll(0.05)
+        return time.monotonic() - begun
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is None:
+            self.acknowledged += 1
+            self.last_answer_s[message.partition()] = time.monotonic()
