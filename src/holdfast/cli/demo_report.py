@@ -1,0 +1,70 @@
+"""The demo's end: the audit, and a question to the table that shows it is real data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from holdfast.cli.audit_output import show
+from holdfast.cli.demo_flights import airlines
+from holdfast.cli.spark_options import spark_session
+from holdfast.cluster import Cluster
+from holdfast.pipeline.audit.findings import Audit, Exit
+
+MEMORY: Final = "spark.driver.memory=2g"
+QUESTION: Final = """
+    SELECT parsed.carrier AS carrier, count(*) AS flights, round(avg(parsed.dep_delay), 1) AS delay
+    FROM delta.`{table}` WHERE parsed.dep_delay IS NOT NULL
+    GROUP BY 1 ORDER BY delay DESC
+"""
+SHOWN: Final = 5
+
+
+def report(console: Console, folder: Path, cluster: Cluster, is_safe: bool) -> bool:
+    """Whether the audit finds what the settings let expect: nothing, or a loss with its cause."""
+    page = folder / "report.html"
+    table = folder / "table"
+    with spark_session("holdfast demo", None, [MEMORY]) as spark:
+        from holdfast.pipeline.audit import AuditInputs, run
+        from holdfast.web.audit_page import page as html
+
+        logs = {f"b{one}": cluster.files(one).log for one in cluster.brokers}
+        audit = run(
+            spark,
+            AuditInputs(
+                ledger=folder / "ledger",
+                logs=logs,
+                table=str(table),
+                traces=(cluster.data_dir / "traces",),
+            ),
+        )
+        rows = spark.sql(QUESTION.format(table=table)).collect()
+    page.write_text(html(audit), encoding="utf-8")
+    console.print()
+    show(audit)
+    console.print()
+    console.print(_answer(rows))
+    console.print(f"\nThe report: {page}", soft_wrap=True)
+    return _is_as_expected(audit, is_safe)
+
+
+def _answer(rows: list[Any]) -> Table:
+    names = airlines()
+    table = Table(
+        box=None, pad_edge=False, title="Who leaves late? (from the table)", title_justify="left"
+    )
+    table.add_column("carrier")
+    table.add_column("flights", justify="right")
+    table.add_column("mean delay, minutes", justify="right")
+    for row in rows[:SHOWN]:
+        table.add_row(names.get(row.carrier, row.carrier), f"{row.flights:,}", f"{row.delay}")
+    return table
+
+
+def _is_as_expected(audit: Audit, is_safe: bool) -> bool:
+    if is_safe:
+        return audit.verdict.exit_code == Exit.GOOD
+    return audit.verdict.exit_code == Exit.LOSS and any(one.cause for one in audit.findings)
