@@ -45,6 +45,7 @@ class World:
         self.table = folder / "lake"
         self.topic = folder.name.replace("_", "-")
         cluster.create_topic(self.topic)
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
 
     def run(self, **more: object) -> int:
         """Rows read."""
@@ -61,9 +62,6 @@ class World:
 
     def values(self) -> list[tuple[object, ...]]:
         return sorted(delta.rows(self.table, ("topic", "partition", "offset", "value")))
-
-    def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.cluster.bootstrap})
 
 
 @pytest.fixture
@@ -118,7 +116,7 @@ def test_new_partitions_and_new_topics_of_a_pattern_are_read_too(world: World) -
     pattern = Topics.parsed(f"{world.topic}.*")
     world.cluster.produce(world.topic, ["a"])
     assert world.run(topics=pattern) == 1
-    for done in world.admin().create_partitions([NewPartitions(world.topic, 2)]).values():
+    for done in world.admin.create_partitions([NewPartitions(world.topic, 2)]).values():
         done.result()
     world.cluster.wait_leader(world.topic, 1)
     world.cluster.produce(world.topic, ["b"], partition=1)
@@ -155,7 +153,7 @@ def test_offsets_that_retention_took_are_named(world: World) -> None:
     assert world.run() == 2
     world.cluster.produce(world.topic, ["c", "d", "e"])
     below = [TopicPartition(world.topic, 0, 4)]
-    for done in world.admin().delete_records(below).values():
+    for done in world.admin.delete_records(below).values():
         assert done.result().low_watermark == 4
     with pytest.raises(StreamFailedError) as caught:
         world.run()

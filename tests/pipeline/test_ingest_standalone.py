@@ -11,7 +11,7 @@ from tests.support import delta
 from tests.support.spark import command
 from tests.support.spark_cluster import DRIVER, standalone
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def test_workers_get_the_jars_and_write_the_table(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_workers_get_the_jars_and_write_the_table(tmp_path: Path) -> None:
         for name, value in DRIVER.items():
             args += ["--conf", f"{name}={value}"]
         with command(*args, cwd=tmp_path) as process:
-            output, errors = process.communicate(timeout=400)
+            output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
         assert output.startswith("100 rows in 1 batches")
     found = delta.rows(tmp_path / "lake", ("partition", "offset", "value"))

@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 HOME = Path(pyspark.__file__).parent
 DEPLOY = "org.apache.spark.deploy"
 WORKERS = 2
-PATIENCE_S = 180.0
+PATIENCE_S = 600.0
 DRIVER = {
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
