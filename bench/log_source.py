@@ -5,7 +5,8 @@ connector from the broker itself, which runs on the same two cores.
 
 The same rows on both sides, 100 bytes of value and a key each, counted by a sink that throws them
 away. Sides are alternated; the ratio is the median over the rounds of their times, and above 1 says
-that the files are faster. A first round is not counted: Java has to warm up.
+that the files are faster. A first round is not counted: Java has to warm up. `cpu` is the ratio of
+processor time, of Spark, its Python workers and the broker together: it holds on a busy machine.
 
     same       topic, partition, offset, timestamp, key, value: what the connector gives
     audit      offset, leader epoch, checksums and lengths of key and value, no bytes
@@ -24,6 +25,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Producer
@@ -48,6 +50,9 @@ class Result(NamedTuple):
     records_a_second: float
     ratio: float
     worst_ratio: float
+    cpu_us: float
+    """Of all processes, a record."""
+    cpu_ratio: float
 
 
 def fill(bootstrap: str, records: int) -> None:
@@ -67,10 +72,27 @@ def fill(bootstrap: str, records: int) -> None:
     assert producer.flush(120) == 0
 
 
-def seconds(read: Callable[[], DataFrame]) -> float:
-    start = time.perf_counter()
+def cost(read: Callable[[], DataFrame]) -> tuple[float, float]:
+    """Seconds that passed, and seconds of processor time."""
+    start, used = time.perf_counter(), cpu_seconds()
     read().write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, cpu_seconds() - used
+
+
+def cpu_seconds() -> float:
+    """Of this process and all below it, those that have ended included."""
+    stats: dict[int, tuple[int, int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (folder / "stat").read_text(encoding="ascii", errors="replace")
+        except OSError:  # It has ended.
+            continue
+        fields = text[text.rindex(")") + 2 :].split()
+        stats[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {pid for pid, (parent, _) in stats.items() if parent in ours} - ours:
+        ours |= more  # At most as many rounds as processes are deep.
+    return sum(stats[pid][1] for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
 def from_broker(spark: SparkSession, bootstrap: str) -> DataFrame:
@@ -93,19 +115,29 @@ def measure(spark: SparkSession, cluster: Cluster, records: int, rounds: int) ->
         "batches": partial(from_files, spark, path, "holdfast-batches", None),
     }
     assert rival().count() == cases["same"]().count() == records
-    times: dict[str, list[float]] = {name: [] for name in ("connector", *cases)}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("connector", *cases)}
     for nth in range(rounds + 1):
         turns = [("connector", rival), *cases.items()]
         for name, read in turns if nth % 2 else reversed(turns):
-            spent = seconds(read)
+            spent = cost(read)
             if nth:
                 times[name].append(spent)
-    results = []
-    for name, own in times.items():
-        ratios = [theirs / ours for theirs, ours in zip(times["connector"], own, strict=True)]
-        best = records / min(own)
-        results.append(Result(name, best, statistics.median(ratios), min(ratios)))
-    return results
+    return [compared(name, own, times["connector"], records) for name, own in times.items()]
+
+
+def compared(
+    name: str, own: list[tuple[float, float]], rival: list[tuple[float, float]], records: int
+) -> Result:
+    pairs = list(zip(rival, own, strict=True))
+    ratios = [theirs[0] / ours[0] for theirs, ours in pairs]
+    return Result(
+        name,
+        records / min(one[0] for one in own),
+        statistics.median(ratios),
+        min(ratios),
+        1e6 * statistics.median(one[1] for one in own) / records,
+        statistics.median(theirs[1] / ours[1] for theirs, ours in pairs),
+    )
 
 
 def main() -> int:
@@ -125,12 +157,11 @@ def main() -> int:
         rows = [result._asdict() for result in results]
         print(json.dumps({"schema": SCHEMA, "load": os.getloadavg(), "results": rows}, indent=1))
         return 0
-    print(
-        f"{'case':12} {'records/s':>12} {'ratio':>6} {'worst':>6}   load {os.getloadavg()[0]:.1f}"
-    )
+    print(f"{'case':10} {'records/s':>11} ratio worst  CPU µs   cpu  load {os.getloadavg()[0]:.1f}")
     for one in results:
         print(
-            f"{one.case:12} {one.records_a_second:12,.0f} {one.ratio:6.2f} {one.worst_ratio:6.2f}"
+            f"{one.case:10} {one.records_a_second:11,.0f} {one.ratio:5.2f} {one.worst_ratio:5.2f} "
+            f"{one.cpu_us:7.2f} {one.cpu_ratio:5.2f}"
         )
     return 0
 
