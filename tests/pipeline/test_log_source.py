@@ -120,10 +120,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(["indexed", "bare", "damaged", "damaged-bare"]),
-    split_bytes=st.integers(40, 5_000),
+    split_bytes=st.integers(100, 5_000),
 )
 def test_splits_give_the_rows_of_one_split(
     logs: dict[str, Path], name: str, split_bytes: int

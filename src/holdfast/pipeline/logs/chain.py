@@ -35,7 +35,7 @@ from holdfast.storage.disk import File
 from holdfast.storage.index import OffsetEntry, OffsetIndex
 from holdfast.storage.scan import BadBatchError, FoundHeader, Run, verified_runs, walk_headers
 
-RUN_BYTES = 4 << 20
+RUN_BYTES = 8 << 20
 """Read and decoded at a time."""
 _PIECE_BYTES = 1 << 20
 _SUMS = 4
