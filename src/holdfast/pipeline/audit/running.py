@@ -204,7 +204,7 @@ class _Run:
             in_consumed=_total(results, "consumed") if has_consumed else None,
             counts=counts,
             foreign=sum(topic.foreign for topic in topics.values()),
-            exit_code=exit_code(counts, is_undecided=is_undecided),
+            exit_code=int(exit_code(counts, is_undecided=is_undecided)),
         )
 
     def _partitions(self, results: Results, told: Sequence[Told]) -> Iterable[PartitionFacts]:
