@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.pipeline.audit.causes import explain
+from holdfast.pipeline.audit.causes.reigns import broker_id
+from holdfast.pipeline.audit.causes.traces import read_traces, trace_files
 from holdfast.pipeline.audit.findings import (
     CONSUMED,
     DIFFER,
@@ -27,8 +29,6 @@ from holdfast.pipeline.audit.findings import (
     PartitionFacts,
     ReplicaFacts,
 )
-from holdfast.pipeline.audit.reigns import broker_id
-from holdfast.pipeline.audit.traces import read_traces, trace_files
 
 T = "events-0"
 

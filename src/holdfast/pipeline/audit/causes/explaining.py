@@ -12,26 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.pipeline.audit import findings as words
-from holdfast.pipeline.audit.case import Asked
-from holdfast.pipeline.audit.epochs import reason_from_epochs, reason_of_difference
-from holdfast.pipeline.audit.findings import (
-    Cause,
-    Finding,
-    PartitionFacts,
-    Remedy,
-    ReplicaFacts,
-)
-from holdfast.pipeline.audit.history import History, Span, histories
-from holdfast.pipeline.audit.kinds import (
+from holdfast.pipeline.audit.causes.case import Asked
+from holdfast.pipeline.audit.causes.epochs import reason_from_epochs, reason_of_difference
+from holdfast.pipeline.audit.causes.history import History, Span, histories
+from holdfast.pipeline.audit.causes.kinds import (
     FEW_COPIES,
     NEVER_WRITTEN,
     PASSED_OVER,
     READ_AGAIN,
     RESENT,
 )
-from holdfast.pipeline.audit.reasons import Reason, reason_of
-from holdfast.pipeline.audit.reigns import broker_id
-from holdfast.pipeline.audit.remedies import (
+from holdfast.pipeline.audit.causes.reasons import Reason, reason_of
+from holdfast.pipeline.audit.causes.reigns import broker_id
+from holdfast.pipeline.audit.causes.remedies import (
     ALL,
     COMMIT_AFTER,
     IDEMPOTENT,
@@ -39,7 +32,14 @@ from holdfast.pipeline.audit.remedies import (
     TWO,
     remedy_of,
 )
-from holdfast.pipeline.audit.traces import read_traces, trace_files
+from holdfast.pipeline.audit.causes.traces import read_traces, trace_files
+from holdfast.pipeline.audit.findings import (
+    Cause,
+    Finding,
+    PartitionFacts,
+    Remedy,
+    ReplicaFacts,
+)
 
 _ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
