@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from holdfast.pipeline.audit import TimelinePoint
 from holdfast.pipeline.audit.findings import Step
 from holdfast.web.clock import clock
-from holdfast.web.drawing import box, group, line, text
+from holdfast.web.drawing import box, group, line, number, path, text
 
 WIDTH: Final = 960
 LEFT: Final = 62
@@ -94,6 +94,8 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
     if red:
         body = box(x + inset, base - whole, width - 2 * inset, red, radius=0)
         parts.append(body.replace("/>", ' class="missing"/>'))
+        middle = x + width / 2
+        parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
     told = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
     return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
 
@@ -113,7 +115,7 @@ def _times(bars: Sequence[Bar], width: float) -> str:
     """At most eight, under the bar that begins then."""
     every = -(-len(bars) // 8)
     drawn = [
-        text(LEFT + place * width, TOP + PLOT + 18, clock(bar.second), "t11 soft")
+        text(LEFT + place * width, TOP + PLOT + 22, clock(bar.second), "t11 soft")
         for place, bar in enumerate(bars)
         if place % every == 0
     ]

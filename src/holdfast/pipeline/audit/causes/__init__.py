@@ -1,4 +1,4 @@
-"""Why a finding is there: from traces, else from leader-epoch checkpoints; and what would have kept it.
+"""Why a finding is there, and which setting would have prevented it: from traces and checkpoints.
 
 How it is done is told in docs/causes.md.
 """
