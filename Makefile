@@ -1,5 +1,6 @@
-# Everything a contributor types. `make setup` uses the network, and so do the first `make test`
-# (Debian's ZooKeeper) and `make pins`, which is for maintainers; the others run from .venv.
+# Everything a contributor types. `make setup` uses the network, and so do the first `make spark`
+# (jars and, where none is here, Debian's Java), the first `make test` (Debian's ZooKeeper) and
+# `make pins`, which is for maintainers; the others run from .venv.
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
@@ -15,11 +16,12 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper demo test test-fast test-long check bench pins clean
+.PHONY: help setup zookeeper spark demo test test-fast test-long check bench pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
 	@echo "make setup      create $(VENV) with pinned, hash-checked packages"
+	@echo "make spark      have what Spark needs: jars, and a Java where none is here"
 	@echo "make demo       a guided tour of Holdfast"
 	@echo "make test-fast  seconds: what to run while you write"
 	@echo "make test       everything but the long runs: what CI runs"
@@ -50,7 +52,12 @@ $(STAMP): requirements.txt pyproject.toml
 zookeeper: setup
 	@sh scripts/fetch-zookeeper $(VENV)/zookeeper
 
-demo: setup
+# Java, Spark's Kafka connector and Delta Lake; afterwards Spark needs no network.
+spark: setup
+	@sh scripts/fetch-java $(VENV)/java
+	@$(BIN)/python -m holdfast.pipeline.spark
+
+demo: setup spark
 	@$(COMPILE)
 	@$(BIN)/holdfast demo
 
@@ -58,11 +65,11 @@ test-fast: setup
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) -m "not slow and not long" $(PYTEST_ARGS)
 
-test: setup zookeeper
+test: setup zookeeper spark
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
-test-long: setup zookeeper
+test-long: setup zookeeper spark
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 

@@ -25,6 +25,13 @@ COMMANDS = {
     "log": LazyCommand(
         "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),
+    "ingest": LazyCommand(
+        "holdfast.cli.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
+    ),
+    "table": LazyCommand("holdfast.cli.table:table", "That table: compact, history."),
+    "audit": LazyCommand(
+        "holdfast.cli.audit:audit", "Was anything lost? Ledgers against logs and tables."
+    ),
     "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
 }
 

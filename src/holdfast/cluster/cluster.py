@@ -14,7 +14,7 @@ from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import Breaking
 from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
 from holdfast.cluster.ports import HOST
-from holdfast.cluster.producer import LedgerProducer
+from holdfast.cluster.producer import CheckedProducer
 from holdfast.cluster.records import leader_of, produce_patiently, read_all, span_of
 from holdfast.cluster.waiting import wait_for
 from holdfast.protocol.records import NewRecord
@@ -242,13 +242,13 @@ class Cluster(Breaking):
             span = span_of(client, topic, partition, WAIT_S)
             return [record.value for record in read_all(client, topic, partition, span)]
 
-    def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> LedgerProducer:
+    def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> CheckedProducer:
         """A confluent-kafka producer that notes in the ledger what it was promised.
 
         Settings as librdkafka names them; in keywords with _ for the dots.
         """
         settings = {name.replace("_", "."): value for name, value in more.items()}
-        return LedgerProducer(self.ledger, self.bootstrap, {**(config or {}), **settings})
+        return CheckedProducer(self.ledger, self.bootstrap, {**(config or {}), **settings})
 
     def acked_loss(self, timeout_s: float = WAIT_S) -> list[Finding]:
         """Acknowledged records that a consumer cannot read where they should be."""

@@ -11,9 +11,12 @@ from holdfast.pipeline.audit.findings import (
     TimelinePoint,
     Verdict,
 )
+from holdfast.pipeline.audit.inputs import AuditInputs
+from holdfast.pipeline.audit.running import run
 
 __all__ = [
     "Audit",
+    "AuditInputs",
     "Cause",
     "Finding",
     "LedgerRow",
@@ -22,4 +25,5 @@ __all__ = [
     "ReplicaFacts",
     "TimelinePoint",
     "Verdict",
+    "run",
 ]

@@ -16,6 +16,7 @@ PIECE_BYTES = 1 << 16
 processor's cache, and a batch of a megabyte does not cost a megabyte."""
 
 _extend: Callable[[int, Any], int] = google_crc32c.extend
+_value: Callable[[Any], int] = google_crc32c.value
 _HAS_SEGMENTS = zstandard.backend == "cext"
 
 
@@ -32,8 +33,8 @@ def crc32c(data: bytes | bytearray | memoryview) -> int:
     return crc
 
 
-def crc32c_parts(data: bytes, spans: array[int]) -> list[int]:
-    """The checksums of parts of a bytes object; `spans` holds starts and lengths in turn, as "Q".
+def crc32c_parts(data: bytes | memoryview, spans: array[int] | memoryview) -> list[int]:
+    """The checksums of parts of a buffer; `spans` holds starts and lengths in turn, 64 bits each.
 
     Recovery sums whole files this way, and copying each batch would be a third of its work.
     zstandard has the one view of bytes that google-crc32c takes without a copy: it refuses views
@@ -44,8 +45,8 @@ def crc32c_parts(data: bytes, spans: array[int]) -> list[int]:
         parts = zstandard.BufferWithSegments(data, memoryview(spans))
     else:
         pairs = zip(spans[::2], spans[1::2], strict=True)
-        parts = (data[start : start + length] for start, length in pairs)
-    return [_extend(0, part) for part in parts]
+        parts = (bytes(data[start : start + length]) for start, length in pairs)
+    return list(map(_value, parts))
 
 
 def crc32c_in_place(array: Any) -> int:

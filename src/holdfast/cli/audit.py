@@ -1,0 +1,116 @@
+"""`holdfast audit run`: was anything lost? Exit codes say it, tables and pages show it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.cli.ingest import absolute
+from holdfast.cli.spark_options import spark_options, spark_session
+
+CODES = (
+    "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but copies or readers "
+    "contradict each other; 2 acknowledged records are lost; 3 duplicates or order only; "
+    "4 cannot decide (says what is missing); 64 bad input; 70 a bug of ours; 130 interrupted."
+)
+
+
+class Logs(click.ParamType[dict[str, Path]]):
+    """b1=DIR,b2=DIR,…"""
+
+    name = "b1=DIR,…"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, Path]:
+        logs: dict[str, Path] = {}
+        for part in value.split(","):
+            name, equals, folder = part.strip().partition("=")
+            if not (name and equals and folder):
+                self.fail(f"{part!r} is not NAME=DIR", param, ctx)
+            if name in logs:
+                self.fail(f"{name} is named twice", param, ctx)
+            logs[name] = Path(folder)
+        return logs
+
+
+@click.group(epilog=CODES)
+def audit() -> None:
+    """Hold what producers were promised against what every copy and reader has."""
+
+
+@audit.command("run", epilog=CODES)
+@click.option(
+    "--ledger",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="What was promised: the directory given to LedgerProducer.",
+)
+@click.option("--logs", required=True, type=Logs(), help="The log directory of every broker.")
+@click.option("--table", metavar="PATH", help="A table that `holdfast ingest` fills.")
+@click.option(
+    "--trace",
+    "traces",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Traces of brokers, or directories of them: for causes.",
+)
+@click.option(
+    "--consumed",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="What consumers were given: the directory given to LedgerConsumer.",
+)
+@click.option("--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]")
+@click.option(
+    "--min-insync",
+    type=click.IntRange(1),
+    help="min.insync.replicas of the topics.  [default: 2 with three copies or more, else 1]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
+@click.option(
+    "--findings",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write every finding to this Parquet file.",
+)
+@spark_options
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    /,
+    html: Path | None,
+    findings: Path | None,
+    as_json: bool,
+    master: str | None,
+    conf: Sequence[str],
+    table: str | None,
+    **asked: Any,
+) -> None:
+    """Name every lost, doubled, reordered or contradicted record, with its evidence.
+
+    What is expected comes from the ledger alone, so that a lost tail is a loss.
+    """
+    for path in (html, findings):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BadInput(f"there is no directory {path.parent}", hint="make it first")
+    with spark_session("holdfast audit", master, conf) as spark:
+        from holdfast.cli.audit_output import as_data, show
+        from holdfast.pipeline.audit import AuditInputs, run
+
+        done = run(
+            spark, AuditInputs(table=absolute(table) if table is not None else None, **asked)
+        )
+    if findings is not None:
+        import pyarrow.parquet as pq
+
+        pq.write_table(done.records, findings)
+    if as_json:
+        click.echo(json.dumps(as_data(done), ensure_ascii=False))
+    else:
+        show(done)
+    ctx.exit(done.verdict.exit_code)

@@ -1,0 +1,84 @@
+"""Copies against the truth, whatever the ledger says: differences, gaps, too few copies.
+
+A leader epoch has one line, so two records of one epoch at one offset are always wrong. Records of
+different epochs are not, above the copy's high watermark: there a broker that is down keeps the
+tail of a reign that ended without it, and cuts it off when it comes back.
+
+Where a log was compacted, holes are its nature and copies may be cleaned at different times.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.pipeline.audit.copies import Copies, Copy
+from holdfast.pipeline.audit.details import Why
+from holdfast.pipeline.audit.findings import DIFFER, GAP, INCONSISTENT, TOO_FEW
+from holdfast.pipeline.audit.found import folded, found
+from holdfast.pipeline.audit.packs import FOUND, Bools, Table
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.audit.judge import Rules
+
+
+def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
+    """Acknowledged with acks=all, in the truth, and on fewer brokers than were promised."""
+    if copies.truth is None or rules.min_insync < 2:
+        return np.empty(0, FOUND)
+    rows = rows[rules.is_acks_all[rows["who"]]]
+    has = copies.holders(rows["offset"] - copies.first)
+    is_short = np.bitwise_count(has) < rules.min_insync
+    table = found(TOO_FEW, rows["offset"][is_short], has=has[is_short], row=rows[is_short])
+    table["lacks"] = copies.everyone & ~table["has"]
+    return folded(table)
+
+
+def differences(copies: Copies, is_named: Bools) -> list[Table]:
+    """What is wrong between copies, and gaps of the truth; not where a send is named already."""
+    truth = copies.truth
+    if truth is None:
+        return []
+    tables = []
+    is_told = is_named.copy()
+    for copy in copies.others:
+        tables += _differences(copies, copy, is_told)
+    offsets = np.arange(copies.first, copies.until)
+    is_gap = (copies.at < 0) & (offsets >= max(truth.start, truth.cleaned)) & (offsets < truth.end)
+    is_gap &= ~is_told & ~copies.is_unreadable(copies.unreadable)
+    gap = found(GAP, offsets[is_gap], why=Why.ABSENT)
+    gap["lacks"] = copies.bits[truth.broker]
+    tables.append(folded(gap))
+    return tables
+
+
+def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
+    truth, replica = copies.truth, copy.replica
+    assert truth is not None
+    cleaned = max(truth.cleaned, replica.cleaned)
+    own_places = copy.own["offset"] - copies.first
+    has_own = np.zeros(copies.size, np.bool_)
+    has_own[own_places] = True
+    offsets = np.arange(copies.first, copies.until)
+    is_hole = (copies.at >= 0) & ~copy.is_equal & ~has_own
+    is_hole &= (offsets >= max(replica.start, cleaned)) & (offsets < replica.end)
+    is_hole &= ~copies.is_unreadable(copy.unreadable) & ~is_told
+    theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
+    hole = found(DIFFER, offsets[is_hole], why=Why.HOLE, has=theirs)
+    hole["lacks"] = ours
+
+    own = copy.own[~copy.is_equal[own_places] & ~is_told[own_places]]
+    at = copies.at[own["offset"] - copies.first]
+    is_committed = own["offset"] < (replica.high_watermark or 0)
+    epochs = copies.records["epoch"][at] if len(copies.records) else np.zeros(len(own), np.int32)
+    is_contrary = (at >= 0) & (is_committed | (epochs == own["epoch"]))
+    contrary = found(INCONSISTENT, own["offset"][is_contrary], why=Why.CONTENT, has=theirs)
+    contrary["lacks"] = ours
+    is_extra = (at < 0) & (own["offset"] >= max(truth.start, cleaned))
+    is_extra &= is_committed | (own["offset"] < truth.end)
+    is_extra &= ~copies.is_unreadable(copies.unreadable)[own["offset"] - copies.first]
+    extra = found(DIFFER, own["offset"][is_extra], why=Why.EXTRA, has=ours)
+    extra["lacks"] = theirs
+    is_told[extra["first"] - copies.first] = True
+    return [folded(hole), folded(contrary), folded(extra)]

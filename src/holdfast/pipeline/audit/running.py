@@ -1,0 +1,291 @@
+"""One audit from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast import __version__
+from holdfast.pipeline.audit import gather
+from holdfast.pipeline.audit.details import KIND_NUMBER, PLACES
+from holdfast.pipeline.audit.findings import (
+    LOST,
+    UNSEEN_TAIL,
+    Audit,
+    PartitionFacts,
+    ReplicaFacts,
+    TimelinePoint,
+    Verdict,
+    exit_code,
+)
+from holdfast.pipeline.audit.gather import Context, Packs, Results
+from holdfast.pipeline.audit.inputs import AuditInputs
+from holdfast.pipeline.audit.judge import Expectation
+from holdfast.pipeline.audit.packs import ACKED, MOST_BROKERS, REFUSED, ROW, UNKNOWN, unpack
+from holdfast.pipeline.audit.replicas import Replica, find_replicas
+from holdfast.pipeline.audit.roster import Roster, consumers, producers
+from holdfast.pipeline.audit.settling import Topic, settle_topics, tally
+from holdfast.pipeline.audit.sources import DELIVERED, SENT
+from holdfast.pipeline.audit.telling import Teller, Told
+from holdfast.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
+    """Judge everything; PipelineError if the inputs are none."""
+    if not 0 < len(inputs.logs) <= MOST_BROKERS:
+        raise PipelineError(
+            f"{len(inputs.logs)} log directories", hint=f"give 1 to {MOST_BROKERS} as NAME=DIR"
+        )
+    return _Run(spark, inputs).audit()
+
+
+class _Run:
+    def __init__(self, spark: SparkSession, inputs: AuditInputs) -> None:
+        self.spark, self.inputs = spark, inputs
+        self.sent = producers(inputs.ledger)
+        self.delivered = consumers(inputs.consumed) if inputs.consumed else None
+        self.topics = self._topics()
+        self.cluster = find_replicas(inputs.logs, self.topics)
+        self.bits = {broker: bit for bit, broker in enumerate(self.cluster.brokers)}
+        self.table = self._table()
+        self.context = Context(
+            partitions=self.cluster.partitions,
+            bits=self.bits,
+            is_partial=self.cluster.is_partial,
+            min_insync=inputs.min_insync,
+            is_acks_all=self.sent.is_acks_all(),
+            table=None if self.table is None else _table_ends(self.table),
+            consumed=None if self.delivered is None else self._consumed_spans(self.delivered),
+            span=inputs.span,
+        )
+
+    def audit(self) -> Audit:
+        results = gather.judged(self._packs(), self.context)
+        topics = settle_topics(
+            results,
+            self.topics,
+            self.inputs.span,
+            self._look,
+            is_partial=self.cluster.is_partial,
+        )
+        told = [Told(name, topic.found, topic.partitions) for name, topic in topics.items()]
+        counts = tally([one.table for one in told])
+        missing = tuple(self._missing(results, told))
+        teller = Teller(
+            self.bits,
+            self.sent.owners,
+            self.delivered.owners if self.delivered else (),
+            self.cluster.partitions,
+        )
+        listed, left_out = teller.findings(told, self.inputs.most_findings)
+        is_undecided = len(missing) > 0
+        return Audit(
+            verdict=self._verdict(results, topics, counts, is_undecided=is_undecided),
+            findings=listed,
+            left_out=left_out,
+            partitions=tuple(self._partitions(results, told)),
+            timeline=tuple(_timeline(results)),
+            missing=missing,
+            inputs=self._inputs(),
+            records=teller.records(told),
+        )
+
+    # Before.
+
+    def _topics(self) -> tuple[str, ...]:
+        wanted = self.inputs.topics or self.sent.topics
+        unknown = sorted(set(wanted) - set(self.sent.topics))
+        if unknown:
+            raise PipelineError(
+                f"no ledger below {self.inputs.ledger} has the topic {unknown[0]!r}",
+                hint=f"it has: {', '.join(self.sent.topics) or 'none'}",
+            )
+        return tuple(sorted(wanted))
+
+    def _table(self) -> DataFrame | None:
+        from pyspark.sql.functions import col
+
+        if self.inputs.table is None:
+            return None
+        table = self.spark.read.format("delta").load(self.inputs.table)
+        lacking = sorted({"topic", "partition", "offset", "key", "value"} - set(table.columns))
+        if lacking:
+            raise PipelineError(
+                f"the table {self.inputs.table} has no column {lacking[0]!r}",
+                hint="give a table that `holdfast ingest` made",
+            )
+        return table.where(col("topic").isin(*self.topics))
+
+    def _consumed_spans(self, roster: Roster) -> Mapping[tuple[str, int], Expectation]:
+        """A consumer may begin anywhere, so its first delivery is where it is held to account."""
+        packs = gather.scan(self.spark, roster.files, self.topics, DELIVERED, self.inputs.span)
+        spans: dict[tuple[str, int], Expectation] = {}
+        for row in packs.where(f"source = {DELIVERED}").toLocalIterator():
+            offsets = unpack([bytes(row.rows)], ROW)["offset"]
+            old = spans.get((row.topic, row.partition), Expectation(1 << 62, 0))
+            spans[row.topic, row.partition] = Expectation(
+                min(old.first, int(offsets.min())), max(old.end, int(offsets.max()) + 1)
+            )
+        return spans
+
+    def _packs(self) -> DataFrame:
+        span = self.inputs.span
+        packs = gather.scan(self.spark, self.sent.files, self.topics, SENT, span)
+        packs = packs.unionAll(gather.stretches(self.spark, self.context))
+        if self.table is not None:
+            packs = packs.unionAll(gather.table_scan(self.table, span))
+        if self.delivered is not None:
+            files = self.delivered.files
+            packs = packs.unionAll(gather.scan(self.spark, files, self.topics, DELIVERED, span))
+        return packs
+
+    # After.
+
+    def _look(self, source: int, is_wanted: Callable[..., Any]) -> Packs:
+        """Read ledgers again, for some of their rows."""
+        roster = self.sent if source == SENT else self.delivered
+        assert roster is not None
+        packs = gather.scan(
+            self.spark, roster.files, self.topics, source, self.inputs.span, is_wanted
+        )
+        found: Packs = {}
+        for row in packs.where(f"source = {source}").toLocalIterator():
+            found.setdefault((row.topic, row.partition), []).append(bytes(row.rows))
+        return found
+
+    def _missing(self, results: Results, told: Sequence[Told]) -> Iterable[str]:
+        yield from self.cluster.missing
+        yield from self.sent.missing
+        yield from self.delivered.missing if self.delivered else ()
+        yield from sorted(set(results.sentences))
+        for topic, partition, facts in results.facts:
+            yield from (f"{topic}-{partition}: {error}" for error in facts["errors"])
+            if facts["acked"] and (topic, partition) not in self.cluster.partitions:
+                yield f"no directory holds a log of {topic}-{partition}"
+        for one in told:
+            is_tail = one.table["kind"] == KIND_NUMBER[UNSEEN_TAIL]
+            for place in np.unique(one.table["place"][is_tail]).tolist():
+                count = int(one.table["count"][is_tail & (one.table["place"] == place)].sum())
+                yield (
+                    f"{PLACES[place]} of {one.topic}: {count} acknowledged records lie behind its"
+                    " end; let the reader reach the end of the log and audit again"
+                )
+
+    def _verdict(
+        self,
+        results: Results,
+        topics: Mapping[str, Topic],
+        counts: Mapping[str, int],
+        *,
+        is_undecided: bool,
+    ) -> Verdict:
+        opened = np.concatenate([topic.opened["result"] for topic in topics.values()])
+        acked = sum(facts["acked"] for _, _, facts in results.facts)
+        acked += int(np.count_nonzero(opened == ACKED))
+        refused, unknown = (int(np.count_nonzero(opened == one)) for one in (REFUSED, UNKNOWN))
+        has_table, has_consumed = self.table is not None, self.delivered is not None
+        return Verdict(
+            sent=acked + refused + unknown,
+            acked=acked,
+            refused=refused,
+            unknown=unknown,
+            found={
+                broker: sum(facts["found"].get(broker, 0) for _, _, facts in results.facts)
+                for broker in self.cluster.brokers
+            },
+            in_truth=sum(facts["in_truth"] for _, _, facts in results.facts)
+            + sum(topic.moved for topic in topics.values()),
+            in_table=_total(results, "table") if has_table else None,
+            in_consumed=_total(results, "consumed") if has_consumed else None,
+            counts=counts,
+            foreign=sum(topic.foreign for topic in topics.values()),
+            exit_code=exit_code(counts, is_undecided=is_undecided),
+        )
+
+    def _partitions(self, results: Results, told: Sequence[Told]) -> Iterable[PartitionFacts]:
+        names = dict.fromkeys(self.cluster.partitions)
+        names |= dict.fromkeys((topic, partition) for topic, partition, _ in results.facts)
+        lost: dict[tuple[str, int], int] = {}
+        for one in told:
+            table = one.table
+            is_lost = (table["kind"] == KIND_NUMBER[LOST]) & (table["place"] == 0)
+            for partition in one.partitions[is_lost].tolist():
+                lost[one.topic, partition] = lost.get((one.topic, partition), 0) + 1
+        for topic, partition in sorted(names):
+            replicas = self.cluster.partitions.get((topic, partition), ())
+            mine = [facts for t, p, facts in results.facts if (t, p) == (topic, partition)]
+            yield PartitionFacts(
+                topic=topic,
+                partition=partition,
+                leader=replicas[0].broker if replicas else None,
+                replicas=tuple(_replica_facts(one, mine) for one in replicas),
+                acked=sum(facts["acked"] for facts in mine),
+                found=sum(facts["in_truth"] for facts in mine),
+                lost=lost.get((topic, partition), 0),
+                table_end=_end(self.context.table, (topic, partition)),
+                consumed_end=_end(self.context.consumed, (topic, partition)),
+            )
+
+    def _inputs(self) -> Mapping[str, str]:
+        inputs = self.inputs
+        logs = ",".join(f"{broker}={path}" for broker, path in inputs.logs.items())
+        told = {
+            "ledger": str(inputs.ledger),
+            "logs": logs,
+            "table": inputs.table,
+            "consumed": str(inputs.consumed) if inputs.consumed else None,
+            "trace": ",".join(map(str, inputs.traces)) or None,
+            "topics": ",".join(self.topics),
+            "min.insync.replicas": str(inputs.min_insync) if inputs.min_insync else None,
+            "holdfast": __version__,
+            "spark": self.spark.version,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def _table_ends(table: DataFrame) -> Mapping[tuple[str, int], Expectation]:
+    from pyspark.sql.functions import max as greatest
+
+    ends = table.groupBy("topic", "partition").agg(greatest("offset").alias("last")).collect()
+    return {(row.topic, row.partition): Expectation(0, row["last"] + 1) for row in ends}
+
+
+def _total(results: Results, reader: str) -> int:
+    return sum(facts[reader] for _, _, facts in results.facts)
+
+
+def _end(spans: Mapping[tuple[str, int], Expectation] | None, name: tuple[str, int]) -> int | None:
+    span = spans.get(name) if spans is not None else None
+    return span.end if span is not None else None
+
+
+def _replica_facts(replica: Replica, facts: Sequence[Mapping[str, Any]]) -> ReplicaFacts:
+    errors = [error for one in facts for error in one["errors"]]
+    return ReplicaFacts(
+        broker=replica.broker,
+        path=replica.path,
+        log_start_offset=replica.start,
+        log_end_offset=replica.end,
+        high_watermark=replica.high_watermark,
+        flushed=replica.flushed,
+        epochs=replica.epochs,
+        errors=tuple(error for error in errors if error.startswith(f"{replica.broker} ")),
+    )
+
+
+def _timeline(results: Results) -> Iterable[TimelinePoint]:
+    points: dict[tuple[str, int, int], list[int]] = {}
+    for topic, partition, facts in results.facts:
+        for second, acked, kept in zip(*facts["seconds"], strict=True):
+            point = points.setdefault((topic, partition, second), [0, 0])
+            point[0] += acked
+            point[1] += kept
+    for (topic, partition, second), (acked, kept) in sorted(points.items()):
+        yield TimelinePoint(
+            topic=topic, partition=partition, second=second, acked=acked, found=kept
+        )

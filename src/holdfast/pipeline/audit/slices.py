@@ -1,0 +1,335 @@
+"""A stretch of one copy of a partition: its batches by their headers, and the records in them.
+
+Copies of a partition are equal batch by batch nearly always. So every batch of every copy is read
+and its CRC verified, but only the truth's are decoded; of the others those that differ from it.
+
+Files are read, not mapped: a running broker may cut one short, and a mapping would then end the
+process. A batch whose CRC is wrong is stepped over. Where no batch can start, the rest of the
+segment cannot be read, except at the end of the last one: there a running broker is writing, or a
+crash has left a torn batch, which recovery cuts off.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.pipeline.audit.packs import RECORD, Bools, Ints, Table, content
+from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records.arrow import read_runs
+from holdfast.protocol.records.crc import crc32c_parts
+from holdfast.protocol.records.header import (
+    ATTRIBUTES_POSITION,
+    HEADER_BYTES,
+    LENGTH_END,
+    MAGIC,
+)
+from holdfast.protocol.records.hops import HEADER_FIELDS
+
+CHUNK_BYTES: Final = 16 << 20
+COLUMNS: Final = (
+    "offset",
+    "leader_epoch",
+    "is_control",
+    "key_crc",
+    "key_len",
+    "value_crc",
+    "value_len",
+)
+_START = struct.Struct(">qiib")
+_HEADER_RANGE = np.arange(HEADER_BYTES)
+_INDEX_ENTRY = np.dtype([("offset", ">u4"), ("position", ">u4")])
+_LEAST_LENGTH = HEADER_BYTES - LENGTH_END
+FAR: Final = 1 << 62
+
+
+class Segment(NamedTuple):
+    base: int
+    path: str
+    size: int
+
+
+class Unreadable(NamedTuple):
+    """Offsets [first, until) of a copy that cannot be read."""
+
+    first: int
+    until: int
+    reason: str
+
+
+class Slice(NamedTuple):
+    """Batches that hold offsets of a stretch, in order."""
+
+    headers: npt.NDArray[Any]
+    """HEADER_FIELDS."""
+    segments: Ints
+    """In which of the copy's segments each batch lies,"""
+    positions: Ints
+    """and where in it."""
+    records: Table
+    """RECORD; empty unless asked for."""
+    unreadable: tuple[Unreadable, ...]
+
+
+def read_slice(
+    segments: Sequence[Segment], first: int, until: int, *, flushed: int, is_decoded: bool
+) -> Slice:
+    """The batches that hold offsets of [first, until)."""
+    pieces: list[_Piece] = []
+    unreadable: list[Unreadable] = []
+    for nth, segment in enumerate(segments):
+        after = segments[nth + 1].base if nth + 1 < len(segments) else FAR
+        if segment.base >= until or after <= first:
+            continue
+        walk = _Walk(segment, nth, (first, until), after, flushed, unreadable)
+        pieces += walk.pieces(is_decoded)
+    records = [piece.records for piece in pieces if piece.records is not None]
+    return Slice(
+        _joined([piece.headers for piece in pieces], HEADER_FIELDS),
+        _joined([np.full(len(piece.positions), piece.segment) for piece in pieces], np.int64),
+        _joined([piece.positions for piece in pieces], np.int64),
+        within(_joined(records, RECORD), first, until),
+        tuple(unreadable),
+    )
+
+
+def read_batches(
+    segments: Sequence[Segment], part: Slice, is_wanted: Bools, first: int, until: int
+) -> Table:
+    """The records of some batches of a slice, one after the other."""
+    records = []
+    for at in np.flatnonzero(is_wanted).tolist():
+        segment = segments[int(part.segments[at])]
+        size = int(part.headers["length"][at]) + LENGTH_END
+        with _opened(segment.path) as file:
+            data = os.pread(file, size, int(part.positions[at]))
+        try:
+            records.append(_decoded(data))
+        except MalformedBatchError:
+            continue  # Cut off since; or its records are not what its CRC vouches for.
+    return within(_joined(records, RECORD), first, until)
+
+
+def last_batch(segment: Segment) -> tuple[int, int] | None:
+    """The log end offset after a segment's last batch, and its epoch; None if it has no batch."""
+    walk = _Walk(segment, 0, (FAR, FAR), FAR, 0, [])
+    last = None
+    for piece in walk.pieces(is_decoded=False):
+        header = piece.headers[-1]
+        last = (
+            int(header["base_offset"]) + int(header["last_offset_delta"]) + 1,
+            int(header["leader_epoch"]),
+        )
+    return last
+
+
+def within(records: Table, first: int, until: int) -> Table:
+    """Batches may reach beyond a stretch on both sides."""
+    offsets = records["offset"]
+    if not len(offsets) or (offsets[0] >= first and offsets[-1] < until):
+        return records
+    return records[(offsets >= first) & (offsets < until)]
+
+
+def _joined(arrays: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+class _Piece(NamedTuple):
+    headers: npt.NDArray[Any]
+    segment: int
+    positions: Ints
+    records: Table | None
+
+
+class _Walk:
+    """Through one segment, chunk by chunk."""
+
+    def __init__(
+        self,
+        segment: Segment,
+        nth: int,
+        stretch: tuple[int, int],
+        after: int,
+        flushed: int,
+        unreadable: list[Unreadable],
+    ) -> None:
+        self.segment, self.nth = segment, nth
+        self.first, self.until = stretch
+        self.after = after
+        """Where the next segment starts."""
+        self.flushed = flushed
+        self.unreadable = unreadable
+        self.expected = segment.base
+        """The offset that the next batch should begin with."""
+
+    def pieces(self, is_decoded: bool) -> Iterator[_Piece]:
+        """At most one round for every batch."""
+        try:
+            with _opened(self.segment.path) as file:
+                position = self._start(file)
+                while position < self.segment.size:
+                    data = os.pread(file, self._chunk_bytes(file, position), position)
+                    starts, end = self._starts(data, position)
+                    yield from self._piece(data, position, starts, is_decoded)
+                    if end <= 0:
+                        return
+                    position += end
+        except FileNotFoundError:
+            pass  # Retention has removed it: the copy starts later now.
+        except OSError as error:
+            self._damaged(self.expected, self.after, f"{error.strerror}")
+
+    def _start(self, file: int) -> int:
+        """A batch to begin with, at or before the first offset: a hint of the index, verified."""
+        try:
+            entries = np.fromfile(self.segment.path.removesuffix(".log") + ".index", _INDEX_ENTRY)
+        except OSError:
+            return 0
+        positions = entries["position"].astype(np.int64)
+        # A preallocated index is filled up with zeros.
+        used = int(np.argmax(np.diff(positions) <= 0)) + 1 if (np.diff(positions) <= 0).any() else 0
+        entries = entries[: used or len(entries)]
+        offsets = entries["offset"].astype(np.int64) + self.segment.base
+        place = int(np.searchsorted(offsets, self.first, side="left")) - 1
+        if place < 0:
+            return 0
+        position = int(entries["position"][place])
+        header = np.frombuffer(os.pread(file, HEADER_BYTES, position), np.uint8)
+        if len(header) < HEADER_BYTES:
+            return 0
+        one = header.view(HEADER_FIELDS)[0]
+        last = int(one["base_offset"]) + int(one["last_offset_delta"])
+        if one["magic"] != MAGIC or last != offsets[place]:
+            return 0
+        self.expected = int(one["base_offset"])
+        return position
+
+    def _chunk_bytes(self, file: int, position: int) -> int:
+        """A batch may be larger than a chunk."""
+        start = os.pread(file, LENGTH_END, position)
+        length = struct.unpack_from(">i", start, 8)[0] if len(start) == LENGTH_END else 0
+        left = self.segment.size - position
+        return min(left, max(CHUNK_BYTES, length + LENGTH_END))
+
+    def _starts(self, data: bytes, position: int) -> tuple[list[int], int]:
+        """Where batches start in a chunk, and where the next chunk should; 0 if none should."""
+        starts: list[int] = []
+        place, end = 0, len(data)
+        is_whole = position + end >= self.segment.size
+        while place < end:
+            if place + HEADER_BYTES > end:
+                return starts, self._cut(is_whole, place, position + place)
+            base, length, _, magic = _START.unpack_from(data, place)
+            size = length + LENGTH_END
+            if magic != MAGIC or length < _LEAST_LENGTH or base < 0:
+                self._stuck(position + place, f"message format {magic}, {size} bytes")
+                return starts, 0
+            if place + size > end:
+                return starts, self._cut(is_whole, place, position + place)
+            if base >= self.until:
+                return starts, 0
+            starts.append(place)
+            place += size
+        return starts, place
+
+    def _cut(self, is_whole: bool, place: int, position: int) -> int:
+        """A batch reaches beyond the chunk: read on there, or it is torn."""
+        if is_whole:
+            self._stuck(position, "the file ends within it")
+            return 0
+        return place
+
+    def _stuck(self, position: int, reason: str) -> None:
+        if self.after == FAR and self.expected >= self.flushed:
+            return  # Torn, or being written.
+        self._damaged(self.expected, self.after, f"byte {position}: no batch: {reason}")
+
+    def _damaged(self, first: int, until: int, reason: str) -> None:
+        first, until = max(first, self.first), min(until, self.until)
+        if first < until:
+            self.unreadable.append(Unreadable(first, until, f"{self.segment.path}: {reason}"))
+
+    def _piece(
+        self, data: bytes, position: int, starts: list[int], is_decoded: bool
+    ) -> Iterator[_Piece]:
+        if not starts:
+            return
+        at = np.array(starts, np.int64)
+        octets = np.frombuffer(data, np.uint8)
+        headers = octets[at[:, None] + _HEADER_RANGE].view(HEADER_FIELDS)[:, 0]
+        bases = headers["base_offset"].astype(np.int64)
+        deltas = headers["last_offset_delta"].astype(np.int64)
+        sizes = headers["length"].astype(np.int64) + LENGTH_END
+        spans = np.stack([at + ATTRIBUTES_POSITION, sizes - ATTRIBUTES_POSITION], 1)
+        sums = crc32c_parts(data, spans.astype(np.uint64).reshape(-1).data)
+        is_good = np.array(sums, np.int64) == headers["crc"]
+        is_good &= deltas >= 0
+        ends = bases + np.maximum(deltas, 0) + 1
+        for bad in np.flatnonzero(~is_good).tolist():
+            until = int(bases[bad + 1]) if bad + 1 < len(bases) else int(ends[bad])
+            place = position + starts[bad]
+            self._damaged(int(bases[bad]), until, f"byte {place}: the CRC does not match")
+        self.expected = int(ends[-1])
+        is_wanted = is_good & ((ends > self.first) | (self.first == FAR))
+        if not is_wanted.any():
+            return
+        kept = np.flatnonzero(is_wanted)
+        headers, at = headers[kept], at[kept]
+        records = self._records(data, position, at, headers) if is_decoded else None
+        yield _Piece(headers, self.nth, at + position, records)
+
+    def _records(
+        self, data: bytes, position: int, starts: Ints, headers: npt.NDArray[Any]
+    ) -> Table:
+        """Decode all that lies together at once; what the decoder refuses, batch by batch."""
+        view = memoryview(data)
+        ends = starts + headers["length"] + LENGTH_END
+        breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
+        records = []
+        for group in np.split(np.arange(len(starts)), breaks):
+            try:
+                records.append(_decoded(view[int(starts[group[0]]) : int(ends[group[-1]])]))
+            except MalformedBatchError:
+                for one in group.tolist():
+                    batch = view[int(starts[one]) : int(ends[one])]
+                    records += self._careful(batch, position + int(starts[one]), headers[one])
+        return _joined(records, RECORD)
+
+    def _careful(self, batch: memoryview, position: int, header: Any) -> list[Table]:
+        try:
+            return [_decoded(batch)]
+        except MalformedBatchError as error:
+            base = int(header["base_offset"])
+            until = base + int(header["last_offset_delta"]) + 1
+            self._damaged(base, until, f"byte {position}: {error.reason}")
+            return []
+
+
+def _decoded(data: bytes | memoryview) -> Table:
+    tables = []
+    for run in read_runs(data, check_crc=False, columns=COLUMNS):
+        columns = {name: run.column(name).to_numpy(zero_copy_only=False) for name in COLUMNS}
+        table = np.empty(len(columns["offset"]), RECORD)
+        table["offset"] = columns["offset"]
+        table["epoch"] = columns["leader_epoch"]
+        table["is_data"] = ~columns["is_control"]
+        table["key"] = content(columns["key_crc"], columns["key_len"])
+        table["value"] = content(columns["value_crc"], columns["value_len"])
+        tables.append(table)
+    return _joined(tables, RECORD)

@@ -1,0 +1,9 @@
+"""Spark as this project runs it: one session, its jars and its Java, quiet and offline.
+
+Nothing here imports pyspark before a session is asked for, so that a missing extra is told in one
+line and `--help` stays quick.
+"""
+
+from holdfast.pipeline.spark.session import running, session
+
+__all__ = ["running", "session"]

@@ -1,0 +1,131 @@
+"""A Spark session: quiet, offline, on this machine unless told otherwise, and without litter.
+
+Spark writes into the working directory if it may (warehouse, artifacts, local blocks), and on
+stderr whatever it likes. Here all of that goes into one scratch folder, removed when the process
+ends; only a failure keeps the log (`keep_log`). What the caller asks for wins over every setting of
+ours. The Java process starts with the first session and lives as long as this process, so driver
+settings (memory, Java options) of a second session come too late; Spark says so itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.spark import jars
+from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.java import java_home
+from holdfast.pipeline.spark.scratch import log_file, scratch
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+MASTER: Final = "local[*]"
+LOCAL: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""On one machine nobody else needs to reach the driver; a cluster's workers do."""
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Delta reads its own log with 50 tasks otherwise, a batch.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.shuffle.partitions": "16",
+    # One clock in tables, whatever the machine's zone.
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@contextmanager
+def running(
+    app: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session that ends with the block."""
+    spark = session(app, master=master, conf=conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def session(
+    app: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A new session; PipelineError says what is missing. One at a time in a process."""
+    require_pyspark()
+    settings = _settings(app, master or MASTER, conf or {})
+    os.environ["JAVA_HOME"] = str(java_home())
+    # Else workers take whatever "python3" is, and lack pyarrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    wanted = SparkConf().setAll(list(settings.items()))
+    try:
+        gateway = SparkContext._gateway or _launched(wanted)
+        return SparkSession(SparkContext(conf=wanted, gateway=gateway))
+    except (Py4JError, PySparkException) as error:
+        raise told(error, "Spark did not start") from error
+
+
+def require_pyspark() -> None:
+    """PipelineError unless the extra is installed."""
+    if find_spec("pyspark") is None:
+        raise PipelineError("pyspark is not installed", hint="pip install 'holdfast[spark]'")
+
+
+def _settings(app: str, master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    return {
+        **SETTINGS,
+        **(LOCAL if master.startswith("local") else {}),
+        "spark.app.name": app,
+        "spark.master": master,
+        "spark.jars": ",".join(str(path) for path in jars.paths()),
+        "spark.sql.warehouse.dir": str(scratch() / "warehouse"),
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log4j} "
+        f"-Dholdfast.spark.log={log_file()}",
+        **conf,
+    }
+
+
+def _launched(wanted: SparkConf) -> JavaGateway:
+    from pyspark.java_gateway import launch_gateway
+
+    # Java speaks before its logging is set up; nobody wants to read that on a terminal.
+    with log_file().open("ab") as log:
+        gateway: JavaGateway = launch_gateway(  # type: ignore[no-untyped-call]
+            wanted, {"stdout": log, "stderr": log}
+        )
+    _move_artifacts(gateway)
+    return gateway
+
+
+def _move_artifacts(gateway: JavaGateway) -> None:
+    """Spark 4.0.0 mistakes a prefix for a folder and makes "artifacts" in the working directory.
+
+    No setting moves it. Its value is computed on first use, so we are the first. Whoever pins a
+    newer Spark removes this: the test of litter tells.
+    """
+    jvm = gateway.jvm
+    owner = jvm.java.lang.Class.forName("org.apache.spark.sql.artifact.ArtifactManager$")
+    for field, value in (
+        ("artifactRootDirectory", jvm.java.io.File(str(scratch() / "artifacts")).toPath()),
+        ("bitmap$0", True),
+    ):
+        known = owner.getDeclaredField(field)
+        known.setAccessible(True)
+        known.set(None, value)
