@@ -13,7 +13,7 @@ from holdfast.broker.unflushed import take_unflushed
 from holdfast.cluster import manifest
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.lifecycle import STOP_S, Lifecycle
-from holdfast.cluster.processes import PAUSE, RESUME, STOP, BrokerProcess
+from holdfast.cluster.processes import KILL, PAUSE, RESUME, STOP, BrokerProcess
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import TopicPartition
 
@@ -45,8 +45,9 @@ class Breaking(Lifecycle):
         with self._lock:
             process = self._process(broker)
             self._became(broker, manifest.KILLED)
+            process.signal(KILL)
+            self._tell("crashed", broker)  # before anybody can have noticed
             process.kill()
-            self._tell("crashed", broker)
 
     def stop(self, broker: int, timeout_s: float = STOP_S) -> None:
         """A controlled shutdown: leaderships move first."""
@@ -104,13 +105,13 @@ class Breaking(Lifecycle):
             known = {broker: self._partitions_of(broker) for broker in brokers}
             for broker, process in processes.items():
                 self._became(broker, manifest.POWER_LOST)
-                process.signal(9)
+                process.signal(KILL)
+                self._tell_power_lost(broker, known[broker])
             cut: dict[int, dict[str, tuple[int, int]]] = {}
             for broker, process in processes.items():
                 process.kill()
                 files = self.files(broker)
                 cut[broker] = take_unflushed(str(files.log), str(files.unflushed))
-                self._tell_power_lost(broker, known[broker])
             return cut
 
     def _partitions_of(self, broker: int) -> dict[str, Any]:

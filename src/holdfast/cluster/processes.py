@@ -160,5 +160,6 @@ def broker_command(properties: Path) -> list[str]:
 
 
 STOP: Final = signal.SIGTERM
+KILL: Final = signal.SIGKILL
 PAUSE: Final = signal.SIGSTOP
 RESUME: Final = signal.SIGCONT

@@ -67,7 +67,7 @@ def _elected(w: Words) -> str:
 
 def _isr_committed(w: Words) -> str:
     isr = w["isr"] or ()
-    verb = "is" if len(isr) == 1 else "are"
+    verb = "are" if len(isr) > 1 else "is"
     text = f"the store now says that {w.list_of('isr')} {verb} in sync"
     if w["eligible"]:
         text += f", and that {w.list_of('eligible')} may still be elected"

@@ -123,11 +123,26 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One event on the way to a loss."""
+
+    time_ms: int
+    kind: str
+    """As in `model.trace`."""
+    broker: str | None
+    offset: int | None
+    """Where in the log it happened: the end after a cut, the start of a reign."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     event_id: int | None
-    """The trace event that did it; None where there is no trace."""
+    """The trace event that did it, in the file that the evidence names first; None without one."""
     kind: str
     sentence: str
+    chain: tuple[Step, ...] = ()
+    """What led to it and what it led to, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,153 @@
+"""One group of lost records, put together from a trace: its promise, its copies, its election.
+
+The question is always the same: after the promise, which election was the first whose leader did
+not have the records? `reasons` says what follows from the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from holdfast.lab.telling.wording import spoken_list, spoken_span
+from holdfast.pipeline.audit.causes.history import UNKNOWN, Copy, Election, History, Promise, Span
+from holdfast.pipeline.audit.causes.traces import Seen
+
+Names = Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is known of the records before the trace is looked at."""
+
+    span: Span
+    count: int
+    """Records meant; fewer than the span is long if it has holes."""
+    acks: int | None = None
+    acked_ms: int | None = None
+
+    @property
+    def what(self) -> str:
+        """Spoken."""
+        if self.count == self.span.size:
+            return spoken_span(*self.span)
+        return f"{self.count} records between offsets {self.span.start} and {self.span.end - 1}"
+
+    @property
+    def them(self) -> str:
+        return "it" if self.count == 1 else "them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One piece of a lost span, put together."""
+
+    history: History
+    asked: Asked
+    names: Names
+    promise: Promise | None
+    epoch: int
+    copies: tuple[Copy, ...]
+    """Every stay of these very records in any log."""
+
+    @property
+    def acks(self) -> int | None:
+        if self.asked.acks is not None:
+            return self.asked.acks
+        return None if self.promise is None else self.promise.acks
+
+    @property
+    def what(self) -> str:
+        return self.asked.what
+
+    @property
+    def them(self) -> str:
+        return self.asked.them
+
+    @property
+    def they_were(self) -> str:
+        return "it was" if self.asked.count == 1 else "they were"
+
+    @property
+    def since_ms(self) -> int:
+        """From when on it may be asked what became of the records."""
+        if self.promise is not None:
+            return self.promise.first.event.t
+        begun = [one.seen.event.t for one in self.history.elections if one.epoch == self.epoch]
+        return begun[-1] if begun else 0
+
+    @property
+    def is_of_one_member(self) -> bool:
+        """Whether the leader was the only one in sync when it promised."""
+        return self.promise is not None and len(self.promise.isr) == 1
+
+    def name(self, broker: int | None) -> str:
+        return "nobody" if broker is None else self.names.get(broker, f"b{broker}")
+
+    def listed(self, brokers: Iterable[int]) -> str:
+        return spoken_list([self.name(one) for one in dict.fromkeys(brokers)])
+
+    def taken_by(self) -> Election | None:
+        """The first election after the promise whose leader did not have the records."""
+        for election in self.history.elections:
+            has = election.leader_has(self.asked.span.start, self.epoch)
+            if election.epoch > self.epoch and election.leader is not None and not has:
+                return election
+        return None
+
+    def ended_before(self, election: Election) -> list[Copy]:
+        """The stays in the new leader's log that were over by then, oldest first."""
+        return [
+            copy
+            for copy in self.copies
+            if copy.broker == election.leader
+            and copy.until is not None
+            and copy.until.event.t <= election.seen.event.t
+        ]
+
+    def ends(self) -> list[Seen]:
+        """What ended the stays that are over."""
+        return [copy.until for copy in self.copies if copy.until is not None]
+
+
+def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
+    """What the records can have been, the likeliest first; none if the trace knows of nothing.
+
+    Several epochs may have written at one offset, each with a promise. The last promise before the
+    producer noted its own is the likeliest, but a producer may note it late.
+    """
+    offset = asked.span.start
+    copies = history.copies_of(offset)
+    found: dict[int, Promise | None] = {}
+    for promise in reversed(history.promises):
+        if _is_about(promise, offset, copies) and _is_before(promise.first, asked):
+            found.setdefault(promise.epoch, promise)
+    for election in reversed(history.elections):
+        # A kill takes the last lines of a trace with it. Whoever led then has made the promise.
+        if asked.acked_ms is not None and _is_before(election.seen, asked):
+            found.setdefault(election.epoch, None)
+    if asked.acked_ms is None:
+        ended = [copy for copy in history.ended if copy.span.covers(offset)]
+        found |= {copy.epoch: None for copy in ended if copy.epoch not in found}
+    return [
+        Case(
+            history=history,
+            asked=asked,
+            names=names,
+            promise=promise,
+            epoch=epoch,
+            copies=tuple(copy for copy in copies if copy.is_of(offset, epoch)),
+        )
+        for epoch, promise in found.items()
+    ]
+
+
+def _is_before(seen: Seen, asked: Asked) -> bool:
+    return asked.acked_ms is None or seen.event.t <= asked.acked_ms
+
+
+def _is_about(promise: Promise, offset: int, copies: list[Copy]) -> bool:
+    """Whether a row of promises has this offset in it, and a log had what its epoch wrote there."""
+    if not promise.span.covers(offset) or promise.epoch == UNKNOWN:
+        return False
+    return any(copy.epoch == promise.epoch for copy in copies)

@@ -1,0 +1,256 @@
+"""What became of a range of offsets, read off a trace: which logs had it, and what ended each copy.
+
+One pass over the events of one partition, real or simulated. A log is kept as spans of one leader
+epoch, not as records, so millions of appends cost a few spans. A cut ends the spans above it; what
+is left of one that was cut in two goes on. Elections remember which spans every log had then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from holdfast.pipeline.audit.causes.traces import Seen
+
+UNKNOWN: Final = -1
+"""An epoch that nobody told us."""
+_FAULTS: Final = ("crashed", "stopped", "power-lost", "disk-lost", "disk-failed")
+_ENDS: Final = {
+    "truncated": ("was", "end_offset"),
+    "power-lost": ("was", "kept"),
+    "disk-lost": ("was", ""),
+    "restarted": ("", "log_end_offset"),
+}
+"""Where an event says how long the log was, and how long it is now."""
+
+
+class Span(NamedTuple):
+    """Offsets, half open."""
+
+    start: int
+    end: int
+
+    def covers(self, offset: int) -> bool:
+        return self.start <= offset < self.end
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One stay of a span of one epoch in one broker's log."""
+
+    broker: int
+    span: Span
+    epoch: int
+    since: Seen
+    """The first append of it."""
+    until: Seen | None = None
+    """What ended it; None while it is there."""
+
+    def is_of(self, offset: int, epoch: int) -> bool:
+        """Whether it is the record that this epoch wrote here; an epoch not known is any."""
+        return self.span.covers(offset) and (self.epoch == epoch or UNKNOWN in (self.epoch, epoch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Election:
+    """A leader in the store, and what the logs held at that time."""
+
+    seen: Seen
+    leader: int | None
+    epoch: int
+    rule: str
+    isr: tuple[int, ...]
+    copies: tuple[Copy, ...]
+
+    def leader_has(self, offset: int, epoch: int) -> bool:
+        """Whether the new leader's log held the record that this epoch wrote at this offset."""
+        return any(copy.broker == self.leader and copy.is_of(offset, epoch) for copy in self.copies)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """Acknowledgements in a row that were alike."""
+
+    first: Seen
+    span: Span
+    acks: int
+    isr: tuple[int, ...]
+    epoch: int
+    """Of the leader that answered."""
+
+    def goes_on_with(self, other: Promise) -> bool:
+        """Whether the other one is the next of the row."""
+        alike = (self.acks, self.isr, self.epoch) == (other.acks, other.isr, other.epoch)
+        return alike and self.span.end == other.span.start
+
+
+@dataclass(slots=True)
+class History:
+    """One partition, as its brokers told it. `take` wants the events oldest first."""
+
+    starts: Collection[int] = ()
+    """Offsets at which something is missing: promises begin a new row there."""
+    ended: list[Copy] = field(default_factory=list)
+    elections: list[Election] = field(default_factory=list)
+    promises: list[Promise] = field(default_factory=list)
+    faults: list[Seen] = field(default_factory=list)
+    """Deaths of brokers, of any kind."""
+    became: list[Seen] = field(default_factory=list)
+    """Brokers that began to lead or to follow."""
+    isr_changes: list[Seen] = field(default_factory=list)
+    _open: dict[int, list[Copy]] = field(default_factory=dict)
+    _isr: tuple[int, ...] = ()
+    _batches: dict[tuple[int | None, int], int] = field(default_factory=dict)
+    """Where batches end that a leader has written and not yet answered for."""
+
+    def take(self, seen: Seen) -> None:
+        """One event."""
+        event = seen.event
+        match event.kind:
+            case "appended":
+                self._appended(seen)
+            case "acknowledged":
+                self._acknowledged(seen)
+            case "elected":
+                self._elected(seen)
+            case "truncated" | "power-lost" | "disk-lost" | "restarted":
+                self._shortened(seen)
+            case "begins" if event.numbers["leader"] is not None:
+                self._elected(seen)
+            case "isr-committed":
+                self._isr = _brokers(event.numbers["isr"])
+                self.isr_changes.append(seen)
+            case "became-leader" | "became-follower":
+                self.became.append(seen)
+            case _:
+                pass
+        if event.kind in _FAULTS:
+            self.faults.append(seen)
+
+    def _shortened(self, seen: Seen) -> None:
+        """A log has another end than before; what was above it is gone."""
+        numbers = seen.event.numbers
+        was, end = (numbers.get(key) for key in _ENDS[seen.event.kind])
+        if end is None:
+            end = 0  # the whole log
+        if was is None:
+            was = end
+        self._learn_end(seen, was)
+        # A log that starts anew beyond its former end keeps nothing.
+        self._cut(seen, end if end <= was else 0)
+
+    def _appended(self, seen: Seen) -> None:
+        numbers = seen.event.numbers
+        base, end, epoch = numbers["base_offset"], numbers["end_offset"], numbers["leader_epoch"]
+        broker = _broker(seen)
+        if numbers["as_leader"]:
+            self._batches[broker, base] = end
+        self._cut(seen, base)
+        copies = self._open.setdefault(broker, [])
+        if copies and copies[-1].epoch == epoch and copies[-1].span.end == base:
+            copies[-1] = replace(copies[-1], span=Span(copies[-1].span.start, end))
+        else:
+            copies.append(Copy(broker=broker, span=Span(base, end), epoch=epoch, since=seen))
+
+    def _learn_end(self, seen: Seen, end: int) -> None:
+        """A log may be longer than we were told: a kill takes the last lines of a trace with it."""
+        copies = self._open.setdefault(_broker(seen), [])
+        known = copies[-1].span.end if copies else 0
+        if known >= end:
+            return
+        if copies:
+            copies[-1] = replace(copies[-1], span=Span(copies[-1].span.start, end))
+        else:
+            copies.append(Copy(broker=_broker(seen), span=Span(0, end), epoch=UNKNOWN, since=seen))
+
+    def _cut(self, seen: Seen, end: int) -> None:
+        copies = self._open.get(_broker(seen), [])
+        while copies and copies[-1].span.end > end:  # Each round ends one span, or shortens it.
+            copy = copies.pop()
+            start = max(end, copy.span.start)
+            self.ended.append(replace(copy, span=Span(start, copy.span.end), until=seen))
+            if copy.span.start < end:
+                copies.append(replace(copy, span=Span(copy.span.start, end)))
+
+    def _acknowledged(self, seen: Seen) -> None:
+        offset, acks = seen.event.numbers["offset"], seen.event.numbers["acks"]
+        if not isinstance(offset, int) or offset < 0:
+            return
+        copies = self._open.get(seen.event.broker, []) if seen.event.broker is not None else []
+        epoch = next((copy.epoch for copy in reversed(copies) if copy.span.covers(offset)), UNKNOWN)
+        promise = Promise(
+            first=seen,
+            span=Span(offset, self._batches.pop((seen.event.broker, offset), offset + 1)),
+            acks=-1 if acks in ("all", "-1") else int(acks),
+            isr=self._isr,
+            epoch=epoch,
+        )
+        last = self.promises[-1] if self.promises else None
+        if last is not None and last.goes_on_with(promise) and offset not in self.starts:
+            self.promises[-1] = replace(last, span=Span(last.span.start, promise.span.end))
+        else:
+            self.promises.append(promise)
+
+    def _elected(self, seen: Seen) -> None:
+        numbers = seen.event.numbers
+        self._isr = _brokers(numbers["isr"])
+        rule = str(numbers.get("rule") or "isr")
+        leads = rule != "none" and numbers["leader"] is not None
+        self.elections.append(
+            Election(
+                seen=seen,
+                leader=numbers["leader"] if leads else None,
+                epoch=numbers["leader_epoch"],
+                rule=rule,
+                isr=self._isr,
+                copies=self.held(),
+            )
+        )
+
+    def held(self) -> tuple[Copy, ...]:
+        """What every log has now."""
+        return tuple(copy for copies in self._open.values() for copy in copies)
+
+    def copies_of(self, offset: int) -> list[Copy]:
+        """Every stay of any record at this offset, oldest first."""
+        found = [copy for copy in (*self.ended, *self.held()) if copy.span.covers(offset)]
+        return sorted(found, key=lambda copy: (copy.since.event.t, copy.broker))
+
+    def pieces(self, span: Span) -> list[Span]:
+        """The span in parts whose records all shared one fate."""
+        edges = {span.start: None, span.end: None}
+        for copy in (*self.ended, *self.held()):
+            edges |= {edge: None for edge in copy.span if span.start < edge < span.end}
+        ordered = sorted(edges)
+        return [Span(start, end) for start, end in pairwise(ordered)]
+
+
+def histories(events: Iterable[Seen], wanted: Mapping[str, Collection[int]]) -> dict[str, History]:
+    """One history a partition, with the offsets at which something is missing in it.
+
+    What concerns a whole broker concerns all of them.
+    """
+    found = {partition: History(frozenset(starts)) for partition, starts in wanted.items()}
+    for seen in events:
+        if seen.event.partition:
+            if seen.event.partition in found:
+                found[seen.event.partition].take(seen)
+        else:
+            for history in found.values():
+                history.take(seen)
+    return found
+
+
+def _broker(seen: Seen) -> int:
+    assert seen.event.broker is not None, seen
+    return seen.event.broker
+
+
+def _brokers(told: object) -> tuple[int, ...]:
+    return tuple(told) if isinstance(told, (list, tuple)) else ()

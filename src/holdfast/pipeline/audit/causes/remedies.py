@@ -1,0 +1,51 @@
+"""Which setting would have kept a record. A table of rules, because a real run cannot be repeated.
+
+In the lab the same question is answered by playing the story again (`lab.remedies`); what is said
+here agrees with what comes out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from holdfast.pipeline.audit.causes.kinds import (
+    LEADER_ALONE,
+    LOST_DISK,
+    LOST_FLUSH,
+    NEVER_WRITTEN,
+    UNCLEAN_ELECTION,
+)
+from holdfast.pipeline.audit.causes.reasons import Reason
+from holdfast.pipeline.audit.findings import Remedy
+
+ALL: Final = Remedy(setting="acks", value="all")
+TWO: Final = Remedy(setting="min.insync.replicas", value="2")
+CLEAN: Final = Remedy(setting="unclean.leader.election.enable", value="false")
+FLUSH: Final = Remedy(setting="flush.messages", value="1")
+COPIES: Final = Remedy(setting="replication.factor", value="3")
+IDEMPOTENT: Final = Remedy(setting="enable.idempotence", value="true")
+TRANSACTIONAL: Final = Remedy(setting="transactional.id", value="one name for all its lives")
+COMMIT_AFTER: Final = Remedy(setting="enable.auto.commit", value="false")
+
+
+def remedy_of(reason: Reason) -> Remedy | None:
+    """None where no setting would have helped, or none can be named."""
+    rule = _RULES.get(reason.kind)
+    return None if rule is None else rule(reason)
+
+
+def _disk(reason: Reason) -> Remedy:
+    if reason.copies > 1:
+        return COPIES
+    # The only copy went: have the leader wait for a second one before it answers.
+    return ALL if reason.acks in (0, 1) else TWO
+
+
+_RULES: Mapping[str, Callable[[Reason], Remedy]] = {
+    UNCLEAN_ELECTION: lambda _: CLEAN,
+    LEADER_ALONE: lambda _: ALL,
+    NEVER_WRITTEN: lambda _: ALL,
+    LOST_FLUSH: lambda _: FLUSH,
+    LOST_DISK: _disk,
+}

@@ -1,0 +1,148 @@
+"""Draws acknowledged against found, by the time of sending: what is missing stands out in red."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from holdfast.pipeline.audit import TimelinePoint
+from holdfast.pipeline.audit.findings import Step
+from holdfast.web.clock import clock
+from holdfast.web.drawing import box, group, line, number, path, text
+
+WIDTH: Final = 960
+LEFT: Final = 62
+RIGHT: Final = 16
+TOP: Final = 30
+PLOT: Final = 150
+HEIGHT: Final = TOP + PLOT + 40
+MOST_BARS: Final = 120
+LEAST_RED: Final = 3
+"""A loss is seen however small it is beside what was kept."""
+CLOSE: Final = 30
+"""Signs nearer than this would cover each other."""
+_SIGNS: Final = {
+    "elected": "★",
+    "crashed": "✖",
+    "power-lost": "⚡",
+    "disk-lost": "⚡",
+    "stopped": "■",
+}
+
+
+class Bar(NamedTuple):
+    """Some seconds, all partitions together."""
+
+    second: int
+    seconds: int
+    acked: int
+    found: int
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.acked - self.found)
+
+
+def bars_of(points: Sequence[TimelinePoint]) -> list[Bar]:
+    """At most MOST_BARS, equally wide, also where nothing was sent."""
+    if not points:
+        return []
+    first, last = min(one.second for one in points), max(one.second for one in points)
+    seconds = -(-(last - first + 1) // MOST_BARS)
+    count = (last - first) // seconds + 1
+    acked, found = [0] * count, [0] * count
+    for point in points:
+        place = (point.second - first) // seconds
+        acked[place] += point.acked
+        found[place] += point.found
+    return [
+        Bar(first + place * seconds, seconds, acked[place], found[place]) for place in range(count)
+    ]
+
+
+def chart(points: Sequence[TimelinePoint], steps: Sequence[Step]) -> str:
+    """Empty if nothing was acknowledged."""
+    bars = bars_of(points)
+    most = max((bar.acked for bar in bars), default=0)
+    if not most:
+        return ""
+    width = (WIDTH - LEFT - RIGHT) / len(bars)
+    drawn = [
+        _scale(most),
+        *(_bar(bar, LEFT + place * width, width, most) for place, bar in enumerate(bars)),
+        _times(bars, width),
+        *_events(steps, bars, width),
+    ]
+    return (
+        f'<svg class="hf" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'xmlns="http://www.w3.org/2000/svg"><title>Acknowledged and found, by time of sending'
+        f"</title>{''.join(drawn)}</svg>"
+    )
+
+
+def _bar(bar: Bar, x: float, width: float, most: int) -> str:
+    if not bar.acked:
+        return ""
+    whole = max(1.0, bar.acked / most * PLOT)
+    red = max(LEAST_RED, bar.missing / most * PLOT) if bar.missing else 0
+    red = min(red, whole)
+    inset = min(1.5, width / 8)
+    base, parts = TOP + PLOT, []
+    if whole > red:
+        body = box(x + inset, base - whole + red, width - 2 * inset, whole - red, radius=0)
+        parts.append(body.replace("/>", ' class="kept"/>'))
+    if red:
+        body = box(x + inset, base - whole, width - 2 * inset, red, radius=0)
+        parts.append(body.replace("/>", ' class="missing"/>'))
+        middle = x + width / 2
+        parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
+    told = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
+    return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
+
+
+def _scale(most: int) -> str:
+    """Three lines: nothing, half, all."""
+    drawn = []
+    for part in (0.0, 0.5, 1.0):
+        y, amount = TOP + PLOT * (1 - part), most * part
+        words = f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.1f}"
+        drawn.append(line(LEFT, y, WIDTH - RIGHT, y, "grid"))
+        drawn.append(text(LEFT - 8, y + 4, words, "t11 r soft"))
+    return group("", *drawn)
+
+
+def _times(bars: Sequence[Bar], width: float) -> str:
+    """At most eight, under the bar that begins then."""
+    every = -(-len(bars) // 8)
+    drawn = [
+        text(LEFT + place * width, TOP + PLOT + 22, clock(bar.second), "t11 soft")
+        for place, bar in enumerate(bars)
+        if place % every == 0
+    ]
+    per = "a second" if bars[0].seconds == 1 else f"in {bars[0].seconds} seconds"
+    return group("", *drawn, text(LEFT, TOP - 16, f"records {per}, UTC", "t11 soft"))
+
+
+def _events(steps: Sequence[Step], bars: Sequence[Bar], width: float) -> list[str]:
+    """Elections and deaths on the way to a loss; those that are close stand together."""
+    first, seconds = bars[0].second, bars[0].seconds
+    together: dict[int, list[Step]] = {}
+    for step in sorted(steps, key=lambda one: one.time_ms):
+        place = (step.time_ms / 1000 - first) / seconds
+        if step.kind in _SIGNS and 0 <= place <= len(bars) + 1:
+            together.setdefault(int(place * width / CLOSE), []).append(step)
+    drawn = []
+    for near in together.values():
+        place = (near[0].time_ms / 1000 - first) / seconds
+        x = min(LEFT + place * width, WIDTH - RIGHT)
+        signs = "".join(dict.fromkeys(_SIGNS[step.kind] for step in near))
+        told = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
+        drawn.append(
+            group(
+                "event",
+                line(x, TOP - 6, x, TOP + PLOT, "eventline"),
+                text(x, TOP - 9, signs, "t13 m"),
+                title="\n".join(told),
+            )
+        )
+    return drawn

@@ -1,0 +1,121 @@
+"""The tables of the audit's page: findings, partitions, inputs. All bounded, all escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final
+
+from holdfast.pipeline.audit import Audit, Finding, PartitionFacts, ReplicaFacts
+from holdfast.pipeline.audit.causes import HEADLINES
+from holdfast.web.chapters import last_offset
+
+MOST_FINDINGS: Final = 200
+MOST_PARTITIONS: Final = 200
+
+
+def findings_table(audit: Audit) -> str:
+    """The worst first, and how many more there are."""
+    if not audit.findings:
+        return ""
+    shown = audit.findings[:MOST_FINDINGS]
+    more = len(audit.findings) - len(shown) + audit.left_out
+    rest = f'<p class="soft">And {more:,} more findings.</p>' if more else ""
+    head = ("Finding", "Where", "#Records", "acks", "Who has it", "What", "Why")
+    return (
+        "<section><h2>Findings</h2>"
+        '<p class="lead">One row a run of neighbouring offsets that fared alike.</p>'
+        f"{_table(head, map(_finding, shown))}{rest}</section>"
+    )
+
+
+def _finding(finding: Finding) -> str:
+    row = finding.ledger
+    has = ", ".join(finding.has) or "nobody"
+    lacks = f'<br><span class="soft">not {escape(", ".join(finding.lacks))}</span>'
+    why = "" if finding.cause is None else HEADLINES.get(finding.cause.kind, finding.cause.kind)
+    partition = f"{finding.topic}-{finding.partition}"
+    cells = (
+        f'<span class="tag {escape(finding.severity)}">{escape(finding.kind)}</span>',
+        f'<code>{escape(partition)}</code><br><span class="soft">{_offsets(finding)}</span>',
+        f"{finding.count:,}",
+        "" if row is None else escape(row.acks),
+        escape(has) + (lacks if finding.lacks else ""),
+        escape(finding.detail),
+        escape(why),
+    )
+    return _row(cells, numbers=(2,), texts=(5,))
+
+
+def _offsets(finding: Finding) -> str:
+    last = last_offset(finding)
+    if finding.offset is None or last is None:
+        return "no offset"
+    if last == finding.offset:
+        return f"offset {finding.offset:,}"
+    return f"offsets {finding.offset:,} to {last:,}"
+
+
+def partitions_table(audit: Audit) -> str:
+    """Those with losses first."""
+    ordered = sorted(audit.partitions, key=lambda one: (-one.lost, one.topic, one.partition))
+    if not ordered:
+        return ""
+    shown = ordered[:MOST_PARTITIONS]
+    more = len(ordered) - len(shown)
+    rest = f'<p class="soft">And {more:,} more partitions.</p>' if more else ""
+    head = ("Partition", "#Acknowledged", "#Found", "#Lost", "Copies")
+    return f"<section><h2>Partitions</h2>{_table(head, map(_partition, shown))}{rest}</section>"
+
+
+def _partition(facts: PartitionFacts) -> str:
+    share = 100 * facts.found / facts.acked if facts.acked else 100
+    cells = (
+        f"<code>{escape(facts.topic)}-{facts.partition}</code>",
+        f"{facts.acked:,}",
+        f'{facts.found:,}<span class="fill"><i style="width:{share:.2f}%"></i></span>',
+        f"{facts.lost:,}",
+        "<br>".join(_replica(one, is_truth=one.broker == facts.leader) for one in facts.replicas),
+    )
+    return _row(cells, numbers=(1, 2, 3), texts=(4,))
+
+
+def _replica(replica: ReplicaFacts, *, is_truth: bool) -> str:
+    epoch = f", epoch {replica.epochs[-1].epoch}" if replica.epochs else ""
+    flushed = "" if replica.flushed is None else f", flushed below {replica.flushed:,}"
+    truth = " · the leader's line" if is_truth else ""
+    errors = "".join(f"<br>⚠ {escape(one)}" for one in replica.errors)
+    return (
+        f"<b>{escape(replica.broker)}</b> {replica.log_start_offset:,} to "
+        f'{replica.log_end_offset:,}<span class="soft">{epoch}{flushed}{truth}</span>{errors}'
+    )
+
+
+def inputs_list(audit: Audit) -> str:
+    """What was audited, and with what."""
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd><code>{escape(value)}</code></dd>"
+        for name, value in audit.inputs.items()
+    )
+    return f'<section><h2>Inputs</h2><dl class="inputs">{rows}</dl></section>' if rows else ""
+
+
+def _table(head: Iterable[str], rows: Iterable[str]) -> str:
+    """A # before a title makes its column one of numbers."""
+    titles = "".join(
+        f'<th class="num">{one[1:]}</th>' if one.startswith("#") else f"<th>{one}</th>"
+        for one in head
+    )
+    body = "".join(rows)
+    return (
+        f'<div class="table" tabindex="0"><table><thead><tr>{titles}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(cells: Iterable[str], numbers: tuple[int, ...], texts: tuple[int, ...]) -> str:
+    drawn = []
+    for place, cell in enumerate(cells):
+        kind = ' class="num"' if place in numbers else ' class="text"' if place in texts else ""
+        drawn.append(f"<td{kind}>{cell}</td>")
+    return f"<tr>{''.join(drawn)}</tr>"
