@@ -297,6 +297,19 @@ def test_a_run_with_holes_stays_one_finding(traces: Traces) -> None:
     assert told.count == 4
 
 
+def test_neighbours_are_one_finding_with_one_cause(traces: Traces) -> None:
+    two_leaders(traces)
+    rows = [replace(row(acked_ms=22), sequence=place) for place in range(5)]
+    single = [lost(5 + place, 5 + place, ledger=rows[place]) for place in range(5)]
+    [told] = explain(single, LOGS, [traces.folder])
+    assert (told.offset, told.last_offset, told.count) == (5, 9, 5)
+    assert (told.ledger, told.last_ledger) == (rows[0], rows[4])
+    assert "the 5 records at offsets 5 to 9" in cause_of(told).sentence
+    other = replace(single[2], ledger=replace(rows[2], producer="another"))
+    assert len(explain([*single[:2], other], LOGS, [traces.folder])) == 2
+    assert len(explain([single[0], single[2]], LOGS, [traces.folder])) == 2, "not neighbours"
+
+
 def test_a_row_that_was_read_before_its_log_was_cut(traces: Traces) -> None:
     two_leaders(traces)
     phantom = lost(5, 9, kind=PHANTOM, ledger=None, place=TABLE)
