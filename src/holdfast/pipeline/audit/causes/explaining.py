@@ -75,7 +75,8 @@ def explain(
     names = {broker: name for broker, name in ids.items() if broker is not None}
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
     sources = _Sources(histories(events, wanted), names, replicas)
-    return [told for finding in given for told in _explained(finding, sources)]
+    told = [one for finding in given for one in _explained(finding, sources)]
+    return _told_together(told, sources)
 
 
 def _runs(findings: Iterable[Finding]) -> list[Finding]:
@@ -115,6 +116,27 @@ def _partition(finding: Finding) -> str:
 def _explained(finding: Finding, sources: _Sources) -> list[Finding]:
     explainer = _EXPLAINED.get(finding.kind)
     return [finding] if explainer is None else explainer(finding, sources)
+
+
+def _told_together(findings: list[Finding], sources: _Sources) -> list[Finding]:
+    """What one event did in one partition is one cause, told of all its records."""
+    groups: dict[object, list[int]] = {}
+    for place, finding in enumerate(findings):
+        if finding.cause is not None and finding.cause.event_id is not None:
+            event = (finding.cause.kind, finding.cause.event_id, finding.evidence[0])
+            groups.setdefault((_partition(finding), finding.kind, event), []).append(place)
+    for places in groups.values():
+        members = [findings[place] for place in places]
+        if len(members) > 1:
+            first = min(members, key=_span)
+            end = max(_span(one).end for one in members)
+            count = sum(one.count for one in members)
+            row = next((one.ledger for one in members if one.ledger is not None), None)
+            whole = replace(first, last_offset=end - 1, count=count, ledger=row)
+            cause = _with(whole, _Asking(whole, sources).reason(_span(whole))).cause
+            for place, one in zip(places, members, strict=True):
+                findings[place] = replace(one, cause=cause)
+    return findings
 
 
 def _with(finding: Finding, reason: Reason | None, remedy: Remedy | None = None) -> Finding:
