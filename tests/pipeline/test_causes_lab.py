@@ -12,11 +12,11 @@ import pytest
 
 from holdfast.lab import Run, explain, ids, load, remedies, run_scenario
 from holdfast.lab.narrate import names_of
-from holdfast.pipeline.audit.case import Asked
-from holdfast.pipeline.audit.history import History, Span
-from holdfast.pipeline.audit.reasons import Reason, reason_of
-from holdfast.pipeline.audit.remedies import remedy_of
-from holdfast.pipeline.audit.traces import Seen
+from holdfast.pipeline.audit.causes.case import Asked
+from holdfast.pipeline.audit.causes.history import History, Span
+from holdfast.pipeline.audit.causes.reasons import Reason, reason_of
+from holdfast.pipeline.audit.causes.remedies import remedy_of
+from holdfast.pipeline.audit.causes.traces import Seen
 
 BY_OTHER_RULES = {
     ("divergence-power-loss", "before"): "a leader truncates to its high watermark",
@@ -54,6 +54,7 @@ def reasons(run: Run, label: str) -> list[Reason]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", ids())
 def test_a_remedy_is_one_that_the_lab_finds_too(story: str) -> None:
     scenario = load(story)

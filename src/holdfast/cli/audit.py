@@ -109,6 +109,10 @@ def run_command(
         import pyarrow.parquet as pq
 
         pq.write_table(done.records, findings)
+    if html is not None:
+        from holdfast.web.audit_page import page
+
+        html.write_text(page(done), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(as_data(done), ensure_ascii=False))
     else:

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from holdfast.pipeline.audit import TimelinePoint
 from holdfast.pipeline.audit.findings import Step
 from holdfast.web.clock import clock
-from holdfast.web.drawing import box, group, line, text
+from holdfast.web.drawing import box, group, line, number, path, text
 
 WIDTH: Final = 960
 LEFT: Final = 62
 RIGHT: Final = 16
-TOP: Final = 30
+TOP: Final = 42
 PLOT: Final = 150
 HEIGHT: Final = TOP + PLOT + 40
 MOST_BARS: Final = 120
@@ -94,6 +94,8 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
     if red:
         body = box(x + inset, base - whole, width - 2 * inset, red, radius=0)
         parts.append(body.replace("/>", ' class="missing"/>'))
+        middle = x + width / 2
+        parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
     told = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
     return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
 
@@ -113,12 +115,12 @@ def _times(bars: Sequence[Bar], width: float) -> str:
     """At most eight, under the bar that begins then."""
     every = -(-len(bars) // 8)
     drawn = [
-        text(LEFT + place * width, TOP + PLOT + 18, clock(bar.second), "t11 soft")
+        text(LEFT + place * width, TOP + PLOT + 22, clock(bar.second), "t11 soft")
         for place, bar in enumerate(bars)
         if place % every == 0
     ]
     per = "a second" if bars[0].seconds == 1 else f"in {bars[0].seconds} seconds"
-    return group("", *drawn, text(LEFT, TOP - 16, f"records {per}, UTC", "t11 soft"))
+    return group("", *drawn, text(LEFT, 12, f"records {per}, UTC", "t11 soft"))
 
 
 def _events(steps: Sequence[Step], bars: Sequence[Bar], width: float) -> list[str]:

@@ -12,8 +12,8 @@ from importlib.resources import files
 from typing import Final
 
 from holdfast.pipeline.audit import Audit, PartitionFacts
+from holdfast.pipeline.audit.causes import HEADLINES
 from holdfast.pipeline.audit.findings import KINDS, LOST, Exit, Severity, Step
-from holdfast.pipeline.audit.kinds import HEADLINES
 from holdfast.web.acked_chart import chart
 from holdfast.web.audit_tables import findings_table, inputs_list, partitions_table
 from holdfast.web.chapters import Chapter, chapters

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from holdfast.pipeline.audit import Audit, Finding, PartitionFacts, ReplicaFacts
-from holdfast.pipeline.audit.kinds import HEADLINES
+from holdfast.pipeline.audit.causes import HEADLINES
 from holdfast.web.chapters import last_offset
 
 MOST_FINDINGS: Final = 200

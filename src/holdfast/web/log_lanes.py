@@ -14,7 +14,18 @@ from typing import Final
 
 from holdfast.pipeline.audit import PartitionFacts, ReplicaFacts
 from holdfast.pipeline.audit.findings import Step
-from holdfast.web.drawing import box, card, group, line, number, path, pill, shortened, text
+from holdfast.web.drawing import (
+    box,
+    card,
+    group,
+    line,
+    number,
+    path,
+    pill,
+    shortened,
+    text,
+    text_width,
+)
 from holdfast.web.theme import EPOCH_COLOURS
 
 WIDTH: Final = 960
@@ -133,7 +144,7 @@ def _lane(
     parts = [
         card(0, top, WIDTH - 8, LANE, "lane"),
         _band(window, top),
-        text(16, top + 27, shortened(replica.broker, HEAD - 30, 15), "t15 b"),
+        _name(replica.broker, top),
         pill(14, top + 38, *state)[0],
         *_spans(replica, window, top + CELLS),
         _gone(replica, window, top + CELLS),
@@ -142,6 +153,11 @@ def _lane(
         _told(steps, top + LANE - 10),
     ]
     return group("", *parts, title=_described(replica))
+
+
+def _name(broker: str, top: float) -> str:
+    size = 15 if text_width(broker, 15) <= HEAD - 26 else 11
+    return text(16, top + 27, shortened(broker, HEAD - 26, size), f"t{size} b")
 
 
 def _described(replica: ReplicaFacts) -> str:
@@ -218,8 +234,10 @@ def _marks(replica: ReplicaFacts, window: Window, top: float) -> str:
     end, committed = replica.log_end_offset, replica.high_watermark
     if window.start <= end <= window.end:
         x = window.x(end)
-        drawn.append(line(x, top + 8, x, top + CELLS + CELL_HEIGHT + 12, "leo"))
-        drawn.append(text(x + 4, top + CELLS + CELL_HEIGHT + 12, f"end {end:,}", "t10 soft"))
+        drawn.append(line(x, top + 8, x, top + CELLS + CELL_HEIGHT + 16, "leo"))
+        place, side = (x + 4, "") if x < HEAD + ROOM - 60 else (x - 4, " r")
+        words = f"end {end:,}"
+        drawn.append(text(place, top + CELLS + CELL_HEIGHT + 16, words, f"t10 soft{side}"))
     if committed is not None and window.start <= committed <= window.end:
         x = window.x(committed)
         drawn.append(line(x, top + 6, x, top + CELLS + CELL_HEIGHT + 3, "hw"))

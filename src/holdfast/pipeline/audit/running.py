@@ -9,6 +9,7 @@ import numpy as np
 
 from holdfast import __version__
 from holdfast.pipeline.audit import gather
+from holdfast.pipeline.audit.causes import explain
 from holdfast.pipeline.audit.details import KIND_NUMBER, PLACES
 from holdfast.pipeline.audit.findings import (
     LOST,
@@ -83,12 +84,14 @@ class _Run:
             self.cluster.partitions,
         )
         listed, left_out = teller.findings(told, self.inputs.most_findings)
+        partitions = tuple(self._partitions(results, told))
+        explained = explain(listed, self.inputs.logs, self.inputs.traces, partitions)
         is_undecided = len(missing) > 0
         return Audit(
             verdict=self._verdict(results, topics, counts, is_undecided=is_undecided),
-            findings=listed,
+            findings=tuple(explained),
             left_out=left_out,
-            partitions=tuple(self._partitions(results, told)),
+            partitions=partitions,
             timeline=tuple(_timeline(results)),
             missing=missing,
             inputs=self._inputs(),
@@ -204,7 +207,7 @@ class _Run:
             in_consumed=_total(results, "consumed") if has_consumed else None,
             counts=counts,
             foreign=sum(topic.foreign for topic in topics.values()),
-            exit_code=exit_code(counts, is_undecided=is_undecided),
+            exit_code=int(exit_code(counts, is_undecided=is_undecided)),
         )
 
     def _partitions(self, results: Results, told: Sequence[Told]) -> Iterable[PartitionFacts]:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.lab.telling.wording import spoken_list
-from holdfast.pipeline.audit.case import Asked
-from holdfast.pipeline.audit.findings import EpochStart, ReplicaFacts
-from holdfast.pipeline.audit.kinds import (
+from holdfast.pipeline.audit.causes.case import Asked
+from holdfast.pipeline.audit.causes.kinds import (
     LEADER_ALONE,
     LOST_FLUSH,
     OUTSIDE,
@@ -21,8 +20,9 @@ from holdfast.pipeline.audit.kinds import (
     UNCLEAN_ELECTION,
     UNKNOWN_CAUSE,
 )
-from holdfast.pipeline.audit.reasons import ACKS_ALL, Reason
-from holdfast.pipeline.audit.reigns import epoch_at, line_of, newest
+from holdfast.pipeline.audit.causes.reasons import ACKS_ALL, Reason
+from holdfast.pipeline.audit.causes.reigns import epoch_at, line_of, newest
+from holdfast.pipeline.audit.findings import EpochStart, ReplicaFacts
 
 
 def reason_from_epochs(

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.lab.telling.wording import spoken_list, spoken_span
-from holdfast.pipeline.audit.history import UNKNOWN, Copy, Election, History, Promise, Span
-from holdfast.pipeline.audit.traces import Seen
+from holdfast.pipeline.audit.causes.history import UNKNOWN, Copy, Election, History, Promise, Span
+from holdfast.pipeline.audit.causes.traces import Seen
 
 Names = Mapping[int, str]
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.lab.narrate import sentence
-from holdfast.pipeline.audit.case import Asked, Case, Names, cases_of
-from holdfast.pipeline.audit.findings import Step
-from holdfast.pipeline.audit.history import Copy, Election, History
-from holdfast.pipeline.audit.kinds import (
+from holdfast.pipeline.audit.causes.case import Asked, Case, Names, cases_of
+from holdfast.pipeline.audit.causes.history import Copy, Election, History
+from holdfast.pipeline.audit.causes.kinds import (
     ELECTION,
     LEADER_ALONE,
     LOST_DISK,
@@ -28,7 +27,8 @@ from holdfast.pipeline.audit.kinds import (
     TRUNCATION,
     UNCLEAN_ELECTION,
 )
-from holdfast.pipeline.audit.traces import Seen
+from holdfast.pipeline.audit.causes.traces import Seen
+from holdfast.pipeline.audit.findings import Step
 
 ACKS_ALL: Final = -1
 MOST_STEPS: Final = 14

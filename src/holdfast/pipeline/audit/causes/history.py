@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from holdfast.pipeline.audit.traces import Seen
+from holdfast.pipeline.audit.causes.traces import Seen
 
 UNKNOWN: Final = -1
 """An epoch that nobody told us."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from holdfast.pipeline.audit.findings import Remedy
-from holdfast.pipeline.audit.kinds import (
+from holdfast.pipeline.audit.causes.kinds import (
     LEADER_ALONE,
     LOST_DISK,
     LOST_FLUSH,
     NEVER_WRITTEN,
     UNCLEAN_ELECTION,
 )
-from holdfast.pipeline.audit.reasons import Reason
+from holdfast.pipeline.audit.causes.reasons import Reason
+from holdfast.pipeline.audit.findings import Remedy
 
 ALL: Final = Remedy(setting="acks", value="all")
 TWO: Final = Remedy(setting="min.insync.replicas", value="2")

@@ -1,0 +1,9 @@
+"""Why a finding is there, and which setting would have prevented it: from traces and checkpoints.
+
+How it is done is told in docs/causes.md.
+"""
+
+from holdfast.pipeline.audit.causes.explaining import explain
+from holdfast.pipeline.audit.causes.kinds import HEADLINES
+
+__all__ = ["HEADLINES", "explain"]

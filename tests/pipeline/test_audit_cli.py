@@ -1,0 +1,93 @@
+"""`holdfast audit run` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main
+from holdfast.cluster import Cluster
+from holdfast.ledger import LedgerProducer
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    # PySpark leaves the sockets of its results to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+TOPIC = "t"
+RECORDS = 3000
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Spark takes SIGINT for itself."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def audit(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", "run", *arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_safe_settings_under_kills_find_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Cluster(tmp_path / "cluster", brokers=3) as cluster:
+        cluster.create_topic(TOPIC, partitions=3)
+        config = {"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0}
+        producer = LedgerProducer(config | {"enable.idempotence": True}, ledger=tmp_path / "ledger")
+        victim = 0
+        for number in range(RECORDS):
+            if number in (1000, 2000):
+                victim = cluster.leader(TOPIC, 0)
+                cluster.kill(victim)
+            if number in (1500, 2500):
+                cluster.wait_leader(TOPIC, 0, not_broker=victim)
+                cluster.restart(victim)
+            producer.produce(TOPIC, b"value %d" % number, key=b"%d" % (number % 11))
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        del producer
+        logs = [f"b{one}={cluster.files(one).log}" for one in cluster.brokers]
+    page, every = tmp_path / "page.html", tmp_path / "findings.parquet"
+    code = audit(
+        *("--ledger", str(tmp_path / "ledger"), "--logs", ",".join(logs), "--json"),
+        *("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"),
+        *("--html", str(page), "--findings", str(every)),
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert not told["findings"]
+    assert not told["missing"]
+    assert told["schema"] == "holdfast-audit/1"
+    assert told["verdict"]["acked"] == told["verdict"]["in_truth"] == RECORDS
+    assert told["verdict"]["found"] == dict.fromkeys(("b1", "b2", "b3"), RECORDS)
+    assert code == 0
+    assert "<html" in page.read_text()
+    assert every.exists()
+
+
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        ("b1", "'b1' is not NAME=DIR"),
+        ("b1=x,b1=y", "b1 is named twice"),
+        ("=x", "'=x' is not NAME=DIR"),
+    ],
+)
+def test_bad_logs_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], logs: str, message: str
+) -> None:
+    assert audit("--ledger", str(tmp_path), "--logs", logs) == 64
+    assert message in capsys.readouterr().err
