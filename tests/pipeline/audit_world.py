@@ -123,7 +123,7 @@ def run_packs(packs: list[Pack], context: Context, look: Callable[[int, Any], Pa
         arrays = [pa.array(one, field.type) for one, field in zip(columns, PACKS, strict=True)]
         for made in judge_packs(pa.table(arrays, schema=PACKS), context).to_pylist():
             results.add(made["what"], made["topic"], made["partition"], made["rows"])
-    return settle_topics(results, [TOPIC], context.span, look, is_partial=context.is_partial)[TOPIC]
+    return settle_topics(results, [TOPIC], context, look)[TOPIC]
 
 
 def _spans(offsets: list[int], *, from_first: bool = False) -> dict[tuple[str, int], Expectation]:

@@ -18,7 +18,7 @@ from holdfast.pipeline.audit.roster import consumers, producers
 from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, ledger_packs
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
-from holdfast.storage.names import EPOCH_CHECKPOINT, LOG_STARTS
+from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, LOG_STARTS
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import NAME, TOPIC, Pack, row, rows_of, run_packs, told
@@ -207,6 +207,18 @@ def test_what_expired_before_the_table_had_it_is_lost(estate: Estate) -> None:
         write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
     expected = findings("expired", range(10)) + findings("lost", [9], "table")
     assert audited(estate, [one for one in reading(estate) if one[0] != 9]) == expected
+
+
+def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
+    estate: Estate,
+) -> None:
+    """Keys come back every seven records: of those above 52 these are the last."""
+    gone = (5, 12, 40, RECORDS - 3)
+    estate.edit(lambda line: [line.pop(offset) for offset in gone])
+    for folder in estate.logs.values():
+        write_offsets(RealDisk(folder), CLEANER_OFFSETS, {NAME: RECORDS - 1})
+    expected = findings("compacted", gone[:3]) + findings("lost", gone[3:])
+    assert audited(estate, reading(estate)) == expected
 
 
 def test_a_damaged_batch_of_the_leader_leaves_its_records_undecided(estate: Estate) -> None:

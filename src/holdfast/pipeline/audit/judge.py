@@ -250,7 +250,7 @@ def _contradictions(copies: Copies, missing: Table, reading: Reading) -> list[Ta
     if truth is not None:
         table["has"] = copies.holders(other["offset"] - copies.first)
     tables.append(table)
-    is_nowhere = (at < 0) & (rows["offset"] >= (truth.start if truth else 0))
+    is_nowhere = (at < 0) & (rows["offset"] >= (max(truth.start, truth.cleaned) if truth else 0))
     is_nowhere &= ~copies.is_unreadable(copies.unreadable)[places]
     stray = rows[is_nowhere]
     is_promised = np.isin(_identity(stray), _identity(missing["row"]))

@@ -67,13 +67,7 @@ class _Run:
 
     def audit(self) -> Audit:
         results = gather.judged(self._packs(), self.context)
-        topics = settle_topics(
-            results,
-            self.topics,
-            self.inputs.span,
-            self._look,
-            is_partial=self.cluster.is_partial,
-        )
+        topics = settle_topics(results, self.topics, self.context, self._look)
         told = [Told(name, topic.found, topic.partitions) for name, topic in topics.items()]
         counts = tally([one.table for one in told])
         missing = tuple(self._missing(results, told))

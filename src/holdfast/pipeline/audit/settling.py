@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.pipeline.audit.claims import digests, known, settle
+from holdfast.pipeline.audit.compaction import is_cleaned
 from holdfast.pipeline.audit.details import AT_CONSUMED, AT_LOG, KIND_NUMBER, Why
 from holdfast.pipeline.audit.findings import (
+    COMPACTED,
     DUPLICATE,
     INCONSISTENT,
     LOST,
@@ -26,7 +28,7 @@ from holdfast.pipeline.audit.findings import (
     UNDECIDED,
 )
 from holdfast.pipeline.audit.found import found
-from holdfast.pipeline.audit.gather import Packs, Results, all_rows
+from holdfast.pipeline.audit.gather import Context, Packs, Results, all_rows
 from holdfast.pipeline.audit.packs import (
     ACKED,
     FOUND,
@@ -38,6 +40,7 @@ from holdfast.pipeline.audit.packs import (
     Ints,
     Table,
 )
+from holdfast.pipeline.audit.replicas import Replica
 from holdfast.pipeline.audit.sources import DELIVERED, SENT
 
 
@@ -188,6 +191,15 @@ class Topic:
             self.left_partitions[settled.rest],
         )
 
+    def clean(self, partitions: Mapping[int, Replica], span: int) -> None:
+        """Take what compaction explains for compacted; `partitions` has their truths."""
+        for partition, truth in partitions.items():
+            is_absent = self._is(LOST, AT_LOG) & (self.found["why"] == Why.ABSENT)
+            lost = np.flatnonzero(is_absent & (self.partitions == partition))
+            cleaned = lost[is_cleaned(self.found["row"][lost], truth, span)]
+            self.found["kind"][cleaned] = KIND_NUMBER[COMPACTED]
+            self.found["why"][cleaned] = Why.NONE
+
     def contents(self) -> Ints:
         """What to look for in the ledgers."""
         strays = self.found["row"][self._is(PHANTOM)]
@@ -247,19 +259,23 @@ Look = Callable[[int, Callable[[str, Ints, Table], Bools]], Packs]
 
 
 def settle_topics(
-    results: Results, names: Sequence[str], span: int, look: Look, *, is_partial: bool
+    results: Results, names: Sequence[str], context: Context, look: Look
 ) -> dict[str, Topic]:
     """Everything that is left to tell; ledgers are read again only if something is."""
+    span = context.span
     doubtful = {topic for topic, _, facts in results.facts if facts["errors"]}
     topics = {
         name: Topic(
             all_rows(results.left, name, RECORD),
             all_rows(results.opened, name, ROW),
             all_rows(results.found, name, FOUND),
-            is_doubtful=is_partial or name in doubtful,
+            is_doubtful=context.is_partial or name in doubtful,
         )
         for name in names
     }
+    for name, topic in topics.items():
+        truths = {at: one[0] for (of, at), one in context.partitions.items() if of == name}
+        topic.clean(truths, span)
     late = tuple(overlaps(results.facts, "order", span))
     search = Search({name: topic.contents() for name, topic in topics.items()}, late)
     if search:
