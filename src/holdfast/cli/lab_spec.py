@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
 VARIANTS: Final = ("hw", "kip101", "kip279", "kip320-first", "kip320")
 INVARIANTS: Final = ("weak-isr", "strong-isr", "none")
 VIOLATED, LIMIT = 1, 2
-EVERY_S = 10.0
+LONGEST_GAP_S = 60.0
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
 
 
@@ -215,12 +215,14 @@ def _bar() -> Iterator[Callable[[Coverage], None]]:
 
 @contextmanager
 def _lines() -> Iterator[Callable[[Coverage], None]]:
-    due = time.monotonic() + EVERY_S
+    gap = 1.0
+    due = time.monotonic() + gap
 
     def show(coverage: Coverage) -> None:
-        nonlocal due
+        nonlocal gap, due
         if time.monotonic() >= due:
-            due = time.monotonic() + EVERY_S
+            gap = min(2 * gap, LONGEST_GAP_S)
+            due = time.monotonic() + gap
             click.echo(_progress(coverage), err=True)
 
     yield show
