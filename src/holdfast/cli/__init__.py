@@ -13,7 +13,7 @@ __all__ = ["BadInput", "LazyCommand", "LazyGroup", "main"]
 
 COMMANDS = {
     "demo": LazyCommand(
-        "holdfast.cli.demo:demo", "A guided tour: a cluster loses its leader, and no record."
+        "holdfast.cli.demo:demo", "Flights through a cluster that is broken, and the proof."
     ),
     "server": LazyCommand("holdfast.cli.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.up:up", "Start a cluster on this machine."),
@@ -32,7 +32,9 @@ COMMANDS = {
     "audit": LazyCommand(
         "holdfast.cli.audit:audit", "Was anything lost? Ledgers against logs and tables."
     ),
-    "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
+    "lab": LazyCommand(
+        "holdfast.cli.lab:lab", "Scenarios: list, run, step, …; search, spec, compare."
+    ),
 }
 
 

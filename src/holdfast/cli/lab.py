@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from holdfast.cli.compare import compare_command
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_output import (
     list_dict,
@@ -53,16 +52,17 @@ CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of
 
 
 HEAVY = {
-    "tour": LazyCommand("holdfast.cli.tour:tour", "A guided tour: stories in pictures, seeds."),
+    "compare": LazyCommand(
+        "holdfast.cli.lab_compare:compare_command", "In-sync replicas or a majority?"
+    ),
+    "spec": LazyCommand("holdfast.cli.lab_spec:spec", "Explore the published specification."),
+    "tour": LazyCommand("holdfast.cli.lab_tour:tour", "A guided tour: stories, pictures, seeds."),
 }
 
 
 @click.group(cls=LazyGroup, lazy=HEAVY, epilog=CODES)
 def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
-
-
-lab.add_command(compare_command)
 
 
 def rule_options(command: click.decorators.FC) -> click.decorators.FC:
