@@ -16,13 +16,14 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper spark demo test test-fast test-long check bench pins clean
+.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
 	@echo "make setup      create $(VENV) with pinned, hash-checked packages"
 	@echo "make spark      have what Spark needs: jars, and a Java where none is here"
-	@echo "make demo       a guided tour of Holdfast"
+	@echo "make demo       a year of flights through a cluster that is broken, and the proof"
+	@echo "make demo-loss  the same with unsafe settings: which records are gone, and why"
 	@echo "make test-fast  seconds: what to run while you write"
 	@echo "make test       everything but the long runs: what CI runs"
 	@echo "make test-long  everything"
@@ -60,6 +61,10 @@ spark: setup
 demo: setup spark
 	@$(COMPILE)
 	@$(BIN)/holdfast demo
+
+demo-loss: setup spark
+	@$(COMPILE)
+	@$(BIN)/holdfast demo --unsafe --folder demo-loss
 
 test-fast: setup
 	@$(COMPILE)
