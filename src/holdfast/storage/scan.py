@@ -123,13 +123,15 @@ class Run(NamedTuple):
         return Batch(self.chunk, place)
 
 
-def verified_runs(file: File, position: int, end: int) -> Iterator[Run]:
+def verified_runs(
+    file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[Run]:
     """Batches whose CRC matches and whose header can be true, a chunk at a time.
 
     The loop takes what is plainly good; whatever it stops at is left to `_check`, which knows why.
     """
     while position < end:  # Each round passes a batch at least, or raises.
-        chunk = _chunk_at(file, position, end)
+        chunk = _chunk_at(file, position, end, chunk_bytes)
         good, place = _good_batches(chunk)
         if not good:
             place = _check(file, chunk, position)
@@ -196,8 +198,8 @@ def verified_batches(file: File, position: int, end: int) -> Iterator[FoundBatch
             place += header.size
 
 
-def _chunk_at(file: File, position: int, end: int) -> bytes:
-    chunk = file.read(position, min(CHUNK_BYTES, end - position))
+def _chunk_at(file: File, position: int, end: int, chunk_bytes: int) -> bytes:
+    chunk = file.read(position, min(chunk_bytes, end - position))
     if len(chunk) < HEADER_BYTES:
         return chunk
     size = int.from_bytes(chunk[8:LENGTH_END], "big", signed=True) + LENGTH_END

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.protocol.records.columns import Fields, HeaderFields, Spans, decode_headers
-from holdfast.protocol.records.crc import crc32c_parts
 from holdfast.protocol.records.header import APPEND_TIME, CONTROL, MAX_SEQUENCE, TRANSACTIONAL
 from holdfast.protocol.records.hops import Ints, Octets, Untrue
+from holdfast.protocol.records.sums import sums
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 SCHEMA = pa.schema(
@@ -107,8 +107,8 @@ _MAKERS: Final[dict[str, Callable[[Rows], Any]]] = {
     "is_transactional": lambda rows: rows.flag(TRANSACTIONAL),
     "is_control": lambda rows: rows.flag(CONTROL),
     "position": lambda rows: np.repeat(rows.at, rows.counts),
-    "key_crc": lambda rows: _sums_of(rows.octets, rows.fields.keys),
-    "value_crc": lambda rows: _sums_of(rows.octets, rows.fields.values),
+    "key_crc": lambda rows: _checksums(rows.octets, rows.fields.keys),
+    "value_crc": lambda rows: _checksums(rows.octets, rows.fields.values),
     "key_len": lambda rows: _lengths(rows.fields.keys),
     "value_len": lambda rows: _lengths(rows.fields.values),
 }
@@ -120,12 +120,9 @@ def _lengths(spans: Spans) -> npt.NDArray[np.int32]:
     return lengths
 
 
-def _sums_of(octets: Octets, spans: Spans) -> Ints:
-    """The CRC-32C of every byte string; of a null it is that of no bytes, which is 0."""
-    pairs = np.empty(2 * len(spans.starts), np.uint64)
-    pairs[::2] = spans.starts
-    pairs[1::2] = spans.ends - spans.starts
-    return np.array(crc32c_parts(octets.data, pairs.data), np.int64)
+def _checksums(octets: Octets, spans: Spans) -> Ints:
+    """Of a null it is that of no bytes, which is 0."""
+    return sums(octets, spans.starts, spans.ends)
 
 
 def _sums(base: Ints, deltas: Ints) -> Ints:

@@ -24,6 +24,7 @@ from holdfast.protocol.records import (
     read_records,
     stamp,
 )
+from holdfast.protocol.records.rows import SCHEMA
 from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, few, plain
 
 
@@ -64,7 +65,7 @@ def rows_by_hand(data: bytes) -> list[dict[str, object]]:
 def check(data: bytes) -> Any:
     table = arrow.read_table(data)
     table.validate(full=True)
-    assert table.schema == arrow.SCHEMA
+    assert table.schema == SCHEMA
     assert table.to_pylist() == rows_by_hand(data)
     return table
 

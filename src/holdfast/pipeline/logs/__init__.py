@@ -1,0 +1,21 @@
+"""Log directories as Spark tables: ours, or Apache Kafka's, also while a broker writes them.
+
+    from holdfast.pipeline import logs
+    logs.register(spark)
+    spark.read.format("holdfast-log").load("b1=DIR,b2=DIR")
+
+Nothing is locked, mended or written. Damage is a row, not a failure.
+"""
+
+from pyspark.sql import SparkSession
+
+from holdfast.pipeline.logs.pieces import parse_paths
+from holdfast.pipeline.logs.source import BatchSource, LogSource
+
+__all__ = ["parse_paths", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make `holdfast-log` and `holdfast-batches` known to a session."""
+    spark.dataSource.register(LogSource)
+    spark.dataSource.register(BatchSource)

@@ -1,0 +1,123 @@
+"""The streaming twin: what has been appended to the logs since the last time.
+
+The stream's offset is the log end offset of every replica, `{"b1": {"events-0": 1042}}`, always
+behind a whole batch, so a batch is read in one micro-batch or in the next, never in both. A micro-
+batch is planned from its two offsets alone: after a restart the same two give the same rows.
+
+What lies behind the last good batch may be an append under way; it is looked at again next time.
+Damage is shown together with the first good batch behind it. A replica that truncates its log goes
+back in the stream, too: what it then copies are other records, and they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql.datasource import DataSourceStreamReader
+
+from holdfast.pipeline.logs.chain import Chain
+from holdfast.pipeline.logs.columns import split_bytes
+from holdfast.pipeline.logs.opening import opened
+from holdfast.pipeline.logs.pieces import Piece, Replica, Split, replicas, segments, splits
+from holdfast.pipeline.logs.rows import record_rows
+from holdfast.protocol.records import RecordBatchHeader
+
+Ends = dict[str, dict[str, int]]
+"""Log end offsets by broker and partition."""
+FAR: Final = (1 << 63) - 1
+
+
+class Place(NamedTuple):
+    """A boundary between two batches: behind this one."""
+
+    segment: int
+    position: int
+    header: RecordBatchHeader
+
+    @property
+    def after(self) -> int:
+        return self.position + self.header.size
+
+    @property
+    def offset(self) -> int:
+        return self.header.end_offset
+
+
+class LogStreamReader(DataSourceStreamReader):
+    """Follows the logs by their ends."""
+
+    def __init__(self, options: Mapping[str, str], schema: Any) -> None:
+        self._options = options
+        self._schema = schema
+        self._places: dict[tuple[str, str], list[Place]] = {}
+        """Where the last ends were, so that a walk along the headers need not start at 0."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
+        """The beginning: nothing has been read of any log."""
+        return {}
+
+    def latestOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
+        ends: Ends = {}
+        for replica in replicas(self._options):
+            found = segments(replica)
+            if found:
+                place = self._place(found[-1], FAR)
+                end = place.offset if place is not None else found[-1].span.base
+                ends.setdefault(replica.broker, {})[replica.directory] = end
+        return ends
+
+    def partitions(self, start: Ends, end: Ends) -> list[Split]:
+        pieces = [
+            piece
+            for replica in replicas(self._options)
+            for piece in self._between(replica, start, end)
+        ]
+        return splits(pieces, split_bytes(self._options))
+
+    def read(self, partition: Split) -> Iterator[Any]:  # type: ignore[override]
+        for piece in partition.pieces:
+            yield from record_rows(piece, self._schema)
+
+    def _between(self, replica: Replica, start: Ends, end: Ends) -> Iterator[Piece]:
+        first = start.get(replica.broker, {}).get(replica.directory, 0)
+        last = end.get(replica.broker, {}).get(replica.directory, 0)
+        for piece in segments(replica):
+            base, upper = piece.span
+            if base >= last or (upper is not None and upper <= first):
+                continue
+            begin = self._position(piece, first) if base < first else 0
+            stop = self._position(piece, last) if upper is None or last < upper else piece.end
+            yield replace(piece, start=begin, origin=begin, stop=stop, end=stop)
+
+    def _position(self, piece: Piece, offset: int) -> int:
+        """Where in a segment the batches below an offset end."""
+        place = self._place(piece, offset)
+        return place.after if place is not None else 0
+
+    def _place(self, piece: Piece, below: int) -> Place | None:
+        """Behind the last good batch of a segment whose offsets are all below this one."""
+        known = self._places.setdefault((piece.replica.broker, piece.replica.directory), [])
+        with opened(piece) as chain:
+            if chain is None:
+                return None
+            place = _remembered(chain, known, below)
+            for link in chain.links(place.after if place else chain.start_below(below)):
+                if link.header is not None:
+                    if link.header.end_offset > below:
+                        break
+                    place = Place(piece.span.base, link.position, link.header)
+        if place is not None and place not in known:
+            known.append(place)
+            del known[:-2]
+        return place
+
+
+def _remembered(chain: Chain, known: list[Place], below: int) -> Place | None:
+    """The last place that is still there: a truncated log may have grown again."""
+    for place in reversed(known):
+        is_here = place.segment == chain.span.base and place.offset <= below
+        if is_here and chain.has(place.position, place.header):
+            return place
+    return None
