@@ -19,7 +19,14 @@ _COUNTS: Final = ("partition", "offset", "partition_asked", "key_len", "value_le
 Cells = dict[str, npt.NDArray[Any]]
 
 
-def logical_batch(path: Path, position: int, batch: Any, kind: Kind, columns: list[str]) -> Any:
+def facts_of(kind: Kind) -> list[str]:
+    """The columns that are the same in all rows of a file, and so are in its schema."""
+    return [name for name in kind.logical.names if name not in {*kind.cells.names, *kind.times}]
+
+
+def logical_batch(
+    path: Path, position: int, batch: Any, kind: Kind, columns: list[str], facts: dict[str, str]
+) -> Any:
     """The used rows of a block, with the columns asked for."""
     # The writer may be at work. Results are copied first: what they promise is there by then.
     results = batch.column("result").to_numpy(zero_copy_only=False).copy()
@@ -29,7 +36,6 @@ def logical_batch(path: Path, position: int, batch: Any, kind: Kind, columns: li
     }
     cells["result"] = results[used]
     _check(path, position, cells, kind)
-    facts = {key.decode(): value.decode() for key, value in batch.schema.metadata.items()}
     schema = pa.schema([kind.logical.field(name) for name in columns])
     made = [_column(name, cells, kind, facts, schema.field(name).type) for name in columns]
     return pa.record_batch(made, schema=schema)
@@ -39,7 +45,7 @@ def _column(name: str, cells: Cells, kind: Kind, facts: dict[str, str], wanted: 
     if name == "result":
         words = pa.array(kind.results, pa.string())
         return words.take(pa.array(cells["result"]))
-    if name not in kind.cells.names and name not in kind.times:
+    if name in facts_of(kind):
         return pa.repeat(_fact(facts[name], wanted), len(cells["result"]))
     values = cells[kind.times.get(name, name)]
     if name in kind.times:

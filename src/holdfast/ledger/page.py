@@ -130,7 +130,6 @@ def _answering(
     """How a row takes its answer, and how the block is changed. Plain variables of an enclosing
     function are the quickest way to the columns.
     """
-    good = DONE if promises else OPEN
     partitions: Any = None
     offsets = errors = answered_ns = results = partitions
 
@@ -140,14 +139,19 @@ def _answering(
         answered_ns, results = cells["answered_ns"], cells["result"]
 
     def answer(row: int, error: KafkaError | None, message: Message) -> None:
-        partitions[row] = message.partition()
-        if error is None:
-            # Below 0: a retry found its record stored already, and nobody knows where.
-            offsets[row] = message.offset()
+        if error is None and promises:
+            partitions[row] = message.partition()
+            offset = message.offset()
+            if offset is not None:  # None: a retry found its record stored; nobody says where.
+                offsets[row] = offset
             answered_ns[row] = now_ns()
-            results[row] = good
+            results[row] = DONE
         else:
-            code = errors[row] = error.code()
+            partition = message.partition()
+            if partition is not None:  # None: it never came so far as to have one.
+                partitions[row] = partition
+            code = 0 if error is None else error.code()
+            errors[row] = code
             answered_ns[row] = now_ns()
             results[row] = REFUSED if code > 0 and code not in _MAYBE else OPEN
         told = tolds[row]

@@ -33,8 +33,6 @@ from holdfast.ledger.columns import NONE, OPEN, SENT
 from holdfast.ledger.page import Page, Told, now_ns
 from holdfast.ledger.records import measured
 
-_CALLBACKS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
-
 _produce: Final = Producer.produce
 
 
@@ -51,9 +49,7 @@ class LedgerProducer(Producer):
     ) -> None:
         config = {**config, **more}
         settings.refuse_silence(config)
-        self._default: Told | None = None
-        for name in _CALLBACKS:
-            self._default = config.pop(name, self._default)
+        self._default: Told | None = config.pop("on_delivery", None)
         self._promises = settings.acks(config) != 0
         super().__init__(config)
         self._book = Book(

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from holdfast.ledger.columns import COMMITTED, CONSUMED, FORMAT, KINDS, SENT, VERSION, Kind
 from holdfast.ledger.errors import LedgerError
-from holdfast.ledger.logical import logical_batch
+from holdfast.ledger.logical import facts_of, logical_batch
 
 _PREFIX: Final = struct.Struct("<4si")
 """Before each Arrow message: a mark, and how long the message's description is."""
@@ -28,6 +28,7 @@ _DESCRIPTION_LIMIT: Final = 1 << 20
 _BODY_LIMIT: Final = 1 << 30
 _BODY_LENGTH_SLOT: Final = 10
 """Where a flatbuffers table of type Message says where its fourth field is: the body's length."""
+_ACKS: Final = ("-1", "0", "1")
 _PARQUET_ROWS: Final = 1 << 16
 
 
@@ -101,8 +102,9 @@ def read_file(
     schema, position = _schema(path, content)
     if schema is None or not _is_about(path, schema, kind, topic):
         return
+    facts = _facts(path, schema)
     for batch, at in _blocks(path, content, schema, position):
-        yield logical_batch(path, at, batch, kind, wanted)
+        yield logical_batch(path, at, batch, kind, wanted, facts)
 
 
 def _read(
@@ -145,6 +147,7 @@ def _schema(path: Path, content: Any) -> tuple[Any, int]:
         _damaged(path, 0, "it does not begin with an Arrow schema")
     try:
         schema = pa.ipc.read_schema(content[:end])
+        _ = schema.names  # which must be text
     except (pa.ArrowException, OSError, ValueError) as error:
         _damaged(path, 0, f"it does not begin with an Arrow schema ({error})")
     return schema, end
@@ -213,22 +216,33 @@ def _holds(path: Path, kind: Kind, topic: str | None) -> bool:
     return schema is not None and _is_about(path, schema, kind, topic)
 
 
+def _facts(path: Path, schema: Any) -> dict[str, str]:
+    try:
+        return {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    except UnicodeDecodeError:
+        _damaged(path, 0, "the facts in its schema are not text")
+
+
 def _is_about(path: Path, schema: Any, kind: Kind, topic: str | None) -> bool:
     """Whether the file has rows of this kind and topic; refuses what is no ledger at all."""
-    facts = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    facts = _facts(path, schema)
     if facts.get("format") != FORMAT:
         _damaged(path, 0, "it is an Arrow file, but no ledger", hint="move it out of the folder")
     if facts.get("version") != VERSION:
         hint = "read it with the version of Holdfast that wrote it"
         _damaged(path, 0, f"it is a ledger of version {facts.get('version')}", hint=hint)
     found = KINDS.get(facts.get("kind", ""))
-    if found is None or "topic" not in facts or "run" not in facts:
-        _damaged(path, 0, "its schema does not say kind, topic and run")
+    if found is None:
+        _damaged(path, 0, f"it is a ledger of an unknown kind, {facts.get('kind')!r}")
+    for name in facts_of(found):
+        if name not in facts or (name == "acks" and facts[name] not in _ACKS):
+            _damaged(path, 0, f"its schema does not say {name}, or not as it should")
     if found is not kind or topic not in (None, facts["topic"]):
         return False
     for field in kind.cells:
-        if field.name not in schema.names or schema.field(field.name).type != field.type:
-            _damaged(path, 0, f"it has no column {field.name} of type {field.type}")
+        place = schema.get_field_index(field.name)
+        if place < 0 or schema.field(place) != field:
+            _damaged(path, 0, f"it has no single column {field}")
     return True
 
 
