@@ -61,7 +61,7 @@ def _cells(version: Mapping[str, Any]) -> list[str]:
     metrics = version["operationMetrics"] or {}
     return [
         str(version["version"]),
-        f"{version['timestamp']:%Y-%m-%d %H:%M:%S}",
+        version["timestamp"],
         version["operation"].lower(),
         _number(metrics.get("numOutputRows")),
         _number(metrics.get("numFiles") or metrics.get("numAddedFiles")),

@@ -47,8 +47,8 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
             was_stopped = _watch(stream.start(spark), listener, meter, stop)
             listener.ended.wait(LAST_WORDS_S)
         finally:
-            spark.streams.removeListener(listener)
             meter.close()
+            spark.streams.removeListener(listener)
     except (Py4JError, PySparkException) as error:
         # What a batch died of is known better by the batch than by the query around it.
         cause = stream.failure or error

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from delta import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from holdfast.pipeline.errors import PipelineError
@@ -133,6 +134,9 @@ def compact(spark: SparkSession, path: str) -> dict[str, Any]:
 
 
 def history(spark: SparkSession, path: str, limit: int) -> list[dict[str, Any]]:
-    """The newest versions, newest first."""
-    rows = _open(spark, path).history(limit).collect()
+    """The newest versions, newest first; their times are text, in UTC."""
+    versions = _open(spark, path).history(limit)
+    # A timestamp that is collected becomes this machine's local time.
+    time = f.date_format("timestamp", "yyyy-MM-dd HH:mm:ss")
+    rows = versions.withColumn("timestamp", time).collect()
     return [row.asDict(recursive=True) for row in rows]
