@@ -297,6 +297,30 @@ def test_a_run_with_holes_stays_one_finding(traces: Traces) -> None:
     assert told.count == 4
 
 
+def test_neighbours_are_one_finding_with_one_cause(traces: Traces) -> None:
+    two_leaders(traces)
+    rows = [replace(row(acked_ms=22), sequence=place) for place in range(5)]
+    single = [lost(5 + place, 5 + place, ledger=rows[place]) for place in range(5)]
+    [told] = explain(single, LOGS, [traces.folder])
+    assert (told.offset, told.last_offset, told.count) == (5, 9, 5)
+    assert (told.ledger, told.last_ledger) == (rows[0], rows[4])
+    assert "the 5 records at offsets 5 to 9" in cause_of(told).sentence
+    other = replace(single[2], ledger=replace(rows[2], producer="another"))
+    assert len(explain([*single[:2], other], LOGS, [traces.folder])) == 2
+    assert len(explain([single[0], single[2]], LOGS, [traces.folder])) == 2, "not neighbours"
+
+
+def test_what_one_election_took_is_told_together(traces: Traces) -> None:
+    two_leaders(traces)
+    parts = [lost(5, 6, detail="another is there"), lost(7, 7, detail="the log ends before")]
+    one, other = explain([*parts], LOGS, [traces.folder])
+    assert (one.count, other.count) == (2, 1)
+    assert one.cause == other.cause
+    assert "the 3 records at offsets 5 to 7" in cause_of(one).sentence
+    apart = explain([lost(5, 6), lost(9, 9)], LOGS, [traces.folder])
+    assert "3 records between offsets 5 and 9" in cause_of(apart[1]).sentence
+
+
 def test_a_row_that_was_read_before_its_log_was_cut(traces: Traces) -> None:
     two_leaders(traces)
     phantom = lost(5, 9, kind=PHANTOM, ledger=None, place=TABLE)

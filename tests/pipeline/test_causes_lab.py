@@ -54,6 +54,7 @@ def reasons(run: Run, label: str) -> list[Reason]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", ids())
 def test_a_remedy_is_one_that_the_lab_finds_too(story: str) -> None:
     scenario = load(story)

@@ -13,7 +13,7 @@ from holdfast.web.drawing import box, group, line, number, path, text
 WIDTH: Final = 960
 LEFT: Final = 62
 RIGHT: Final = 16
-TOP: Final = 30
+TOP: Final = 42
 PLOT: Final = 150
 HEIGHT: Final = TOP + PLOT + 40
 MOST_BARS: Final = 120
@@ -120,7 +120,7 @@ def _times(bars: Sequence[Bar], width: float) -> str:
         if place % every == 0
     ]
     per = "a second" if bars[0].seconds == 1 else f"in {bars[0].seconds} seconds"
-    return group("", *drawn, text(LEFT, TOP - 16, f"records {per}, UTC", "t11 soft"))
+    return group("", *drawn, text(LEFT, 12, f"records {per}, UTC", "t11 soft"))
 
 
 def _events(steps: Sequence[Step], bars: Sequence[Bar], width: float) -> list[str]:

@@ -64,7 +64,7 @@ def explain(
     `logs`: a broker's log directory by its name; `traces`: trace files, or directories of them;
     `partitions`: what the audit has read from the files, for where a trace is silent.
     """
-    given = list(findings)
+    given = _runs(findings)
     wanted: dict[str, list[int]] = {}
     for finding in given:
         if finding.kind in _EXPLAINED:
@@ -75,7 +75,38 @@ def explain(
     names = {broker: name for broker, name in ids.items() if broker is not None}
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
     sources = _Sources(histories(events, wanted), names, replicas)
-    return [told for finding in given for told in _explained(finding, sources)]
+    told = [one for finding in given for one in _explained(finding, sources)]
+    return _told_together(told, sources)
+
+
+def _runs(findings: Iterable[Finding]) -> list[Finding]:
+    """Neighbours that differ in nothing but offset and ledger row, put together."""
+    runs: list[Finding] = []
+    for finding in findings:
+        if runs and _goes_on(runs[-1], finding):
+            runs[-1] = replace(
+                runs[-1],
+                last_offset=_span(finding).end - 1,
+                count=runs[-1].count + finding.count,
+                last_ledger=finding.last_ledger or finding.ledger,
+            )
+        else:
+            runs.append(finding)
+    return runs
+
+
+def _goes_on(run: Finding, finding: Finding) -> bool:
+    if run.kind not in _IN_RUNS or run.offset is None or finding.offset is None:
+        return False
+    return _span(run).end == finding.offset and _alike(run) == _alike(finding)
+
+
+def _alike(finding: Finding) -> object:
+    """The finding without what may differ in a run."""
+    row = finding.ledger
+    sender = None if row is None else (row.run, row.producer, row.result, row.acks)
+    bare = replace(finding, offset=None, last_offset=None, count=0, ledger=None, last_ledger=None)
+    return bare, sender
 
 
 def _partition(finding: Finding) -> str:
@@ -85,6 +116,27 @@ def _partition(finding: Finding) -> str:
 def _explained(finding: Finding, sources: _Sources) -> list[Finding]:
     explainer = _EXPLAINED.get(finding.kind)
     return [finding] if explainer is None else explainer(finding, sources)
+
+
+def _told_together(findings: list[Finding], sources: _Sources) -> list[Finding]:
+    """What one event did in one partition is one cause, told of all its records."""
+    groups: dict[object, list[int]] = {}
+    for place, finding in enumerate(findings):
+        if finding.cause is not None and finding.cause.event_id is not None:
+            event = (finding.cause.kind, finding.cause.event_id, finding.evidence[0])
+            groups.setdefault((_partition(finding), finding.kind, event), []).append(place)
+    for places in groups.values():
+        members = [findings[place] for place in places]
+        if len(members) > 1:
+            first = min(members, key=_span)
+            end = max(_span(one).end for one in members)
+            count = sum(one.count for one in members)
+            row = next((one.ledger for one in members if one.ledger is not None), None)
+            whole = replace(first, last_offset=end - 1, count=count, ledger=row)
+            cause = _with(whole, _Asking(whole, sources).reason(_span(whole))).cause
+            for place, one in zip(places, members, strict=True):
+                findings[place] = replace(one, cause=cause)
+    return findings
 
 
 def _with(finding: Finding, reason: Reason | None, remedy: Remedy | None = None) -> Finding:
@@ -220,6 +272,7 @@ def _too_few(finding: Finding, _sources: _Sources) -> list[Finding]:
     return [_with(finding, Reason(kind=FEW_COPIES, sentence=told), TWO)]
 
 
+_IN_RUNS: Final = (words.LOST, words.INCONSISTENT, words.PHANTOM, words.DIFFER)
 _EXPLAINED: Final = {
     words.LOST: _gone,
     words.INCONSISTENT: _gone,
