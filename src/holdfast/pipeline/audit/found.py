@@ -41,7 +41,8 @@ def folded(table: Table) -> Table:
     if len(table) < 2:
         return table
     alike = [table[name] for name in ALIKE]
-    starts, ends = runs(table["first"], *alike, table["there"] - table["first"])
+    distance = np.where(table["there"] < 0, 0, table["there"] - table["first"])
+    starts, ends = runs(table["first"], *alike, distance)
     result: Table = table[starts].copy()
     result["last"] = table["last"][ends - 1]
     result["last_row"] = table["last_row"][ends - 1]

@@ -40,7 +40,7 @@ _OUT: Final = pa.schema(
     [("what", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("rows", pa.binary())]
 )
 _OUT_DDL: Final = "what int, topic string, partition int, rows binary"
-_MOST_TASKS: Final = 64
+_TASKS_PER_CORE: Final = 8
 """An empty task costs some tens of milliseconds, so small files share one."""
 
 
@@ -102,7 +102,8 @@ def scan(
             mine = [files[number] for number in batch.column(0).to_pylist()]
             yield from ledger_packs(mine, source, topics, span, is_wanted)
 
-    tasks = max(1, min(len(files), _MOST_TASKS))
+    enough = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    tasks = max(1, min(len(files), enough))
     return spark.range(0, len(files), 1, tasks).mapInArrow(packs, PACKS_DDL)
 
 

@@ -42,7 +42,8 @@ COLUMNS: Final = (
     "value_crc",
     "value_len",
 )
-_START = struct.Struct(">qiib")
+_START = struct.Struct(">qiib6xi")
+"""Base offset, length, epoch, magic, last offset delta."""
 _HEADER_RANGE = np.arange(HEADER_BYTES)
 _INDEX_ENTRY = np.dtype([("offset", ">u4"), ("position", ">u4")])
 _LEAST_LENGTH = HEADER_BYTES - LENGTH_END
@@ -88,7 +89,7 @@ def read_slice(
         if segment.base >= until or after <= first:
             continue
         walk = _Walk(segment, nth, (first, until), after, flushed, unreadable)
-        pieces += walk.pieces(is_decoded)
+        pieces += walk.pieces(is_decoded=is_decoded)
     records = [piece.records for piece in pieces if piece.records is not None]
     return Slice(
         _joined([piece.headers for piece in pieces], HEADER_FIELDS),
@@ -117,16 +118,19 @@ def read_batches(
 
 
 def last_batch(segment: Segment) -> tuple[int, int] | None:
-    """The log end offset after a segment's last batch, and its epoch; None if it has no batch."""
-    walk = _Walk(segment, 0, (FAR, FAR), FAR, 0, [])
-    last = None
-    for piece in walk.pieces(is_decoded=False):
-        header = piece.headers[-1]
-        last = (
-            int(header["base_offset"]) + int(header["last_offset_delta"]) + 1,
-            int(header["leader_epoch"]),
-        )
-    return last
+    """The log end offset after a segment's last good batch, and its epoch; None if it has none."""
+    for is_hinted in (True, False):  # The hint may lead to a batch that is torn or damaged.
+        walk = _Walk(segment, 0, (FAR, FAR), FAR, 0, [])
+        last = None
+        for piece in walk.pieces(is_decoded=False, is_hinted=is_hinted):
+            header = piece.headers[-1]
+            last = (
+                int(header["base_offset"]) + int(header["last_offset_delta"]) + 1,
+                int(header["leader_epoch"]),
+            )
+        if last is not None:
+            return last
+    return None
 
 
 def within(records: Table, first: int, until: int) -> Table:
@@ -178,11 +182,11 @@ class _Walk:
         self.expected = segment.base
         """The offset that the next batch should begin with."""
 
-    def pieces(self, is_decoded: bool) -> Iterator[_Piece]:
+    def pieces(self, *, is_decoded: bool, is_hinted: bool = True) -> Iterator[_Piece]:
         """At most one round for every batch."""
         try:
             with _opened(self.segment.path) as file:
-                position = self._start(file)
+                position = self._start(file) if is_hinted else 0
                 while position < self.segment.size:
                     data = os.pread(file, self._chunk_bytes(file, position), position)
                     starts, end = self._starts(data, position)
@@ -235,7 +239,7 @@ class _Walk:
         while place < end:
             if place + HEADER_BYTES > end:
                 return starts, self._cut(is_whole, place, position + place)
-            base, length, _, magic = _START.unpack_from(data, place)
+            base, length, _, magic, delta = _START.unpack_from(data, place)
             size = length + LENGTH_END
             if magic != MAGIC or length < _LEAST_LENGTH or base < 0:
                 self._stuck(position + place, f"message format {magic}, {size} bytes")
@@ -246,6 +250,7 @@ class _Walk:
                 return starts, 0
             starts.append(place)
             place += size
+            self.expected = base + delta + 1
         return starts, place
 
     def _cut(self, is_whole: bool, place: int, position: int) -> int:
@@ -285,7 +290,6 @@ class _Walk:
             until = int(bases[bad + 1]) if bad + 1 < len(bases) else int(ends[bad])
             place = position + starts[bad]
             self._damaged(int(bases[bad]), until, f"byte {place}: the CRC does not match")
-        self.expected = int(ends[-1])
         is_wanted = is_good & ((ends > self.first) | (self.first == FAR))
         if not is_wanted.any():
             return
