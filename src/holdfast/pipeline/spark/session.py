@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -42,6 +42,8 @@ SETTINGS: Final = {
     # Delta reads its own log with 50 tasks otherwise, a batch.
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.shuffle.partitions": "16",
+    # Without checksum files: one that outlives its file keeps a checkpoint from being written.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # One clock in tables, whatever the machine's zone.
     "spark.sql.session.timeZone": "UTC",
 }
@@ -53,10 +55,13 @@ def running(
 ) -> Iterator[SparkSession]:
     """A session that ends with the block."""
     spark = session(app, master=master, conf=conf)
+    from py4j.protocol import Py4JError
+
     try:
         yield spark
     finally:
-        spark.stop()
+        with suppress(Py4JError, OSError):  # Java may be what died; somebody else tells of that
+            spark.stop()
 
 
 def session(
@@ -88,17 +93,19 @@ def require_pyspark() -> None:
 
 
 def _settings(app: str, master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    more = [conf["spark.jars"]] if conf.get("spark.jars") else []
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     return {
         **SETTINGS,
         **(LOCAL if master.startswith("local") else {}),
         "spark.app.name": app,
         "spark.master": master,
-        "spark.jars": ",".join(str(path) for path in jars.paths()),
         "spark.sql.warehouse.dir": str(scratch() / "warehouse"),
         "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log4j} "
         f"-Dholdfast.spark.log={log_file()}",
         **conf,
+        # The caller's besides ours, not instead of them.
+        "spark.jars": ",".join([*(str(path) for path in jars.paths()), *more]),
     }
 
 

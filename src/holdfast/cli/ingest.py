@@ -1,0 +1,94 @@
+"""`holdfast ingest`: topics into a lake table, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.errors import EXIT_INTERRUPTED
+from holdfast.cli.spark_options import spark_options, spark_session
+from holdfast.cli.up import Stopper
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.ingest import Summary
+
+
+@click.command(
+    epilog="Exit codes: 0 all is in the table, or a continuous ingest was asked to end; 1 the "
+    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug of ours; "
+    "130 interrupted."
+)
+@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT", help="Brokers.")
+@click.option(
+    "--topic",
+    required=True,
+    metavar="T[,T2]|PATTERN",
+    help="Names with commas, or a regular expression: whatever no topic can be called.",
+)
+@click.option("--table", required=True, metavar="PATH", help="The Delta table; made if need be.")
+@click.option(
+    "--once/--continuous", default=True, show_default=True, help="End when all is in, or go on."
+)
+@click.option(
+    "--value-format", type=click.Choice(["raw", "json"]), default="raw", show_default=True
+)
+@click.option(
+    "--schema",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="For json: a file with the fields, as 'carrier STRING, delay INT' or Spark's JSON.",
+)
+@click.option(
+    "--on-data-loss",
+    type=click.Choice(["stop", "continue"]),
+    default="stop",
+    show_default=True,
+    help="When offsets vanished before they were read.",
+)
+@spark_options
+@click.pass_context
+def ingest(
+    ctx: click.Context,
+    /,
+    topic: str,
+    table: str,
+    on_data_loss: str,
+    master: str | None,
+    conf: Sequence[str],
+    **asked_for: Any,
+) -> None:
+    """Stream topics into a Delta table, each record once.
+
+    Start it again after any end, also kill -9: it goes on where it was. Values that are not what
+    --schema says go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
+    """
+    Stopper()  # until Spark runs, an end is an interrupt
+    with spark_session("holdfast ingest", master, conf) as spark:
+        from holdfast.pipeline.ingest import Ingest, Topics
+        from holdfast.pipeline.ingest import ingest as run
+        from holdfast.pipeline.spark.progress import meter
+
+        asked = Ingest(
+            topics=Topics.parsed(topic),
+            table=absolute(table),
+            stops_on_data_loss=on_data_loss == "stop",
+            **asked_for,
+        )
+        stopper = Stopper()  # again: Spark's session takes Ctrl-C for itself
+        stopper.is_running = True
+        done = run(spark, asked, meter("ingest"), stopper.asked)
+    _tell(done, asked.table)
+    if done.was_stopped and asked.once:
+        ctx.exit(EXIT_INTERRUPTED)
+
+
+def absolute(table: str) -> str:
+    """Spark takes names without a scheme for its own file system's; say which is meant."""
+    return table if "://" in table else str(Path(table).absolute())
+
+
+def _tell(done: Summary, table: str) -> None:
+    ended = "stopped; start it again to go on" if done.was_stopped else "done"
+    click.echo(f"{done.reading} ({ended}): {table}")

@@ -1,0 +1,65 @@
+"""What every command that uses Spark shares: its options, its session, its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import click
+
+from holdfast.cli.errors import BadInput
+
+EXIT_STOPPED: Final = 1
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Stopped(BadInput):
+    """Spark could not go on with what it had begun."""
+
+    exit_code = EXIT_STOPPED
+
+
+def spark_options(command: F) -> F:
+    """--master and --conf, passed on to Spark as they are."""
+    master = click.option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs: spark://HOST:PORT, yarn, k8s://…  [default: local[*]]",
+    )
+    conf = click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's.")
+    return master(conf(command))
+
+
+@contextmanager
+def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Any]:
+    """A SparkSession for the block; what the pipeline cannot do is told in one line."""
+    from holdfast.pipeline.spark import running
+
+    with errors_told(), running(app, master=master, conf=_parsed(conf)) as spark:
+        yield spark
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """The pipeline's errors as the command line tells them."""
+    from holdfast.pipeline import PipelineError
+    from holdfast.pipeline.spark.failures import StreamFailedError
+
+    try:
+        yield
+    except StreamFailedError as error:
+        raise Stopped(error.message, hint=error.hint) from None
+    except PipelineError as error:
+        raise BadInput(error.message, hint=error.hint) from None
+
+
+def _parsed(conf: Sequence[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for setting in conf:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip().startswith("spark."):
+            raise BadInput(f"--conf {setting!r} is not spark.NAME=VALUE")
+        settings[name.strip()] = value
+    return settings

@@ -1,0 +1,14 @@
+"""Topics into a lake table, exactly once in effect.
+
+Spark's Kafka connector reads at least once, by batches whose offsets are written down before they
+are read. Delta writes a batch at most once: each commit carries (query, batch number), and one that
+is there already is left out. Together: every offset is in the table once, however often the driver
+dies. Bad values go to a second table in the same way.
+"""
+
+from holdfast.pipeline.ingest.options import Ingest
+from holdfast.pipeline.ingest.run import Summary, ingest
+from holdfast.pipeline.ingest.tables import compact, history
+from holdfast.pipeline.ingest.topics import Topics
+
+__all__ = ["Ingest", "Summary", "Topics", "compact", "history", "ingest"]

@@ -1,0 +1,80 @@
+"""An ingest from start to end: check, prepare, stream, tell."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.ingest.options import Ingest
+from holdfast.pipeline.ingest.stream import Stream
+from holdfast.pipeline.ingest.tables import prepare
+from holdfast.pipeline.ingest.topics import cluster_of
+from holdfast.pipeline.ingest.values import read_schema
+from holdfast.pipeline.ingest.vanished import vanished
+from holdfast.pipeline.spark.failures import causes, told
+from holdfast.pipeline.spark.progress import Listener, Meter, Reading
+
+LOOK_S: Final = 1
+LAST_WORDS_S: Final = 10.0
+"""How long the listener may take to tell of the last batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    reading: Reading
+    was_stopped: bool
+    """Asked to end before it was through."""
+
+
+def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Event) -> Summary:
+    """Until all is in the table, or until `stop` is set; PipelineError if it cannot go on."""
+    fields = _fields(asked)
+    cluster = cluster_of(asked.bootstrap, asked.topics)
+    listener = Listener()
+    stream = Stream(asked, fields)
+    try:
+        prepare(spark, asked, cluster, fields)
+        spark.streams.addListener(listener)
+        try:
+            was_stopped = _watch(stream.start(spark), listener, meter, stop)
+            listener.ended.wait(LAST_WORDS_S)
+        finally:
+            meter.close()
+            spark.streams.removeListener(listener)
+    except (Py4JError, PySparkException) as error:
+        # What a batch died of is known better by the batch than by the query around it.
+        cause = stream.failure or error
+        gone = vanished(asked, causes(cause))
+        raise (gone or told(cause, f"the ingest into {asked.table} stopped")) from error
+    return Summary(listener.reading, was_stopped)
+
+
+def _fields(asked: Ingest) -> StructType | None:
+    if asked.value_format == "raw":
+        if asked.schema is not None:
+            raise PipelineError("raw values have no schema", hint="add --value-format json")
+        return None
+    if asked.schema is None:
+        raise PipelineError(
+            "json values need a schema", hint="name a file with --schema, as 'delay INT'"
+        )
+    return read_schema(asked.schema)
+
+
+def _watch(query: StreamingQuery, listener: Listener, meter: Meter, stop: threading.Event) -> bool:
+    """Whether it was stopped; the query's own failure is raised."""
+    while not query.awaitTermination(LOOK_S):
+        meter.show(listener.reading)
+        if stop.is_set():
+            query.stop()
+            return True
+    meter.show(listener.reading)
+    return False

@@ -1,0 +1,73 @@
+"""Values with fields: which ones are wanted, and which values are bad.
+
+A bad value is never lost and never stops the stream: it goes to the quarantine with a reason. A
+value of null (a tombstone) is not bad; it has no fields.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+from holdfast.pipeline.errors import PipelineError
+
+CORRUPT: Final = "_holdfast_corrupt"
+"""Where the parser leaves a text that it could not read."""
+HINT: Final = "write the fields as 'carrier STRING, delay INT', or as the JSON of a Spark schema"
+
+
+def read_schema(path: Path) -> StructType:
+    """Fields of a value, from a file: Spark's DDL, or a schema in Spark's JSON."""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PipelineError(f"the schema {path} cannot be read: {error}") from None
+    try:
+        schema = (
+            StructType.fromJson(json.loads(text))
+            if text.startswith("{")
+            else StructType.fromDDL(text)
+        )
+    except (PySparkException, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), "nothing known")
+        raise PipelineError(f"{path} is not a schema: {reason.strip()}", hint=HINT) from None
+    if not isinstance(schema, StructType) or not schema.fields:
+        raise PipelineError(f"{path} is a schema without fields", hint=HINT)
+    return schema
+
+
+def with_fields(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The rows with `parsed` (the fields) and `reason` (why a value is bad; null if it is not)."""
+    wanted = StructType([*schema.fields, StructField(CORRUPT, StringType())])
+    text = f.col("value").cast("string")
+    parsed = f.from_json(text, wanted, {"columnNameOfCorruptRecord": CORRUPT})
+    read = rows.withColumn("parsed", parsed)
+    # The parser reads one value and overlooks what follows; inside brackets nothing may follow.
+    inside = f.json_array_length(f.concat(f.lit("["), text, f.lit("]")))
+    is_json = f.coalesce(inside == 1, f.lit(False))
+    reason = (
+        f.when(f.col("value").isNull(), f.lit(None).cast("string"))
+        .when(~f.is_valid_utf8(text), "the value is not UTF-8")
+        .when(~is_json, "the value is not JSON")
+        .when(f.col("parsed").isNull(), "the value is not a JSON object")
+        .when(f.col(f"parsed.{CORRUPT}").isNotNull(), "the value does not fit the schema")
+        .otherwise(_lacking(schema))
+    )
+    return read.withColumn("reason", reason).withColumn(
+        "parsed", f.col("parsed").dropFields(CORRUPT)
+    )
+
+
+def _lacking(schema: StructType) -> Column:
+    """The first field that may not be null and is; the parser takes all for optional."""
+    found = f.lit(None).cast("string")
+    for field in reversed([field for field in schema.fields if not field.nullable]):
+        name = f"parsed.`{field.name}`"
+        found = f.when(f.col(name).isNull(), f"the field {field.name} is missing").otherwise(found)
+    return found

@@ -1,0 +1,72 @@
+"""Spark for tests: a session of a module's own, a quiet meter, and whole commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.pipeline.spark import running
+from holdfast.pipeline.spark.progress import Reading
+
+SPARKS_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+"""pyspark leaves the socket of every collect() to the garbage collector."""
+SMALL = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+"""For tests' small data: fewer tasks, less waiting."""
+
+
+@contextmanager
+def session(app: str) -> Iterator[SparkSession]:
+    """With Ctrl-C as it was: Spark takes it for itself."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with running(app, master="local[2]", conf=SMALL) as spark:
+            yield spark
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Silent:
+    """A meter that shows nothing."""
+
+    def show(self, reading: Reading) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def command(*args: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """`holdfast …` in a process group of its own, which ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *args],
+        cwd=cwd,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                kill_all(process)
+    finally:
+        assert process.returncode is not None
+
+
+def kill_all(process: subprocess.Popen[str]) -> None:
+    """SIGKILL, also to the Java process that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
