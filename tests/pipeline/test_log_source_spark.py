@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.pipeline import logs
 from holdfast.pipeline.logs import columns
-from holdfast.pipeline.spark import running
 from tests.pipeline import log_files as files
+from tests.support.spark import session
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,13 +27,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    before = signal.getsignal(signal.SIGINT)  # Spark takes it for itself.
-    try:
-        with running("test logs", master="local[2]") as session:
-            logs.register(session)
-            yield session
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with session("test logs") as spark:
+        logs.register(spark)
+        yield spark
 
 
 @pytest.fixture
@@ -134,7 +129,6 @@ def test_a_stream_that_is_restarted_gives_no_row_twice(spark: SparkSession, tmp_
     before = dict(seen)
     last = max(seen)
     (tmp_path / "checkpoint" / "commits" / str(last)).unlink()
-    (tmp_path / "checkpoint" / "commits" / f".{last}.crc").unlink()
     seen.clear()
     run()
     assert seen[last] == before[last]

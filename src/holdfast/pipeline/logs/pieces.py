@@ -26,7 +26,7 @@ from holdfast.storage.checkpoints import DamagedFileError, read_offsets
 from holdfast.storage.inspect import log_files
 from holdfast.storage.names import HIGH_WATERMARKS, LOG, RECOVERY_POINTS, partition_of
 
-LEAST_SPLIT_BYTES = 4 << 20
+LEAST_SPLIT_BYTES = 16 << 20
 MOST_SPLIT_BYTES = 64 << 20
 SPLITS = 16
 """How many splits are made at least, where that leaves them large enough."""
