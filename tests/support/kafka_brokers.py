@@ -44,7 +44,12 @@ class KafkaBrokers:
             file = self._properties(broker)
             tool = ("kafka.tools.StorageTool", "format", "-t", kafka.CLUSTER, "-c", str(file))
             subprocess.run(kafka.java(*tool), check=True, capture_output=True, timeout=120)
-        for broker in self.ports:
+        self.run(*self.ports)
+        wait_until(self._is_whole, "all brokers are registered", START_S)
+
+    def run(self, *brokers: int) -> None:
+        """Start processes; returns when they listen."""
+        for broker in brokers:
             with (self.folder / f"out-{broker}").open("ab") as out:
                 self._processes[broker] = subprocess.Popen(
                     kafka.java("kafka.Kafka", str(self._file(broker)), memory="512m"),
@@ -52,9 +57,15 @@ class KafkaBrokers:
                     stdout=out,
                     stderr=subprocess.STDOUT,
                 )
-        for port in self.ports.values():
+        for broker in brokers:
+            port = self.ports[broker]
             wait_until(partial(kafka.listens, port), f"Kafka listens on {port}", START_S)
-        wait_until(self._is_whole, "all brokers are registered", START_S)
+
+    def kill(self, broker: int) -> None:
+        """SIGKILL."""
+        process = self._processes.pop(broker)
+        process.kill()
+        process.wait(STOP_S)
 
     def _is_whole(self) -> bool:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
