@@ -144,6 +144,14 @@ def test_a_topic_that_no_ledger_has_is_refused(spark: SparkSession, estate: Esta
         run(spark, inputs)
 
 
+def test_a_table_that_is_none_is_refused(
+    spark: SparkSession, estate: Estate, tmp_path: Path
+) -> None:
+    inputs = AuditInputs(ledger=estate.ledger, logs=estate.logs, table=str(tmp_path))
+    with pytest.raises(PipelineError, match="is no Delta table"):
+        run(spark, inputs)
+
+
 def test_a_torn_ledger_is_told(spark: SparkSession, estate: Estate, tmp_path: Path) -> None:
     spoiled = estate.copy(tmp_path / "estate")
     [file] = spoiled.ledger.rglob("*.arrows")

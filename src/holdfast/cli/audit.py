@@ -20,6 +20,12 @@ CODES = (
 )
 
 
+class Undecided(BadInput):
+    """Spark failed on the way: nothing can be said."""
+
+    exit_code = 4
+
+
 class Logs(click.ParamType[dict[str, Path]]):
     """b1=DIR,b2=DIR,…"""
 
@@ -101,10 +107,13 @@ def run_command(
     with spark_session("holdfast audit", master, conf) as spark:
         from holdfast.cli.audit_output import as_data, show
         from holdfast.pipeline.audit import AuditInputs, run
+        from holdfast.pipeline.spark.failures import StreamFailedError
 
-        done = run(
-            spark, AuditInputs(table=absolute(table) if table is not None else None, **asked)
-        )
+        inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
+        try:
+            done = run(spark, inputs)
+        except StreamFailedError as error:
+            raise Undecided(error.message, hint=error.hint) from None
     if findings is not None:
         import pyarrow.parquet as pq
 

@@ -31,18 +31,25 @@ from holdfast.pipeline.audit.settling import Topic, settle_topics, tally
 from holdfast.pipeline.audit.sources import DELIVERED, SENT
 from holdfast.pipeline.audit.telling import Teller, Told
 from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.spark import failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
-    """Judge everything; PipelineError if the inputs are none."""
+    """Judge everything; PipelineError if the inputs are none, StreamFailedError if Spark fails."""
     if not 0 < len(inputs.logs) <= MOST_BROKERS:
         raise PipelineError(
             f"{len(inputs.logs)} log directories", hint=f"give 1 to {MOST_BROKERS} as NAME=DIR"
         )
-    return _Run(spark, inputs).audit()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return _Run(spark, inputs).audit()
+    except (Py4JError, PySparkException) as error:
+        raise failures.told(error, "the audit could not go on") from error
 
 
 class _Run:
@@ -105,11 +112,18 @@ class _Run:
         return tuple(sorted(wanted))
 
     def _table(self) -> DataFrame | None:
+        from pyspark.errors import AnalysisException
         from pyspark.sql.functions import col
 
         if self.inputs.table is None:
             return None
-        table = self.spark.read.format("delta").load(self.inputs.table)
+        try:
+            table = self.spark.read.format("delta").load(self.inputs.table)
+        except AnalysisException:
+            raise PipelineError(
+                f"{self.inputs.table} is no Delta table",
+                hint="give the path that `holdfast ingest` fills",
+            ) from None
         lacking = sorted({"topic", "partition", "offset", "key", "value"} - set(table.columns))
         if lacking:
             raise PipelineError(
