@@ -93,6 +93,7 @@ bench: setup
 	@$(BIN)/python bench/store.py
 	@$(BIN)/python bench/protocol_codec.py
 	@$(BIN)/python bench/records.py
+	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:
