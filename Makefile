@@ -99,6 +99,7 @@ bench: setup
 	@$(BIN)/python bench/protocol_codec.py
 	@$(BIN)/python bench/records.py
 	@$(BIN)/python bench/ledger.py
+	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:
