@@ -73,7 +73,7 @@ def _content(lines: list[str]) -> bytes:
 
 def _read_lines(disk: Disk, path: str) -> list[str]:
     content = read_whole(disk, path)
-    if not content:  # Kafka makes the file before it has anything to write into it.
+    if content is None:
         return []
     try:
         lines = content.decode().splitlines()

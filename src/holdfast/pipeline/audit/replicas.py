@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit.findings import EpochStart
 from holdfast.pipeline.audit.slices import Segment, last_batch
-from holdfast.storage import RealDisk
+from holdfast.storage import Disk, RealDisk
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets
 from holdfast.storage.inspect import LogFiles, checkpointed_epochs, log_files
 from holdfast.storage.names import (
@@ -94,7 +94,7 @@ def _replicas_of(
     disk = RealDisk(root, read_only=True)
     checkpoints = _Checkpoints(
         *(
-            _believed(partial(read_offsets, disk, name), broker, missing) or {}
+            _believed(partial(_offsets, disk, name), broker, missing) or {}
             for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER_OFFSETS)
         )
     )
@@ -108,6 +108,12 @@ def _replicas_of(
         starts = tuple(EpochStart(epoch=one.epoch, start_offset=one.start_offset) for one in epochs)
         replicas.append(_replica(broker, root, partition, files, starts, checkpoints))
     return replicas
+
+
+def _offsets(disk: Disk, name: str) -> Offsets:
+    """Kafka makes the file before it has anything to write into it."""
+    is_empty = disk.exists(name) and not disk.size(name)
+    return {} if is_empty else read_offsets(disk, name)
 
 
 class _Checkpoints(NamedTuple):
