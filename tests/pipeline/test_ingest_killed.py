@@ -109,6 +109,7 @@ def _killed(args: list[str], table: Path, chance: random.Random, *, is_whole: bo
             kill_all(process)
         else:  # only Python; its Java finds out by itself
             process.kill()
+            process.wait()
             wait_until(lambda: not _has_group(process.pid), "Java ended too", PATIENCE_S)
 
 
