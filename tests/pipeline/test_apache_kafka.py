@@ -17,6 +17,7 @@ from holdfast.ledger import LedgerProducer
 from holdfast.pipeline.audit.findings import Exit
 from tests.support.brokers import QUIET
 from tests.support.kafka_brokers import KafkaBrokers
+from tests.support.spark import SMALL_OPTIONS
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -82,7 +83,7 @@ class Place:
         assert producer.flush(120) == 0
 
     def holdfast(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "holdfast", *arguments]
+        command = [sys.executable, "-m", "holdfast", *arguments, *SMALL_OPTIONS]
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     def ingest(self) -> None:

@@ -13,13 +13,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.pipeline.spark import running
+from holdfast.pipeline.spark import QUICK, running
 from holdfast.pipeline.spark.progress import Reading
 
 SPARKS_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 """pyspark leaves the socket of every collect() to the garbage collector."""
-SMALL = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+SMALL = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2", **QUICK}
 """For tests' small data: fewer tasks, less waiting."""
+SMALL_OPTIONS = tuple(
+    word for name, value in SMALL.items() for word in ("--conf", f"{name}={value}")
+)
+"""The same for a command."""
 
 
 @contextmanager
@@ -47,7 +51,7 @@ class Silent:
 def command(*args: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """`holdfast …` in a process group of its own, which ends with the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", *args],
+        [sys.executable, "-m", "holdfast", *args, *SMALL_OPTIONS],
         cwd=cwd,
         text=True,
         stdout=subprocess.PIPE,

@@ -14,6 +14,14 @@ from holdfast.cli.errors import BadInput
 MEMORY: Final = "1g"
 
 
+def conf_options() -> list[str]:
+    """Spark's settings for a short story on a small machine, as its commands take them."""
+    from holdfast.pipeline.spark import QUICK
+
+    settings = {**QUICK, "spark.driver.memory": MEMORY}
+    return [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+
+
 class Driver:
     """Starts, watches and ends it."""
 
@@ -27,7 +35,7 @@ class Driver:
             *("-b", bootstrap, "--topic", TOPIC, "--table", str(self.table)),
             *("--value-format", "json", "--schema", str(schema)),
             *("--on-data-loss", "continue" if goes_on_after_loss else "stop"),
-            *("--conf", f"spark.driver.memory={MEMORY}"),
+            *conf_options(),
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from holdfast.cli.audit_output import show
+from holdfast.cli.demo_driver import conf_options
 from holdfast.cli.demo_flights import airlines
 from holdfast.cli.spark_options import spark_session
 from holdfast.cluster import Cluster
 from holdfast.pipeline.audit.findings import Audit, Exit
 
-MEMORY: Final = "spark.driver.memory=2g"
 QUESTION: Final = """
     SELECT parsed.carrier AS carrier, count(*) AS flights, round(avg(parsed.dep_delay), 1) AS delay
     FROM delta.`{table}` WHERE parsed.dep_delay IS NOT NULL
@@ -27,7 +27,7 @@ def report(console: Console, folder: Path, cluster: Cluster, is_safe: bool) -> b
     """Whether the audit finds what the settings let expect: nothing, or a loss with its cause."""
     page = folder / "report.html"
     table = folder / "table"
-    with spark_session("holdfast demo", None, [MEMORY]) as spark:
+    with spark_session("holdfast demo", None, conf_options()[1::2]) as spark:
         from holdfast.pipeline.audit import AuditInputs, run
         from holdfast.web.audit_page import page as html
 

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from holdfast.pipeline.ingest.options import Ingest
-from holdfast.pipeline.ingest.values import with_fields
+from holdfast.pipeline.ingest.values import judged, parsed
 
 OFFSETS_PER_BATCH: Final = 500_000
 """So that a batch of 1 KiB values stays below half a gigabyte, and progress is seen."""
@@ -67,11 +67,12 @@ class Stream:
             _append(rows, batch, self._asked.table)
             return
         # Kept: the brokers are read once, and both tables get what was read.
-        read = with_fields(rows, self._fields).persist()
+        read = parsed(rows, self._fields).persist()
         try:
+            told = judged(read, self._fields)
             is_bad = f.col("reason").isNotNull()
-            _append(read.where(~is_bad).drop("reason"), batch, self._asked.table)
-            bad = read.where(is_bad).drop("parsed")
+            _append(told.where(~is_bad).drop("reason"), batch, self._asked.table)
+            bad = told.where(is_bad).drop("parsed")
             if not bad.isEmpty():
                 _append(bad, batch, self._asked.quarantine)
         finally:

@@ -42,25 +42,38 @@ def read_schema(path: Path) -> StructType:
     return schema
 
 
-def with_fields(rows: DataFrame, schema: StructType) -> DataFrame:
-    """The rows with `parsed` (the fields) and `reason` (why a value is bad; null if it is not)."""
+def parsed(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The rows with what the parser made of each value, in `parsed` and `is_json`.
+
+    Keep it (`persist`) before `judged`: Spark would put the parser in the place of every mention of
+    `parsed`, and parse each value once for every field.
+    """
     wanted = StructType([*schema.fields, StructField(CORRUPT, StringType())])
     text = f.col("value").cast("string")
-    parsed = f.from_json(text, wanted, {"columnNameOfCorruptRecord": CORRUPT})
-    read = rows.withColumn("parsed", parsed)
     # The parser reads one value and overlooks what follows; inside brackets nothing may follow.
     inside = f.json_array_length(f.concat(f.lit("["), text, f.lit("]")))
-    is_json = f.coalesce(inside == 1, f.lit(False))
+    return rows.withColumns(
+        {
+            "parsed": f.from_json(text, wanted, {"columnNameOfCorruptRecord": CORRUPT}),
+            "is_json": f.coalesce(inside == 1, f.lit(False)),
+        }
+    )
+
+
+def judged(rows: DataFrame, schema: StructType) -> DataFrame:
+    """Parsed rows with their fields alone in `parsed`, and `reason`: why a value is bad, or null."""
     reason = (
         f.when(f.col("value").isNull(), f.lit(None).cast("string"))
-        .when(~f.is_valid_utf8(text), "the value is not UTF-8")
-        .when(~is_json, "the value is not JSON")
+        .when(~f.is_valid_utf8(f.col("value").cast("string")), "the value is not UTF-8")
+        .when(~f.col("is_json"), "the value is not JSON")
         .when(f.col("parsed").isNull(), "the value is not a JSON object")
         .when(f.col(f"parsed.{CORRUPT}").isNotNull(), "the value does not fit the schema")
         .otherwise(_lacking(schema))
     )
-    return read.withColumn("reason", reason).withColumn(
-        "parsed", f.col("parsed").dropFields(CORRUPT)
+    return (
+        rows.withColumn("reason", reason)
+        .withColumn("parsed", f.col("parsed").dropFields(CORRUPT))
+        .drop("is_json")
     )
 
 

@@ -4,6 +4,6 @@ Nothing here imports pyspark before a session is asked for, so that a missing ex
 line and `--help` stays quick.
 """
 
-from holdfast.pipeline.spark.session import running, session
+from holdfast.pipeline.spark.session import QUICK, running, session
 
-__all__ = ["running", "session"]
+__all__ = ["QUICK", "running", "session"]

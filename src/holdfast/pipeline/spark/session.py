@@ -50,6 +50,9 @@ SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For jobs of seconds on one machine: a Java that starts twice as fast and never gets as fast."""
+
 
 @contextmanager
 def running(
