@@ -1,0 +1,216 @@
+"""Visits every state within the bounds, level by level, until something is wrong.
+
+Level by level means that the first violation found is one of the shortest. Every state remembers
+where it came from, so the way to it can be told.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.core import ACKS_ALL
+from holdfast.lab.limits import Limits
+from holdfast.lab.messages import Envelope
+from holdfast.lab.options import build, parse_option
+from holdfast.lab.search.bounds import Bounds
+from holdfast.lab.search.facts import Violation
+from holdfast.lab.search.moves import Moves
+from holdfast.lab.search.space import Action, Space, State
+
+HOLDS = "holds"
+VIOLATED = "violated"
+LIMIT = "limit"
+INTERRUPTED = "interrupted"
+
+LAG_MS = "10000"
+"""replica.lag.time.max.ms of every search: shorter than any producer's patience."""
+_LOOKS_EVERY = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is searched: plain values, so that it can be sent elsewhere."""
+
+    bounds: Bounds
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Settings, switches and `without`, as a story's `cluster` line has them."""
+
+    @property
+    def all_options(self) -> dict[str, str]:
+        """With those that every search has."""
+        return {"replica_lag_time_max_ms": LAG_MS, **self.options}
+
+    def space(self) -> Space:
+        """The states to visit. OptionError if an option is wrong."""
+        options = self.all_options
+        settings, rules = build(options, self.bounds.replicas)
+        acks = parse_option("acks", options["acks"]) if "acks" in options else ACKS_ALL
+        return Space(self.bounds, settings, rules, acks)
+
+
+class Event(NamedTuple):
+    """One thing on the way to a violation, without the numbers of the search that found it."""
+
+    kind: str
+    broker: int = 0
+    variant: str = ""
+    source: str = ""
+    target: str = ""
+    index: int = 0
+    """Which message of its link, counted from the oldest."""
+    what: str = ""
+    """What kind of message it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How far a search has come."""
+
+    distinct: int
+    generated: int
+    depth: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """How a search ended."""
+
+    question: Question
+    verdict: str
+    coverage: Coverage
+    violation: Violation | None = None
+    path: tuple[Event, ...] = ()
+    """From the beginning to the violation."""
+    limit: str = ""
+    """Which limit ended it."""
+    runs: int = 0
+    """How often the real code was run; every other step was known already."""
+
+
+Watch = Callable[[Coverage], None]
+
+
+def explore(
+    question: Question, limits: Limits | None = None, watch: Watch = lambda _: None
+) -> Found:
+    """Search all of it, or up to a limit or an interrupt."""
+    return Explorer(question, limits or Limits(), watch).run()
+
+
+class Explorer:
+    """One search under way."""
+
+    def __init__(self, question: Question, limits: Limits, watch: Watch) -> None:
+        self.question = question
+        self.space = question.space()
+        self.moves = Moves(self.space)
+        self._limits = limits
+        self._watch = watch
+        self._began = time.perf_counter()
+        self._seen: dict[State, int] = {}
+        self.states: list[State] = []
+        self._parents = array("l")
+        self._actions: list[Action] = []
+        self._known_actions: dict[Action, Action] = {}
+        self._generated = 1
+        self._depth = 0
+
+    @property
+    def coverage(self) -> Coverage:
+        """How far it has come."""
+        return Coverage(
+            distinct=len(self._seen),
+            generated=self._generated,
+            depth=self._depth,
+            seconds=time.perf_counter() - self._began,
+        )
+
+    def run(self) -> Found:
+        """Visit everything."""
+        first = self.space.initial()
+        self._add(first, -1, Action("begin"))
+        try:
+            return self._levels([0])
+        except KeyboardInterrupt:
+            return self._ended(INTERRUPTED)
+
+    def _ended(
+        self,
+        verdict: str,
+        *,
+        violation: Violation | None = None,
+        path: tuple[Event, ...] = (),
+        limit: str = "",
+    ) -> Found:
+        return Found(
+            question=self.question,
+            verdict=verdict,
+            coverage=self.coverage,
+            violation=violation,
+            path=path,
+            limit=limit,
+            runs=self.space.parts.runs,
+        )
+
+    def _levels(self, level: list[int]) -> Found:
+        while level:
+            following: list[int] = []
+            for count, number in enumerate(level):
+                if count % _LOOKS_EVERY == 0:
+                    reached = self._look()
+                    if reached:
+                        return self._ended(LIMIT, limit=reached)
+                found = self._expand(number, following)
+                if found:
+                    return found
+            level = following
+            self._depth += 1
+        return self._ended(HOLDS)
+
+    def _look(self) -> str | None:
+        coverage = self.coverage
+        self._watch(coverage)
+        return self._limits.reached(coverage.distinct, coverage.seconds)
+
+    def _expand(self, number: int, following: list[int]) -> Found | None:
+        space, moves, seen = self.space, self.moves, self._seen
+        state = self.states[number]
+        for action in moves.actions(state):
+            after, violation = moves.apply(state, action)
+            self._generated += 1
+            if violation is None and after in seen:
+                continue
+            violation = violation or space.judge(after)
+            if violation:
+                path = (*self.path(number), self._event(action))
+                return self._ended(VIOLATED, violation=violation, path=path)
+            if space.is_within(after):
+                following.append(self._add(after, number, action))
+        return None
+
+    def _add(self, state: State, parent: int, action: Action) -> int:
+        number = self._seen[state] = len(self.states)
+        self.states.append(state)
+        self._parents.append(parent)
+        self._actions.append(self._known_actions.setdefault(action, action))
+        return number
+
+    def path(self, number: int) -> tuple[Event, ...]:
+        """What leads to a state, one of the shortest ways."""
+        events: list[Event] = []
+        while number > 0:
+            events.append(self._event(self._actions[number]))
+            number = self._parents[number]
+        return tuple(reversed(events))
+
+    def _event(self, action: Action) -> Event:
+        if action.place is None:
+            return Event(action.kind, action.broker, action.variant)
+        source, target, payload = self.space.parts.messages[action.place.message]
+        what = Envelope(source, target, payload, None, 0).wire_name
+        return Event(action.kind, 0, "", source, target, action.place.index, what)
