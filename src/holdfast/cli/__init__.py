@@ -25,7 +25,7 @@ COMMANDS = {
     "log": LazyCommand(
         "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),
-    "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, explain, replay."),
+    "lab": LazyCommand("holdfast.cli.lab:lab", "Scenarios: list, run, step, …; spec."),
 }
 
 

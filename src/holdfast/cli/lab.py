@@ -20,6 +20,7 @@ from holdfast.cli.lab_output import (
     seed_dict,
     seed_text,
 )
+from holdfast.cli.lab_spec import spec
 from holdfast.cli.pictures import picture_options, show
 from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
@@ -53,6 +54,9 @@ CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of
 @click.group(epilog=CODES)
 def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
+
+
+lab.add_command(spec)
 
 
 def rule_options(command: click.decorators.FC) -> click.decorators.FC:

@@ -1,0 +1,233 @@
+"""`holdfast lab spec`: the published specification, explored by our own engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.lab.limits import LimitError, parse_limits
+
+if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
+    from holdfast.lab.spec import Coverage, Exploration, Question
+
+VARIANTS: Final = ("hw", "kip101", "kip279", "kip320-first", "kip320")
+INVARIANTS: Final = ("weak-isr", "strong-isr", "none")
+VIOLATED, LIMIT = 1, 2
+LONGEST_GAP_S = 60.0
+CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
+
+
+@click.command(epilog=CODES)
+@click.argument("variant", type=click.Choice(VARIANTS), metavar="VARIANT")
+@click.option("--replicas", default=3, show_default=True, help="Replicas of the partition.")
+@click.option("--log-size", default=2, show_default=True, help="Records that fit into a log.")
+@click.option("--records", default=2, show_default=True, help="Records that are written in all.")
+@click.option("--max-epoch", default=2, show_default=True, help="The last epoch; 0 is the first.")
+@click.option(
+    "--symmetry/--no-symmetry",
+    default=True,
+    show_default=True,
+    help="Count states that differ only in the names of replicas once.",
+)
+@click.option(
+    "--invariant",
+    type=click.Choice(INVARIANTS),
+    default="strong-isr",
+    show_default=True,
+    help="What must hold: all that a presumed leader has committed is held by its own ISR (weak) "
+    "or by the agreed ISR (strong).",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="N|TIME|MEMORY",
+    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
+    "given for each of them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.pass_context
+def spec(
+    ctx: click.Context,
+    /,
+    limits: Sequence[str],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Explore the published specification of Kafka's replication under VARIANT's rules.
+
+    hw truncates to the high watermark; kip101, kip279, kip320-first and kip320 are the rules that
+    followed. Every state within the bounds is visited; a violation is told as a shortest trace.
+    """
+    try:
+        stop_at = parse_limits(limits)
+    except LimitError as error:
+        hint = "try --limit 1000000, --limit 60s or --limit 2GiB"
+        raise BadInput(str(error), hint=hint) from None
+    question = _question(**asked)
+    from holdfast.lab.spec import explore
+
+    with _watching() as watch:
+        result = explore(question, stop_at, watch)
+    click.echo(_json(question, result) if as_json else _text(question, result))
+    ctx.exit(VIOLATED if result.trace is not None else LIMIT if result.limit is not None else 0)
+
+
+def _question(
+    *,
+    variant: str,
+    replicas: int,
+    log_size: int,
+    records: int,
+    max_epoch: int,
+    symmetry: bool,
+    invariant: str,
+) -> Question:
+    try:
+        from holdfast.lab.spec import Bounds, Question
+    except ModuleNotFoundError as error:
+        hint = "install holdfast[search]"
+        raise BadInput(f"{error.name} is missing, and this search needs it", hint=hint) from None
+    try:
+        return Question(
+            variant=variant,
+            bounds=Bounds(
+                replicas=replicas, log_size=log_size, records=records, max_epoch=max_epoch
+            ),
+            symmetry=symmetry,
+            invariant=None if invariant == "none" else invariant,
+        )
+    except ValueError as error:
+        raise BadInput(str(error), hint="small bounds show most: try 3/2/2/2") from None
+
+
+def _verdict(result: Exploration) -> str:
+    if result.trace is not None:
+        return "violated"
+    return "holds" if result.limit is None else "limit"
+
+
+def _json(question: Question, result: Exploration) -> str:
+    from holdfast.lab.spec import step_dict
+
+    coverage, trace = result.coverage, result.trace
+    steps = None
+    if trace is not None:
+        steps = [step_dict(before.state, step) for before, step in pairwise(trace)]
+    facts = {
+        "schema": "holdfast-lab-spec/1",
+        "variant": question.variant,
+        **asdict(question.bounds),
+        "symmetry": question.symmetry,
+        "checked": question.invariant,
+        "verdict": _verdict(result),
+        "distinct": coverage.distinct,
+        "generated": coverage.generated,
+        "depth": coverage.depth,
+        "invariant": question.invariant if trace is not None else None,
+        "steps": None if steps is None else len(steps),
+        "seconds": round(coverage.seconds, 3),
+        "trace": steps,
+    }
+    return json.dumps(facts, ensure_ascii=False, indent=2)
+
+
+def _text(question: Question, result: Exploration) -> str:
+    from holdfast.lab.spec import INVARIANTS, VARIANTS, tell
+
+    bounds, coverage, checked = question.bounds, result.coverage, question.invariant
+    world = (
+        f"{_number(bounds.replicas, 'replica')}, logs of {_number(bounds.log_size, 'record')}, "
+        f"{_number(bounds.records, 'record')} written, epochs 0 to {bounds.max_epoch}"
+    )
+    lines = [f"{question.variant}: {VARIANTS[question.variant].rules}", world]
+    if checked is not None:
+        lines.append(f"{checked}: {INVARIANTS[checked]}")
+    covered = _covered(coverage, symmetry=question.symmetry)
+    match _verdict(result):
+        case "violated":
+            assert result.trace is not None
+            assert checked is not None
+            steps = _number(len(result.trace) - 1, "step")
+            lines += ["", *tell(result.trace, checked), ""]
+            lines.append(f"violated after {steps}; no shorter way exists. Visited {covered}.")
+        case "limit":
+            holds = "" if checked is None else f" {checked} holds in them."
+            lines += ["", f"limit: {result.limit}. Visited {covered}.{holds}"]
+        case _:
+            what = "explored" if checked is None else "holds"
+            lines += ["", f"{what}: all {covered}."]
+    return "\n".join(lines)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _covered(coverage: Coverage, *, symmetry: bool) -> str:
+    alike = " up to the names of replicas" if symmetry else ""
+    return (
+        f"{_number(coverage.distinct, 'distinct state')}{alike} "
+        f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
+    )
+
+
+@contextmanager
+def _watching() -> Iterator[Callable[[Coverage], None]]:
+    """Show how far the search is: a bar on a terminal, else a line now and then."""
+    last: list[Coverage] = []
+    with _bar() if sys.stderr.isatty() else _lines() as show:
+
+        def watch(coverage: Coverage) -> None:
+            last[:] = [coverage]
+            show(coverage)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            if last:
+                text = (
+                    f"every state up to depth {last[0].depth} was visited, no violation among them"
+                )
+                click.echo(f"{_progress(last[0])}: {text}", err=True)
+            raise
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Coverage], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda coverage: progress.update(task, description=_progress(coverage))
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[Coverage], None]]:
+    gap = 1.0
+    due = time.monotonic() + gap
+
+    def show(coverage: Coverage) -> None:
+        nonlocal gap, due
+        if time.monotonic() >= due:
+            gap = min(2 * gap, LONGEST_GAP_S)
+            due = time.monotonic() + gap
+            click.echo(_progress(coverage), err=True)
+
+    yield show
+
+
+def _progress(coverage: Coverage) -> str:
+    rate = coverage.distinct / max(coverage.seconds, 0.001)
+    return f"{coverage.distinct:,} states, depth {coverage.depth}, {rate:,.0f} states/s"

@@ -1,0 +1,60 @@
+"""When a search stops early: after so many states, so much time or memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+_FORM: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[a-zA-Z]*)")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600}
+_BYTES: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+class LimitError(ValueError):
+    """Not a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    states: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    """Bytes of memory that the process has used at its peak."""
+
+    def reached(self, states: int, seconds: float) -> str | None:
+        """Which limit is reached, in words."""
+        if self.states is not None and states >= self.states:
+            return f"{self.states:,} states"
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"{self.seconds:g} seconds"
+        if self.memory is not None and peak_memory() >= self.memory:
+            return f"{self.memory / 2**20:,.0f} MiB of memory"
+        return None
+
+
+def parse_limits(texts: Iterable[str]) -> Limits:
+    """`1000000` (states), `60s`, `5m`, `2h`, `512MiB`, `2GiB`; the last one of a kind counts."""
+    limits = Limits()
+    for text in texts:
+        match = _FORM.fullmatch(text)
+        number, unit = (float(match["number"]), match["unit"]) if match else (0.0, "?")
+        if unit == "" and number.is_integer() and number:
+            limits = replace(limits, states=int(number))
+        elif unit in _SECONDS and number:
+            limits = replace(limits, seconds=number * _SECONDS[unit])
+        elif unit in _BYTES and number:
+            limits = replace(limits, memory=int(number * _BYTES[unit]))
+        else:
+            raise LimitError(f"{text!r} is no limit")
+    return limits
+
+
+def peak_memory() -> int:
+    """Bytes of memory that this process has used at its peak."""
+    import resource  # Unix only, as is this limit
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 2**10
