@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_options import json_option, overrides_of, rule_options
 from holdfast.cli.lab_output import (
     list_dict,
     list_text,
@@ -20,6 +21,7 @@ from holdfast.cli.lab_output import (
     seed_dict,
     seed_text,
 )
+from holdfast.cli.lab_search import search
 from holdfast.cli.lab_spec import spec
 from holdfast.cli.pictures import picture_options, show
 from holdfast.core import guard_explanation, guard_names
@@ -27,7 +29,6 @@ from holdfast.lab import (
     HANDLERS,
     OPTIONS,
     Frame,
-    OptionError,
     Run,
     Scenario,
     ScenarioError,
@@ -38,8 +39,6 @@ from holdfast.lab import (
     fold,
     ids,
     load,
-    normal,
-    parse_option,
     remedies,
     run_scenario,
     run_seed,
@@ -56,28 +55,10 @@ def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
 
 
+lab.add_command(search)
 lab.add_command(spec)
 
 
-def rule_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Options that change the rules of a run."""
-    command = click.option(
-        "--without",
-        "without",
-        multiple=True,
-        metavar="GUARD",
-        help="Take a guard out, for the lab only.",
-    )(command)
-    return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a switch or setting, e.g. truncation=high-watermark.",
-    )(command)
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 variant_option = click.option("--variant", metavar="NAME", help="Only this variant of the story.")
 
 
@@ -145,7 +126,7 @@ def run(
     """
     if everything == bool(names):
         raise BadInput("name scenarios, or give --all", hint="try 'holdfast lab list'")
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     chosen = ids() if everything else names
     results: list[dict[str, Any]] = []
     runs: list[Run] = []
@@ -187,7 +168,7 @@ def step(
     page shows every variant side by side unless one is chosen.
     """
     scenario = _load(name)
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     chosen = _variants(scenario, variant)
     stories = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
     _show(stories, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
@@ -218,7 +199,7 @@ def explain_command(
     else:
         scenario = _load(name)
         chosen = _variants(scenario, variant)[0]
-        overrides = _overrides(settings, without)
+        overrides = overrides_of(settings, without)
         events = _run(scenario, chosen, overrides).events
         explanation = explain(events, about)
         lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
@@ -259,7 +240,7 @@ def replay(
         return
     if len(what) > LONGEST_SEED:
         raise BadInput(f"a seed has at most {LONGEST_SEED} digits", hint="try 1")
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
     result = run_seed(int(what), *build({**base, **overrides}, 3))
     if trace_file:
@@ -317,23 +298,6 @@ def _run(scenario: Scenario, variant: Variant, overrides: Mapping[str, str]) -> 
         return run_scenario(scenario, variant, overrides)
     except ScenarioError as error:
         raise BadInput(str(error), hint=error.hint or None) from None
-
-
-def _overrides(settings: Sequence[str], without: Sequence[str]) -> dict[str, str]:
-    overrides: dict[str, str] = {}
-    for one in settings:
-        key, equals, value = one.partition("=")
-        if not equals or not value:
-            raise BadInput(f"--set {one!r} is not KEY=VALUE", hint="try --set acks=all")
-        overrides[normal(key)] = value
-    if without:
-        overrides["without"] = f"({','.join(without)})"
-    try:
-        for key, value in overrides.items():
-            parse_option(key, value)
-    except OptionError as error:
-        raise BadInput(str(error), hint=error.hint or None) from None
-    return overrides
 
 
 def _is_trace(name: str) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 
-
 ANY = 99
 """As many delays as it takes."""
 

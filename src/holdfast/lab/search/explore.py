@@ -24,7 +24,6 @@ from holdfast.lab.search.space import Action, Space, State
 HOLDS = "holds"
 VIOLATED = "violated"
 LIMIT = "limit"
-INTERRUPTED = "interrupted"
 
 LAG_MS = "10000"
 """replica.lag.time.max.ms of every search: shorter than any producer's patience."""
@@ -60,7 +59,7 @@ class Event(NamedTuple):
     variant: str = ""
     source: str = ""
     target: str = ""
-    index: int = 0
+    position: int = 0
     """Which message of its link, counted from the oldest."""
     what: str = ""
     """What kind of message it is."""
@@ -98,7 +97,7 @@ Watch = Callable[[Coverage], None]
 def explore(
     question: Question, limits: Limits | None = None, watch: Watch = lambda _: None
 ) -> Found:
-    """Search all of it, or up to a limit or an interrupt."""
+    """Search all of it, or up to a limit."""
     return Explorer(question, limits or Limits(), watch).run()
 
 
@@ -134,10 +133,7 @@ class Explorer:
         """Visit everything."""
         first = self.space.initial()
         self._add(first, -1, Action("begin"))
-        try:
-            return self._levels([0])
-        except KeyboardInterrupt:
-            return self._ended(INTERRUPTED)
+        return self._levels([0])
 
     def _ended(
         self,
@@ -213,4 +209,4 @@ class Explorer:
             return Event(action.kind, action.broker, action.variant)
         source, target, payload = self.space.parts.messages[action.place.message]
         what = Envelope(source, target, payload, None, 0).wire_name
-        return Event(action.kind, 0, "", source, target, action.place.index, what)
+        return Event(action.kind, 0, "", source, target, action.place.position, what)

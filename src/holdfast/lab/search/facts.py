@@ -1,7 +1,7 @@
 """What clients were told and what was committed: the part of a state that is judged.
 
 The rules are those of `lab.verdict` and `lab.invariants`, asked at every state instead of at the
-end. That is right for a loss: once the elected leader lacks a record, it writes others in its place.
+end. That is right for a loss: once the elected leader lacks a record, it writes others there.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class Moves:
                 yield Action("lose", place=place)
             if self._any_message and self._may(budget, "duplicates"):
                 yield Action("duplicate", place=place)
-            if place.index and self._may(budget, "overtakings"):
+            if place.position and self._may(budget, "overtakings"):
                 yield Action("overtake", place=place)
 
     # What comes of it.
@@ -313,7 +313,7 @@ class Moves:
         self.space.spend(draft, _BOUND["elections"])
         self.space.run_control(draft, ("elect", action.broker))
 
-    def _failover(self, draft: Draft, action: Action) -> None:
+    def _failover(self, draft: Draft, _action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND["failovers"])
         before = space.controller_name(draft.control)
@@ -334,7 +334,7 @@ class Moves:
         for message in gone:
             space.lose(draft, message)
 
-    def _heal(self, draft: Draft, action: Action) -> None:
+    def _heal(self, draft: Draft, _action: Action) -> None:
         self.space.cut(draft, 0)
 
 

@@ -201,12 +201,16 @@ class Parts:
         leads = alive and isinstance(role, Leader)
         insync = role.insync if leads and isinstance(role, Leader) else None
         late = self.lag_ms + 1
-        lagging = insync is not None and not insync.proposal and any(
-            one in insync.followers
-            and insync.followers[one].lags(
-                replica.log.log_end_offset, insync.settings, insync.rules.isr_lag_rule, late
+        lagging = (
+            insync is not None
+            and not insync.proposal
+            and any(
+                one in insync.followers
+                and insync.followers[one].lags(
+                    replica.log.log_end_offset, insync.settings, insync.rules.isr_lag_rule, late
+                )
+                for one in insync.isr
             )
-            for one in insync.isr
         )
         waits = broker.outstanding if alive else None
         fetches = alive and not waits and not replica.has_failed
@@ -439,4 +443,3 @@ _CONTROL_INPUTS: dict[str, Callable[..., None]] = {
     "failover": lambda parts: parts.stand.new_controller(),
     "again": _tell_again,
 }
-

@@ -85,12 +85,12 @@ class Script:
 
     def _chosen(self, event: Event) -> str:
         """How a command names the message of an event."""
-        return self._selected(self._on_link(event.source, event.target)[event.index])
+        return self._selected(self._on_link(event.source, event.target)[event.position])
 
     def _selected(self, envelope: Envelope) -> str:
         source, target = envelope.source, envelope.target
         on_link = self.stage.world.network.between(source, target)
-        text = f"{source}->{target}"
+        text = f"{self._told(source)}->{self._told(target)}"
         if len(on_link) == 1:
             return text
         alike = [one for one in on_link if one.wire_name == envelope.wire_name]
@@ -101,6 +101,9 @@ class Script:
         place = next(index for index, one in enumerate(alike, 1) if one is envelope)
         return f"{text} first=1" if place == 1 else f"{text} place={place}"
 
+    def _told(self, name: str) -> str:
+        return "controller" if name == self.stage.world.controller_name else name
+
     def _lost(self) -> list[str]:
         """What is on its way to a node that cannot take it: the search counts it as lost."""
         world = self.stage.world
@@ -110,7 +113,7 @@ class Script:
         for one in world.network.pending:
             cut = world.network.is_cut(one.source, one.target)
             if cut or one.target in dead or one.target in controllers:
-                text = f"drop {one.source}->{one.target}"
+                text = f"drop {self._told(one.source)}->{one.target}"
                 if text not in texts:
                     texts.append(text)
         return texts

@@ -96,7 +96,7 @@ class Space:
         self.budgets: list[tuple[int, ...]] = []
         self._budget_numbers: dict[tuple[int, ...], int] = {}
         self._spent: dict[tuple[int, int], int] = {}
-        self._most = tuple(getattr(bounds, one) for one in BUDGETED)
+        self._most: tuple[int, ...] = tuple(getattr(bounds, one) for one in BUDGETED)
         self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
         self._control_steps: dict[tuple[int, Input], Step] = {}
         self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
@@ -332,9 +332,7 @@ class Space:
         key = (*state[: self.count], control, facts)
         if key in self._judged:
             return self._judged[key]
-        views: Sequence[BrokerView] = [
-            self.parts.broker_views[one] for one in state[: self.count]
-        ]
+        views: Sequence[BrokerView] = [self.parts.broker_views[one] for one in state[: self.count]]
         found = judged(
             self.ledgers[facts], views, self.parts.control_views[control], self.acks, self.minimum
         )

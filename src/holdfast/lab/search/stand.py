@@ -30,6 +30,7 @@ class _Silent(Recorder):
     def emit(
         self, kind: str, broker: int | None = None, broker_epoch: int | None = None, **numbers: Any
     ) -> int:
+        del kind, broker, broker_epoch, numbers
         return 0
 
 
@@ -72,7 +73,8 @@ class Stand(World):
         """Time does not pass in a step; what a timer would do is an action of the search."""
 
     def on_high_watermark(self, broker: BrokerId, was: Offset, high_watermark: Offset) -> None:
-        """Note what a replica takes for committed."""
+        """Note what the replica that runs now takes for committed."""
+        del broker
         self.committed.append((was, high_watermark))
 
     def clear(self) -> None:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from holdfast.lab.rewrite import rewritten
 from holdfast.lab.run import Run, run_scenario
-from holdfast.lab.scenario import Scenario, ScenarioError, parse
-from holdfast.lab.search.bounds import Bounds
+from holdfast.lab.scenario import ScenarioError, parse
 from holdfast.lab.search.explore import Found, Question
 from holdfast.lab.search.script import Line, Script
 from holdfast.lab.verdict import INVALID
@@ -29,8 +28,8 @@ class Story:
 
     text: str
     outcome: str
-    events: int
-    """How many things happen in it, without the ordinary delivery of messages."""
+    lines: tuple[Line, ...]
+    """What happens, up to the violation."""
     run: Run
 
 
@@ -54,7 +53,7 @@ def story_of(found: Found, command: str) -> Story:
     return Story(
         text="\n".join(scenario.lines) + "\n",
         outcome=outcome,
-        events=sum(bool(one.words) for one in (*lines, *ending)),
+        lines=(*lines, *ending),
         run=run,
     )
 
@@ -130,7 +129,7 @@ class _Writer:
         if name not in alive:
             commands.append(f"restart {name}")
         commands.append(f"settle {name} controller")
-        back = ["restart " + " ".join(others), "run 2000"]
+        back = [f"trace off\nrestart {' '.join(others)}", "run 2000\ntrace on"]
         return [
             Line(_BOUND_TO_HAPPEN.format(name=name), commands),
             Line("They come back, and everything comes to rest.", back),
@@ -164,9 +163,10 @@ def _removed(question: Question) -> str:
         )
         if one
     ]
-    return f"Without {', '.join(changed)}: " if question.options.get("without") else (
-        f"With {', '.join(changed)}: " if changed else ""
-    )
+    if not changed:
+        return ""
+    word = "Without" if question.options.get("without") else "With"
+    return f"{word} {', '.join(changed)}: "
 
 
 def _comment(text: str) -> list[str]:
@@ -186,5 +186,3 @@ def _beats(lines: Sequence[Line]) -> Iterator[str]:
         commands.extend(line.commands)
     if commands:
         yield "\n".join((*_comment(" ".join(words)), *commands))
-
-

@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
     message: int
     link: int
-    index: int
+    position: int
 
 
 class Wires:
@@ -76,12 +76,12 @@ class Wires:
 
     def take(self, wires: int, place: Place) -> int:
         """Without that message."""
-        key = (wires, place.link, place.index)
+        key = (wires, place.link, place.position)
         found = self._taken.get(key)
         if found is None:
             value = list(self._values[wires])
             link = value[place.link]
-            value[place.link] = (*link[: place.index], *link[place.index + 1 :])
+            value[place.link] = (*link[: place.position], *link[place.position + 1 :])
             found = self._taken[key] = self._number(value)
         return found
 
