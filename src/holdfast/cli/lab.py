@@ -11,7 +11,13 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option, overrides_of, rule_options
+from holdfast.cli.lab_options import (
+    json_option,
+    overrides_of,
+    plan_options,
+    rule_options,
+    split_plan,
+)
 from holdfast.cli.lab_output import (
     list_dict,
     list_text,
@@ -213,6 +219,7 @@ def explain_command(
 @lab.command(epilog=CODES)
 @click.argument("what", metavar="SEED|TRACE")
 @rule_options
+@plan_options
 @picture_options
 @click.option("--trace", "trace_file", type=click.Path(dir_okay=False), help="Write the trace.")
 @json_option
@@ -225,15 +232,16 @@ def replay(
     without: Sequence[str],
     trace_file: str | None,
     as_json: bool,
-    **pictures: Any,
+    **more: Any,
 ) -> None:
     """Replay a seeded run by its number, or step through a trace file.
 
     A seed decides everything: faults, delays, traffic. The same number gives the same trace.
     """
+    changes, pictures = split_plan(more)
     if not what.isdecimal():
-        if settings or without or trace_file:
-            hint = "--set, --without and --trace go with a seed"
+        if settings or without or trace_file or changes:
+            hint = "--set, --without, --trace and changes of the plan go with a seed"
             raise BadInput("a trace is shown as it is", hint=hint)
         frames = fold(_read_trace(what))
         _show([(Path(what).name, frames)], Path(what).name, as_json=as_json, pictures=pictures)
@@ -242,14 +250,14 @@ def replay(
         raise BadInput(f"a seed has at most {LONGEST_SEED} digits", hint="try 1")
     overrides = overrides_of(settings, without)
     base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
-    result = run_seed(int(what), *build({**base, **overrides}, 3))
+    result = run_seed(int(what), *build({**base, **overrides}, 3), changes)
     if trace_file:
         _write_trace(trace_file, result.events)
     if any(pictures.values()):
         frames = fold(result.events)
         _show([(f"seed {what}", frames)], f"seed {what}", as_json=as_json, pictures=pictures)
     else:
-        click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides))
+        click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides, changes))
     ctx.exit(1 if result.failures else 0)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.lab.chance import FAULTS
 from holdfast.lab.options import OptionError, parse_option
-from holdfast.lab.scenario import normal
+from holdfast.lab.scenario import near_or_known, normal
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -47,3 +49,51 @@ def overrides_of(settings: Sequence[str], without: Sequence[str]) -> dict[str, s
     except OptionError as error:
         raise BadInput(str(error), hint=error.hint or None) from None
     return overrides
+
+
+def plan_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Options that change what a seed has decided, as a minimised run needs them."""
+    for option in (
+        click.option("--faults", metavar="A,B|none", help="Only these classes of faults."),
+        click.option(
+            "--duration",
+            "duration_ms",
+            type=click.IntRange(1),
+            metavar="MS",
+            help="Faults so long.",
+        ),
+        click.option(
+            "--send-every",
+            "send_every_ms",
+            type=click.IntRange(1),
+            metavar="MS",
+            help="A record so often.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def split_plan(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The changes of a plan, and the other options; BadInput for a fault nobody knows."""
+    names = ("faults", "duration_ms", "send_every_ms")
+    changes = {name: given[name] for name in names if given[name] is not None}
+    if "faults" in changes:
+        wanted = [one for one in changes["faults"].split(",") if one and one != "none"]
+        for one in wanted:
+            if one not in FAULTS:
+                raise BadInput(f"no fault is called {one!r}", hint=near_or_known(one, FAULTS))
+        changes["faults"] = tuple(one for one in FAULTS if one in wanted)
+    return changes, {name: value for name, value in given.items() if name not in names}
+
+
+def plan_words(changes: Mapping[str, Any]) -> str:
+    """The options that ask for these changes."""
+    words = ""
+    if "faults" in changes:
+        words += f" --faults {','.join(changes['faults']) or 'none'}"
+    if "duration_ms" in changes:
+        words += f" --duration {changes['duration_ms']}"
+    if "send_every_ms" in changes:
+        words += f" --send-every {changes['send_every_ms']}"
+    return words

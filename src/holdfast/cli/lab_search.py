@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import json_option, overrides_of, rule_options
+from holdfast.cli.lab_seeds import run_seeds
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import LimitError, Limits, parse_limits
 from holdfast.lab.search import (
@@ -57,6 +58,19 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     "given for each of them.",
 )
 @click.option(
+    "--seeds",
+    metavar="A..B",
+    help="Random search instead: whole runs, each seed with its own swarm of faults.",
+)
+@click.option(
+    "--rests",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="From how many visited states peace must lead to rest.",
+)
+@click.option(
     "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Where a violation is saved."
 )
 @json_option
@@ -67,6 +81,8 @@ def search(
     settings: Sequence[str],
     without: Sequence[str],
     limits: Sequence[str],
+    seeds: str | None,
+    rests: int,
     save: str | None,
     as_json: bool,
     **bounds: int | None,
@@ -80,8 +96,12 @@ def search(
     options = overrides_of(settings, without)
     stop_at = _limits(limits)
     given = {name: count for name, count in bounds.items() if count is not None}
+    if seeds is not None:
+        if given:
+            raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
+        ctx.exit(run_seeds(seeds, options, stop_at, save, as_json=as_json))
     tried = _given(given) if given else ladder(options)
-    found = _search(tried, options, stop_at, quiet=as_json)
+    found = _search(tried, options, stop_at, rests, quiet=as_json)
     story = None
     path = None
     if found.verdict == VIOLATED:
@@ -107,7 +127,7 @@ def _limits(texts: Sequence[str]) -> Limits:
 
 
 def _search(
-    tried: Iterable[Bounds], options: dict[str, str], limits: Limits, *, quiet: bool
+    tried: Iterable[Bounds], options: dict[str, str], limits: Limits, rests: int, *, quiet: bool
 ) -> Found:
     """Search within each bounds until one finds something."""
     found: Found | None = None
@@ -115,7 +135,7 @@ def _search(
         for bounds in tried:
             if found is not None and not quiet:
                 click.echo(_covered(found), err=True)
-            found = explore(Question(bounds=bounds, options=options), limits, watch)
+            found = explore(Question(bounds=bounds, options=options), limits, watch, rests=rests)
             if found.verdict != "holds":
                 break
     assert found is not None, "there is always something to try"
@@ -166,6 +186,8 @@ def _text(found: Found, story: Story | None, path: str | None) -> str:
         lines += [story.text, f"{found.violation.outcome}: {found.violation.text}"]
         lines.append(f"outcome: {story.outcome}, after {len(found.path)} steps")
     lines.append(_covered(found))
+    if found.rested:
+        lines.append(f"peace leads to rest from {found.rested} of these states")
     if found.limit:
         lines.append(f"stopped by the limit: {found.limit}")
     if path is not None:
@@ -191,6 +213,7 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
         "steps": len(found.path) if story else None,
         "trace": _trace(story) if story else None,
         "file": path,
+        "rested": found.rested,
         "seconds": round(coverage.seconds, 3),
     }
     return json.dumps(facts, ensure_ascii=False, indent=2)

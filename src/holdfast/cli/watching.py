@@ -25,10 +25,10 @@ class Coverage(Protocol):
 
 
 @contextmanager
-def watching() -> Iterator[Callable[[Coverage], None]]:
+def watching(noun: str = "states") -> Iterator[Callable[[Coverage], None]]:
     """Show how far the search is: a bar on a terminal, else a line now and then."""
     last: list[Coverage] = []
-    with _bar() if sys.stderr.isatty() else _lines() as show:
+    with _bar(noun) if sys.stderr.isatty() else _lines(noun) as show:
 
         def watch(coverage: Coverage) -> None:
             last[:] = [coverage]
@@ -38,26 +38,26 @@ def watching() -> Iterator[Callable[[Coverage], None]]:
             yield watch
         except KeyboardInterrupt:
             if last:
-                text = (
-                    f"every state up to depth {last[0].depth} was visited, no violation among them"
-                )
-                click.echo(f"{_progress(last[0])}: {text}", err=True)
+                text = "no violation among them"
+                if noun == "states":
+                    text = f"every state up to depth {last[0].depth} was visited, {text}"
+                click.echo(f"{_progress(last[0], noun)}: {text}", err=True)
             raise
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Coverage], None]]:
+def _bar(noun: str) -> Iterator[Callable[[Coverage], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
-        yield lambda coverage: progress.update(task, description=_progress(coverage))
+        yield lambda coverage: progress.update(task, description=_progress(coverage, noun))
 
 
 @contextmanager
-def _lines() -> Iterator[Callable[[Coverage], None]]:
+def _lines(noun: str) -> Iterator[Callable[[Coverage], None]]:
     gap = 1.0
     due = time.monotonic() + gap
 
@@ -66,11 +66,12 @@ def _lines() -> Iterator[Callable[[Coverage], None]]:
         if time.monotonic() >= due:
             gap = min(2 * gap, LONGEST_GAP_S)
             due = time.monotonic() + gap
-            click.echo(_progress(coverage), err=True)
+            click.echo(_progress(coverage, noun), err=True)
 
     yield show
 
 
-def _progress(coverage: Coverage) -> str:
+def _progress(coverage: Coverage, noun: str) -> str:
     rate = coverage.distinct / max(coverage.seconds, 0.001)
-    return f"{coverage.distinct:,} states, depth {coverage.depth}, {rate:,.0f} states/s"
+    depth = f", depth {coverage.depth}" if noun == "states" else ""
+    return f"{coverage.distinct:,} {noun}{depth}, {rate:,.0f} {noun}/s"

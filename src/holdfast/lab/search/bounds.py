@@ -28,6 +28,7 @@ class Bounds:
 
     replicas: int = _bound(3, "brokers with a replica of the partition", 5)
     in_sync: int = _bound(0, "how many of them begin in the ISR; 0: all")
+    settled: int = _bound(0, "records that everyone in sync holds before anything happens")
     records: int = _bound(1, "records that producers send, one batch each")
     crashes: int = _bound(0, "processes that die; their page cache survives")
     power_losses: int = _bound(0, "machines that lose power, and what was not flushed")

@@ -8,47 +8,25 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from holdfast.core import ACKS_ALL
 from holdfast.lab.limits import Limits
 from holdfast.lab.messages import Envelope
-from holdfast.lab.options import build, parse_option
-from holdfast.lab.search.bounds import Bounds
 from holdfast.lab.search.facts import Violation
 from holdfast.lab.search.moves import Moves
-from holdfast.lab.search.space import Action, Space, State
+from holdfast.lab.search.question import Question, opening
+from holdfast.lab.search.space import Action, State
 
 HOLDS = "holds"
 VIOLATED = "violated"
 LIMIT = "limit"
 
-LAG_MS = "10000"
-"""replica.lag.time.max.ms of every search: shorter than any producer's patience."""
+STUCK = "stuck"
+"""The outcome of a cluster that does not recover."""
+
 _LOOKS_EVERY = 512
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is searched: plain values, so that it can be sent elsewhere."""
-
-    bounds: Bounds
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Settings, switches and `without`, as a story's `cluster` line has them."""
-
-    @property
-    def all_options(self) -> dict[str, str]:
-        """With those that every search has."""
-        return {"replica_lag_time_max_ms": LAG_MS, **self.options}
-
-    def space(self) -> Space:
-        """The states to visit. OptionError if an option is wrong."""
-        options = self.all_options
-        settings, rules = build(options, self.bounds.replicas)
-        acks = parse_option("acks", options["acks"]) if "acks" in options else ACKS_ALL
-        return Space(self.bounds, settings, rules, acks)
 
 
 class Event(NamedTuple):
@@ -89,16 +67,27 @@ class Found:
     """Which limit ended it."""
     runs: int = 0
     """How often the real code was run; every other step was known already."""
+    rested: int = 0
+    """From how many states peace was tried."""
 
 
 Watch = Callable[[Coverage], None]
 
 
 def explore(
-    question: Question, limits: Limits | None = None, watch: Watch = lambda _: None
+    question: Question,
+    limits: Limits | None = None,
+    watch: Watch = lambda _: None,
+    *,
+    rests: int = 0,
 ) -> Found:
-    """Search all of it, or up to a limit."""
-    return Explorer(question, limits or Limits(), watch).run()
+    """Search all of it, or up to a limit.
+
+    Then so many of the states that were visited, evenly spread, must come to rest after peace.
+    """
+    explorer = Explorer(question, limits or Limits(), watch)
+    found = explorer.run()
+    return explorer.look_for_rest(found, rests) if found.verdict == HOLDS and rests else found
 
 
 class Explorer:
@@ -131,7 +120,7 @@ class Explorer:
 
     def run(self) -> Found:
         """Visit everything."""
-        first = self.space.initial()
+        first = self.space.initial(opening(self.question).world)
         self._add(first, -1, Action("begin"))
         return self._levels([0])
 
@@ -176,7 +165,7 @@ class Explorer:
     def _expand(self, number: int, following: list[int]) -> Found | None:
         space, moves, seen = self.space, self.moves, self._seen
         state = self.states[number]
-        for action in moves.actions(state):
+        for action in moves.choices.actions(state):
             after, violation = moves.apply(state, action)
             self._generated += 1
             if violation is None and after in seen:
@@ -188,6 +177,19 @@ class Explorer:
             if space.is_within(after):
                 following.append(self._add(after, number, action))
         return None
+
+    def look_for_rest(self, found: Found, rests: int) -> Found:
+        """Play peace from states of the search; the first that does not rest is a violation."""
+        from holdfast.lab.search.liveness import REST_MS, comes_to_rest
+
+        count = len(self.states)
+        chosen = sorted({place * count // rests for place in range(rests)})
+        for number in chosen:
+            path = self.path(number)
+            if not comes_to_rest(self.question, path):
+                text = f"no rest within {REST_MS // 1000} s after all faults stopped"
+                return self._ended(VIOLATED, violation=Violation(STUCK, text), path=path)
+        return replace(found, rested=len(chosen))
 
     def _add(self, state: State, parent: int, action: Action) -> int:
         number = self._seen[state] = len(self.states)

@@ -7,10 +7,15 @@ end. That is right for a loss: once the elected leader lacks a record, it writes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.search.parts import BrokerView, ControlView, Fact
+from holdfast.lab.ledger import Status
+from holdfast.lab.search.views import BrokerView, ControlView
+from holdfast.lab.world import World
+
+Fact = tuple[Any, ...]
+"""Something that a step reports: its name, and what belongs to it."""
 
 SENT, ACKNOWLEDGED, REFUSED = "s", "a", "r"
 
@@ -21,6 +26,16 @@ class Violation(NamedTuple):
     outcome: str
     """An outcome of `lab.verdict`, or the name of an invariant."""
     text: str
+
+
+class Reader(NamedTuple):
+    """A consumer."""
+
+    position: int = 0
+    epoch: int = -1
+    first: int = 0
+    consumed: tuple[tuple[int, int], ...] = ()
+    """Offsets and records, in the order of reading."""
 
 
 class Facts(NamedTuple):
@@ -36,6 +51,24 @@ class Facts(NamedTuple):
     """Brokers that have lost written records."""
     unclean: bool = False
     """Whether an unclean election gave records up."""
+    reader: Reader = Reader()
+
+    @classmethod
+    def of(cls, world: World) -> Facts:
+        """What a world's ledger and invariants say. Its consumers are left out."""
+        letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
+        promises = list(world.ledger.promises.values())
+        commits = world.invariants.commits
+        end = max(commits, default=-1) + 1
+        return cls(
+            answers=tuple(letters.get(one.status, SENT) for one in promises),
+            commits=tuple(
+                commits.get(offset, -1) for offset in range(max(commits, default=-1) + 1)
+            ),
+            exposed=tuple(one.key for one in promises if one.exposed),
+            lossy=tuple(sorted(world.invariants.lossy)),
+            unclean=world.invariants.unclean,
+        )
 
     @property
     def tolerated(self) -> bool:
@@ -59,6 +92,8 @@ class Facts(NamedTuple):
                 return self._replace(lossy=tuple(sorted({*self.lossy, name}))), None
             case ("unclean",):
                 return self._replace(unclean=True), None
+            case ("read", Reader() as reader):
+                return self._replace(reader=reader), None
             case ("violation", name, text):
                 return self, Violation(name, text)
             case _:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.lab.commands import HANDLERS, Stage
 from holdfast.lab.messages import Envelope, StateAnswer
-from holdfast.lab.scenario import Command, parse
-from holdfast.lab.search.explore import Event, Question
+from holdfast.lab.search.explore import Event
 from holdfast.lab.search.parts import LATE_MS
+from holdfast.lab.search.question import Question, carry_out, opening, opening_commands
 
 _TO_BE = {"fetch": "asks again", "proposal": "repeats its proposal", "registration": "asks again"}
 
@@ -32,35 +31,14 @@ class Script:
     def __init__(self, question: Question) -> None:
         self._lag_ms = int(question.all_options["replica_lag_time_max_ms"])
         self._acks = question.options.get("acks", "all")
-        self._names = [f"b{place}" for place in range(1, question.bounds.replicas + 1)]
-        self._records = 0
-        self.stage = Stage(variant={}, overrides={})
-        self.opening: list[str] = []
+        self._names = question.names
+        self._records = question.bounds.settled
+        self.stage = opening(question)
+        self.opening = opening_commands(question)
         self.lines: list[Line] = []
-        self._do(self.opening, self._cluster(question))
-        if question.bounds.late_joins:
-            for name in self._names:
-                self._do(self.opening, f"hold expansions {name}")
-
-    def _cluster(self, question: Question) -> str:
-        words = [f"cluster brokers=({','.join(self._names)})"]
-        in_sync = question.bounds.in_sync
-        if in_sync:
-            words.append(f"isr=({','.join(self._names[:in_sync])})")
-        words.extend(
-            f"{key}={value}" for key, value in question.all_options.items() if key != "acks"
-        )
-        return " ".join(words)
 
     def _do(self, lines: list[str], text: str) -> None:
-        """Carry a command out, and write it down."""
-        for one in _parsed(text):
-            handler = HANDLERS[one.name]
-            handler.check(one)
-            handler.run(self.stage, one)
-            if self.stage.world_or_none:
-                self.stage.world.pump()
-        self.stage.said.clear()
+        carry_out(self.stage, text)
         lines.append(text)
 
     def play(self, events: Sequence[Event]) -> None:
@@ -194,11 +172,6 @@ def _wire(event: Event) -> str:
     return " wire=kept" if event.variant == "kept" else ""
 
 
-def _parsed(text: str) -> tuple[Command, ...]:
-    scenario = parse(f"# A command.\n\n{text}\n", "command.scenario")
-    return scenario.beats[0].commands
-
-
 _PLAIN = {
     "tick": f"tick {{name}} {LATE_MS}",
     "stop": "stop {name}",
@@ -208,6 +181,7 @@ _PLAIN = {
     "failover": "elect-controller",
     "cut": "cut {name}",
     "heal": "heal",
+    "read": "consume c1 from={name}",
     "flush": "flush {name}",
     "fail-disk": "disk {name} fails",
     "lose-disk": "lose-disk {name}",
@@ -254,6 +228,7 @@ _WORDS = {
     "expire": "The session of {name} ends.",
     "elect": "An operator has {name} elected.",
     "failover": "Another controller takes over.",
+    "read": "A consumer reads from {name}.",
     "cut": "{name} is cut off.",
     "heal": "The network is mended.",
     "flush": "The operating system flushes the log of {name}.",

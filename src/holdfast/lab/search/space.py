@@ -31,9 +31,10 @@ from holdfast.lab.messages import (
     StateMessage,
 )
 from holdfast.lab.search.bounds import BUDGETED, Bounds
-from holdfast.lab.search.facts import Facts, Violation, judged
-from holdfast.lab.search.parts import BrokerView, Fact, Input, Parts, Step
+from holdfast.lab.search.facts import Fact, Facts, Violation, judged
+from holdfast.lab.search.parts import Input, Parts, Step
 from holdfast.lab.search.stand import Stand
+from holdfast.lab.search.views import BrokerView
 from holdfast.lab.search.wires import Place, Wires
 from holdfast.lab.world import STORE, World
 
@@ -96,7 +97,8 @@ class Space:
         self.budgets: list[tuple[int, ...]] = []
         self._budget_numbers: dict[tuple[int, ...], int] = {}
         self._spent: dict[tuple[int, int], int] = {}
-        self._most: tuple[int, ...] = tuple(getattr(bounds, one) for one in BUDGETED)
+        self._left: list[frozenset[str]] = []
+        self._most = bounds.to_dict()
         self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
         self._control_steps: dict[tuple[int, Input], Step] = {}
         self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
@@ -104,29 +106,14 @@ class Space:
 
     # Where a search begins.
 
-    def world(self) -> World:
-        """The ordinary world in which every search begins."""
-        in_sync = self.bounds.in_sync or self.count
-        world = World(self.names, self.settings, self.rules, isr=self.names[:in_sync])
-        for broker in world.brokers.values():
-            broker.holds_expansions = self.bounds.late_joins > 0
-        return world
-
-    def initial(self) -> State:
-        """The state of that world, before anything has happened."""
+    def initial(self, world: World) -> State:
+        """The state of the world in which a search begins."""
         budget = self._budget((0,) * (len(BUDGETED) + 2))
-        return self.state_of(self.world(), Facts(), budget)
+        return self.state_of(world, budget)
 
-    def state_of(self, world: World, facts: Facts, budget: int) -> State:
-        """The state that a world is in."""
+    def state_of(self, world: World, budget: int) -> State:
+        """The state that a world is in; the world must not be used any more."""
         parts, stand = self.parts, self.parts.stand
-        brokers: list[int] = []
-        for broker in world.brokers.values():
-            broker.world = stand
-            if not parts.sees_copies:
-                broker.newest_fetch.clear()
-            brokers.append(parts.add_broker(broker))
-            broker.world = world
         controller = world.controller
         wires = 0
         for one in world.network.pending:
@@ -134,10 +121,16 @@ class Space:
                 controller.receive(one)
             else:
                 wires = self.wires.put(wires, parts.message(one.source, one.target, one.payload))
+        facts = self._ledger(Facts.of(world))
+        brokers: list[int] = []
+        for broker in world.brokers.values():
+            broker.world = stand
+            if not parts.sees_copies:
+                broker.newest_fetch.clear()
+            brokers.append(parts.add_broker(broker))
         controller.world = stand
         control = parts.add_control(controller, world.store)
-        controller.world = world
-        return (*brokers, control, wires, self._ledger(facts), budget)
+        return (*brokers, control, wires, facts, budget)
 
     def _ledger(self, facts: Facts) -> int:
         number = self._ledger_numbers.setdefault(facts, len(self.ledgers))
@@ -149,13 +142,20 @@ class Space:
         number = self._budget_numbers.setdefault(used, len(self.budgets))
         if number == len(self.budgets):
             self.budgets.append(used)
+            self._left.append(
+                frozenset(
+                    name
+                    for name, count in zip(BUDGETED, used, strict=False)
+                    if count < self._most[name]
+                )
+            )
         return number
 
     # Budgets.
 
-    def may(self, budget: int, bound: int) -> bool:
-        """Whether there is one more of a kind."""
-        return self.budgets[budget][bound] < self._most[bound]
+    def left(self, budget: int) -> frozenset[str]:
+        """The kinds of things that may happen once more."""
+        return self._left[budget]
 
     def spend(self, draft: Draft, bound: int) -> None:
         """Use one up."""
@@ -218,6 +218,13 @@ class Space:
             step = self._control_steps[key] = self.parts.step_control(draft.control, given)
         draft.control = step.part
         self._take(draft, step)
+
+    def read(self, draft: Draft, place: int) -> None:
+        """The reader asks one broker."""
+        broker = draft.brokers[place - 1]
+        facts = self.ledgers[draft.facts]
+        for fact in self.parts.step_reader(draft.control, broker, facts):
+            self.note(draft, fact)
 
     def _take(self, draft: Draft, step: Step) -> None:
         for fact in step.facts:

@@ -14,11 +14,21 @@ from dataclasses import dataclass
 from holdfast.lab.rewrite import rewritten
 from holdfast.lab.run import Run, run_scenario
 from holdfast.lab.scenario import ScenarioError, parse
-from holdfast.lab.search.explore import Found, Question
+from holdfast.lab.search.explore import STUCK, Found
+from holdfast.lab.search.liveness import REST_MS
+from holdfast.lab.search.question import Question
 from holdfast.lab.search.script import Line, Script
-from holdfast.lab.verdict import INVALID
+from holdfast.lab.verdict import INVALID, Verdict
+from holdfast.lab.world import World
 
 _COLUMNS = 98
+_FACTS = {
+    "lost": "lost",
+    "exposed-lost": "exposed_lost",
+    "diverged": "diverged",
+    "skipped": "skipped",
+}
+"""Where a verdict has what a search calls by an outcome's name."""
 _BOUND_TO_HAPPEN = "What could happen now does happen: everyone but {name} dies."
 
 
@@ -43,19 +53,28 @@ def story_of(found: Found, command: str) -> Story:
     script = Script(found.question)
     script.play(found.path)
     writer = _Writer(found, command, script.opening)
-    lines = writer.minimised(script.lines)
-    ending = writer.ending(lines)
+    if found.violation.outcome == STUCK:
+        lines, ending = script.lines, writer.peace(script.stage.world)
+    else:
+        lines = writer.minimised(script.lines)
+        ending = writer.ending(lines)
     scenario = parse(writer.text(lines, ending), "search.scenario")
     scenario = parse(rewritten(scenario), "search.scenario")
     run = run_scenario(scenario, scenario.variants[0])
     verdict = run.verdict
-    outcome = verdict.outcome if verdict.verdict == INVALID else found.violation.outcome
+    outcome = found.violation.outcome
+    if verdict.verdict == INVALID and not _shows(verdict, outcome):
+        outcome = verdict.outcome
     return Story(
         text="\n".join(scenario.lines) + "\n",
         outcome=outcome,
         lines=(*lines, *ending),
         run=run,
     )
+
+
+def _shows(verdict: Verdict, outcome: str) -> bool:
+    return outcome in _FACTS and bool(getattr(verdict, _FACTS[outcome]))
 
 
 class _Writer:
@@ -89,7 +108,7 @@ class _Writer:
         if run is None:
             return False
         name = self._violation.outcome
-        judged = run.verdict.verdict == INVALID and run.verdict.outcome == name
+        judged = run.verdict.verdict == INVALID and _shows(run.verdict, name)
         return judged or any(one.startswith(f"broken: {name}:") for one in run.outputs[-2])
 
     def _play(self, lines: Sequence[Line], ending: Sequence[Line]) -> Run | None:
@@ -134,6 +153,20 @@ class _Writer:
             Line(_BOUND_TO_HAPPEN.format(name=name), commands),
             Line("They come back, and everything comes to rest.", back),
         ]
+
+    def peace(self, world: World) -> list[Line]:
+        """Everything is mended, and still there is no rest."""
+        commands = ["heal"]
+        dead = [name for name, one in world.brokers.items() if not one.alive]
+        commands.extend(f"disk {name} works" for name in self._names)
+        commands.extend(f"release registrations {name}" for name in world.slow_sessions)
+        commands.extend(f"restart {name}" for name in dead)
+        for name, one in world.brokers.items():
+            if one.alive and one.id not in world.store.sessions:
+                commands.append(f"rejoin {name}")
+        commands.extend(f"release expansions {name}" for name in self._names)
+        commands.extend(("trace off", f"run {REST_MS}", "trace on"))
+        return [Line("All faults stop, and a minute passes.", commands)]
 
     # The text.
 
