@@ -41,6 +41,7 @@ class Bounds:
     partitions: int = _bound(0, "brokers cut off from all others and the controller, for a time")
     delays: int = _bound(0, f"links that are slow for a time; {ANY}: messages take any order", ANY)
     losses: int = _bound(0, "messages that get lost")
+    unheard: int = _bound(0, "LeaderAndIsr that get lost; a later one may reach the broker")
     duplicates: int = _bound(0, "messages that arrive twice")
     overtakings: int = _bound(0, "messages that overtake others of their link")
     lags: int = _bound(0, "times that a leader finds followers too slow")
@@ -90,6 +91,7 @@ BUDGETED = (
     "partitions",
     "delays",
     "losses",
+    "unheard",
     "duplicates",
     "overtakings",
     "lags",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.core import ReadRule
+from holdfast.lab.messages import StateMessage
 from holdfast.lab.search.bounds import ANY
 from holdfast.lab.search.space import Action, Space, State
 from holdfast.lab.search.views import BrokerView, ControlView
@@ -37,7 +38,9 @@ class Choices:
         self.space = space
         bounds = space.bounds
         self._in_order = bounds.delays < ANY
-        self._any_message = not self._in_order and bounds.losses + bounds.duplicates > 0
+        self._any_message = not self._in_order and (
+            bounds.losses + bounds.unheard + bounds.duplicates > 0
+        )
         self._overtakes = bounds.overtakings > 0
         self._reads = bounds.readers > 0
         self._reads_any = space.settings.read_rule is ReadRule.ANY_REPLICA
@@ -193,13 +196,20 @@ class Choices:
             yield Action("hold", place=place)
         if "losses" in now.may:
             yield Action("lose", place=place)
+        elif "unheard" in now.may and self._is_command(place):
+            yield Action("unheard", place=place)
         if "duplicates" in now.may:
             yield Action("duplicate", place=place)
+
+    def _is_command(self, place: Place) -> bool:
+        return isinstance(self.space.parts.messages[place.message].payload, StateMessage)
 
     def _messages(self, now: Situation) -> Iterator[Action]:
         for place in self.space.wires.all(now.wires):
             if self._any_message and "losses" in now.may:
                 yield Action("lose", place=place)
+            if self._any_message and "unheard" in now.may and self._is_command(place):
+                yield Action("unheard", place=place)
             if self._any_message and "duplicates" in now.may:
                 yield Action("duplicate", place=place)
             if place.position and "overtakings" in now.may:

@@ -16,8 +16,9 @@ from holdfast.lab.limits import Limits
 from holdfast.lab.messages import Envelope
 from holdfast.lab.search.facts import Violation
 from holdfast.lab.search.moves import Moves
-from holdfast.lab.search.question import Question, opening
+from holdfast.lab.search.question import Question
 from holdfast.lab.search.space import Action, State
+from holdfast.lab.search.symmetry import Symmetry, is_symmetric
 
 HOLDS = "holds"
 VIOLATED = "violated"
@@ -95,8 +96,11 @@ class Explorer:
 
     def __init__(self, question: Question, limits: Limits, watch: Watch) -> None:
         self.question = question
-        self.space = question.space()
+        self.space, self._first = question.begin()
         self.moves = Moves(self.space)
+        self._canonical = None
+        if question.symmetry and is_symmetric(question.bounds):
+            self._canonical = Symmetry(self.space).canonical
         self._limits = limits
         self._watch = watch
         self._began = time.perf_counter()
@@ -120,8 +124,9 @@ class Explorer:
 
     def run(self) -> Found:
         """Visit everything."""
-        first = self.space.initial(opening(self.question).world)
-        self._add(first, -1, Action("begin"))
+        first = self._first
+        key = self._canonical(first) if self._canonical else first
+        self._add(first, key, -1, Action("begin"))
         return self._levels([0])
 
     def _ended(
@@ -163,19 +168,20 @@ class Explorer:
         return self._limits.reached(coverage.distinct, coverage.seconds)
 
     def _expand(self, number: int, following: list[int]) -> Found | None:
-        space, moves, seen = self.space, self.moves, self._seen
+        space, moves, seen, canonical = self.space, self.moves, self._seen, self._canonical
         state = self.states[number]
         for action in moves.choices.actions(state):
             after, violation = moves.apply(state, action)
             self._generated += 1
-            if violation is None and after in seen:
+            key = canonical(after) if canonical else after
+            if violation is None and key in seen:
                 continue
             violation = violation or space.judge(after)
             if violation:
                 path = (*self.path(number), self._event(action))
                 return self._ended(VIOLATED, violation=violation, path=path)
             if space.is_within(after):
-                following.append(self._add(after, number, action))
+                following.append(self._add(after, key, number, action))
         return None
 
     def look_for_rest(self, found: Found, rests: int) -> Found:
@@ -191,8 +197,8 @@ class Explorer:
                 return self._ended(VIOLATED, violation=Violation(STUCK, text), path=path)
         return replace(found, rested=len(chosen))
 
-    def _add(self, state: State, parent: int, action: Action) -> int:
-        number = self._seen[state] = len(self.states)
+    def _add(self, state: State, key: State, parent: int, action: Action) -> int:
+        number = self._seen[key] = len(self.states)
         self.states.append(state)
         self._parents.append(parent)
         self._actions.append(self._known_actions.setdefault(action, action))

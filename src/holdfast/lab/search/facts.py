@@ -62,9 +62,7 @@ class Facts(NamedTuple):
         end = max(commits, default=-1) + 1
         return cls(
             answers=tuple(letters.get(one.status, SENT) for one in promises),
-            commits=tuple(
-                commits.get(offset, -1) for offset in range(max(commits, default=-1) + 1)
-            ),
+            commits=tuple(commits.get(offset, -1) for offset in range(end)),
             exposed=tuple(one.key for one in promises if one.exposed),
             lossy=tuple(sorted(world.invariants.lossy)),
             unclean=world.invariants.unclean,

@@ -59,7 +59,7 @@ class Moves:
 
     def _lose(self, draft: Draft, action: Action) -> None:
         assert action.place is not None
-        self.space.spend(draft, _BOUND["losses"])
+        self.space.spend(draft, _BOUND["unheard" if action.kind == "unheard" else "losses"])
         draft.wires = self.space.wires.take(draft.wires, action.place)
         self.space.lose(draft, action.place.message)
 
@@ -177,6 +177,7 @@ _DO = {
     "hold": Moves._hold,
     "overtake": Moves._overtake,
     "lose": Moves._lose,
+    "unheard": Moves._lose,
     "duplicate": Moves._duplicate,
     "produce": Moves._produce,
     "again": Moves._again,

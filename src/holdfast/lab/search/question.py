@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from holdfast.core import ACKS_ALL
 from holdfast.lab.commands import HANDLERS, Stage
-from holdfast.lab.options import build, parse_option
+from holdfast.lab.options import parse_option
 from holdfast.lab.scenario import parse
 from holdfast.lab.search.bounds import Bounds
 from holdfast.lab.search.parts import LATE_MS
-from holdfast.lab.search.space import Space
+from holdfast.lab.search.space import Space, State
 
 LAG_MS = "10000"
 """replica.lag.time.max.ms of every search: shorter than any producer's patience."""
@@ -24,6 +24,8 @@ class Question:
     bounds: Bounds
     options: Mapping[str, str] = field(default_factory=dict)
     """Settings, switches and `without`, as a story's `cluster` line has them."""
+    symmetry: bool = True
+    """Whether states that differ only in brokers' names count once, where that is right."""
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -35,12 +37,12 @@ class Question:
         """The brokers."""
         return tuple(f"b{place}" for place in range(1, self.bounds.replicas + 1))
 
-    def space(self) -> Space:
-        """The states to visit. OptionError if an option is wrong."""
-        options = self.all_options
-        settings, rules = build(options, self.bounds.replicas)
-        acks = parse_option("acks", options["acks"]) if "acks" in options else ACKS_ALL
-        return Space(self.bounds, settings, rules, acks)
+    def begin(self) -> tuple[Space, State]:
+        """The states to visit, and the first of them. OptionError if an option is wrong."""
+        world = opening(self).world
+        acks = parse_option("acks", self.options["acks"]) if "acks" in self.options else ACKS_ALL
+        space = Space(self.bounds, world.settings, world.rules, acks)
+        return space, space.initial(world)
 
 
 def opening_commands(question: Question) -> list[str]:

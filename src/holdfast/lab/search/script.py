@@ -193,6 +193,7 @@ _COMMANDS: dict[str, Callable[[Script, Event], list[str]]] = {
     "overtake": Script._deliver,
     "hold": lambda _script, _event: [],
     "lose": Script._lose,
+    "unheard": Script._lose,
     "duplicate": Script._duplicate,
     "produce": Script._produce,
     "again": Script._again,
@@ -210,6 +211,7 @@ _MESSAGE_WORDS = {
     "overtake": "A {what} of {source} overtakes others on its way to {target}.",
     "hold": "What {source} sends to {target} is slow from here on.",
     "lose": "A {what} of {source} to {target} gets lost.",
+    "unheard": "{target} never hears of it.",
     "duplicate": "The {what} of {source} is on its way to {target} twice.",
 }
 

@@ -157,6 +157,11 @@ class Space:
         """The kinds of things that may happen once more."""
         return self._left[budget]
 
+    def used(self, budget: int) -> dict[str, int]:
+        """What has been used up."""
+        counts = zip(BUDGETED, self.budgets[budget], strict=False)
+        return {name: count for name, count in counts if count}
+
     def spend(self, draft: Draft, bound: int) -> None:
         """Use one up."""
         key = (draft.budget, bound)
