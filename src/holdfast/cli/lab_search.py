@@ -21,10 +21,12 @@ from holdfast.lab.search import (
     Bounds,
     Found,
     Question,
+    Rung,
     Story,
     bound_meaning,
     bound_names,
     explore,
+    is_symmetric,
     ladder,
     story_of,
 )
@@ -71,6 +73,12 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     help="From how many visited states peace must lead to rest.",
 )
 @click.option(
+    "--symmetry/--no-symmetry",
+    default=True,
+    show_default=True,
+    help="Count states that differ only in brokers' names once, where their order means nothing.",
+)
+@click.option(
     "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Where a violation is saved."
 )
 @json_option
@@ -82,10 +90,9 @@ def search(
     without: Sequence[str],
     limits: Sequence[str],
     seeds: str | None,
-    rests: int,
     save: str | None,
     as_json: bool,
-    **bounds: int | None,
+    **more: Any,
 ) -> None:
     """Visit every state of a small cluster within bounds, and look for a lost record.
 
@@ -95,13 +102,14 @@ def search(
     """
     options = overrides_of(settings, without)
     stop_at = _limits(limits)
-    given = {name: count for name, count in bounds.items() if count is not None}
+    given = {name: more[name] for name in bound_names() if more[name] is not None}
     if seeds is not None:
         if given:
             raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
         ctx.exit(run_seeds(seeds, options, stop_at, save, as_json=as_json))
     tried = _given(given) if given else ladder(options)
-    found = _search(tried, options, stop_at, rests, quiet=as_json)
+    how = {"rests": more["rests"], "symmetry": more["symmetry"], "quiet": as_json}
+    found = _search(tried, options, stop_at, **how)
     story = None
     path = None
     if found.verdict == VIOLATED:
@@ -111,11 +119,11 @@ def search(
     ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
 
 
-def _given(given: dict[str, int]) -> list[Bounds]:
+def _given(given: dict[str, int]) -> list[Rung]:
     bounds = Bounds(**given)
     if bounds.in_sync > bounds.replicas:
         raise BadInput("--in-sync is more than --replicas", hint="try --in-sync 2")
-    return [bounds]
+    return [Rung(bounds)]
 
 
 def _limits(texts: Sequence[str]) -> Limits:
@@ -127,15 +135,24 @@ def _limits(texts: Sequence[str]) -> Limits:
 
 
 def _search(
-    tried: Iterable[Bounds], options: dict[str, str], limits: Limits, rests: int, *, quiet: bool
+    tried: Iterable[Rung],
+    options: dict[str, str],
+    limits: Limits,
+    *,
+    rests: int,
+    symmetry: bool,
+    quiet: bool,
 ) -> Found:
     """Search within each bounds until one finds something."""
     found: Found | None = None
     with watching() as watch:
-        for bounds in tried:
+        for rung in tried:
             if found is not None and not quiet:
                 click.echo(_covered(found), err=True)
-            found = explore(Question(bounds=bounds, options=options), limits, watch, rests=rests)
+            question = Question(
+                bounds=rung.bounds, options={**rung.options, **options}, symmetry=symmetry
+            )
+            found = explore(question, limits, watch, rests=rests)
             if found.verdict != "holds":
                 break
     assert found is not None, "there is always something to try"
@@ -204,6 +221,7 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
         "bounds": question.bounds.to_dict(),
         "without": [one for one in without.split(",") if one],
         "options": {key: text for key, text in question.options.items() if key != "without"},
+        "symmetry": question.symmetry and is_symmetric(question.bounds),
         "distinct": coverage.distinct,
         "generated": coverage.generated,
         "depth": coverage.depth,

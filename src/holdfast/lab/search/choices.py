@@ -17,6 +17,11 @@ DEATHS = {"crash": "crashes", "power": "power_losses", "stop": "stops"}
 """How a broker can end, and the bound that each way is counted by."""
 
 
+_KEEP_ANY = frozenset(("delays", "losses", "duplicates"))
+_KEEP_FROM_FLOWING = _KEEP_ANY | {"unheard"}
+"""Bounds that can keep the message whose turn it is from arriving."""
+
+
 class Situation(NamedTuple):
     """A state as the choices look at it."""
 
@@ -58,6 +63,21 @@ class Choices:
             space.cut_off(budget),
             space.held(budget),
         )
+
+    def only_flow(self, state: State) -> Action | None:
+        """The arrival of a message, if nothing else can happen before it."""
+        if not self._in_order:
+            return None
+        space = self.space
+        _, wires, _, budget = state[space.count :]
+        held = space.held(budget)
+        for place in space.wires.heads(wires):
+            if not held >> place.link & 1:
+                may = space.left(budget)
+                free = may.isdisjoint(_KEEP_FROM_FLOWING)
+                sure = free or not (may & _KEEP_ANY or self._is_command(place))
+                return Action("deliver", place=place) if sure else None
+        return None
 
     def actions(self, state: State) -> Iterator[Action]:
         """Everything that can happen."""
@@ -196,7 +216,7 @@ class Choices:
             yield Action("hold", place=place)
         if "losses" in now.may:
             yield Action("lose", place=place)
-        elif "unheard" in now.may and self._is_command(place):
+        if "unheard" in now.may and self._is_command(place):
             yield Action("unheard", place=place)
         if "duplicates" in now.may:
             yield Action("duplicate", place=place)

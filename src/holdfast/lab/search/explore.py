@@ -1,7 +1,8 @@
 """Visits every state within the bounds, level by level, until something is wrong.
 
 Level by level means that the first violation found is one of the shortest. Every state remembers
-where it came from, so the way to it can be told.
+where it came from, so the way to it can be told. A state is kept only where there is a choice: what
+flows by itself after an action is judged message by message, but belongs to that action.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ STUCK = "stuck"
 """The outcome of a cluster that does not recover."""
 
 _LOOKS_EVERY = 512
+_LONGEST_FLOW = 500
+"""So many messages may follow one action before the search looks up; then it goes on from there."""
 
 
 class Event(NamedTuple):
@@ -168,21 +171,42 @@ class Explorer:
         return self._limits.reached(coverage.distinct, coverage.seconds)
 
     def _expand(self, number: int, following: list[int]) -> Found | None:
-        space, moves, seen, canonical = self.space, self.moves, self._seen, self._canonical
+        seen, canonical = self._seen, self._canonical
         state = self.states[number]
-        for action in moves.choices.actions(state):
-            after, violation = moves.apply(state, action)
-            self._generated += 1
+        for action in self.moves.choices.actions(state):
+            after, violation = self._step(state, action)
             key = canonical(after) if canonical else after
             if violation is None and key in seen:
                 continue
-            violation = violation or space.judge(after)
             if violation:
-                path = (*self.path(number), self._event(action))
+                path = (*self.path(number), *self._events(state, action))
                 return self._ended(VIOLATED, violation=violation, path=path)
-            if space.is_within(after):
+            if self.space.is_within(after):
                 following.append(self._add(after, key, number, action))
         return None
+
+    def _step(
+        self, state: State, action: Action, events: list[Action] | None = None
+    ) -> tuple[State, Violation | None]:
+        """One action, and all messages that cannot but flow after it; each state is judged."""
+        moves, space = self.moves, self.space
+        following: Action | None = action
+        violation: Violation | None = None
+        for _ in range(_LONGEST_FLOW):
+            if following is None or violation is not None:
+                break
+            if events is not None:
+                events.append(following)
+            state, violation = moves.apply(state, following)
+            self._generated += 1
+            violation = violation or space.judge(state)
+            following = moves.choices.only_flow(state)
+        return state, violation
+
+    def _events(self, state: State, action: Action) -> list[Event]:
+        taken: list[Action] = []
+        self._step(state, action, taken)
+        return [self._event(one) for one in taken]
 
     def look_for_rest(self, found: Found, rests: int) -> Found:
         """Play peace from states of the search; the first that does not rest is a violation."""
@@ -206,11 +230,12 @@ class Explorer:
 
     def path(self, number: int) -> tuple[Event, ...]:
         """What leads to a state, one of the shortest ways."""
-        events: list[Event] = []
+        steps: list[list[Event]] = []
         while number > 0:
-            events.append(self._event(self._actions[number]))
-            number = self._parents[number]
-        return tuple(reversed(events))
+            parent = self._parents[number]
+            steps.append(self._events(self.states[parent], self._actions[number]))
+            number = parent
+        return tuple(event for step in reversed(steps) for event in step)
 
     def _event(self, action: Action) -> Event:
         if action.place is None:

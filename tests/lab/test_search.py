@@ -1,0 +1,152 @@
+"""The exhaustive search: right by a naive one, and sure to say how it ended."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.lab import load, run_scenario
+from holdfast.lab.limits import Limits
+from holdfast.lab.search import (
+    ANY,
+    HOLDS,
+    LIMIT,
+    VIOLATED,
+    Bounds,
+    Found,
+    Question,
+    explore,
+    is_symmetric,
+    story_of,
+)
+from holdfast.lab.search.explore import Explorer
+from holdfast.lab.search.liveness import comes_to_rest
+from holdfast.lab.search.symmetry import Symmetry
+from tests.lab.naive_search import naive_values, quick_values
+
+
+def explorer_of(question: Question) -> Explorer:
+    explorer = Explorer(question, Limits(), lambda _: None)
+    assert explorer.run().verdict == HOLDS
+    return explorer
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds(replicas=2, elections=1, delays=ANY),
+        Bounds(replicas=2, crashes=1, restarts=1, delays=ANY),
+        pytest.param(Bounds(in_sync=2, delays=ANY), marks=pytest.mark.slow),
+        pytest.param(
+            Bounds(replicas=2, records=2, crashes=1, restarts=1, elections=1, delays=ANY),
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=Bounds.told,
+)
+def test_lookup_finds_the_same_states_as_whole_worlds_do(bounds: Bounds) -> None:
+    question = Question(bounds=bounds, symmetry=False)
+    assert quick_values(explorer_of(question)) == naive_values(question)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "distinct", "generated", "depth"),
+    [
+        (Bounds(elections=1, delays=ANY), 7_164, 23_107, 24),
+        (Bounds(settled=1, crashes=1, restarts=1, delays=1), 0, 0, 0),
+    ],
+    ids=["any order", "one delay"],
+)
+def test_with_all_guards_nothing_is_lost(
+    bounds: Bounds, distinct: int, generated: int, depth: int
+) -> None:
+    found = explore(Question(bounds=bounds), rests=5)
+    coverage = found.coverage
+    assert (found.verdict, found.rested) == (HOLDS, 5)
+    assert (coverage.distinct, coverage.generated, coverage.depth) == (distinct, generated, depth)
+    assert found.runs < distinct / 4, "nearly every step is a lookup"
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [Bounds(elections=1, delays=ANY), Bounds(in_sync=2, lags=1, delays=ANY)],
+    ids=Bounds.told,
+)
+def test_symmetry_visits_one_state_of_every_orbit(bounds: Bounds) -> None:
+    assert is_symmetric(bounds)
+    full = explorer_of(Question(bounds=bounds, symmetry=False))
+    canonical = Symmetry(full.space).canonical
+    orbits = {canonical(state) for state in full.states}
+    small = explorer_of(Question(bounds=bounds))
+    assert len(orbits) == len(small.states)
+    assert len(orbits) < 0.6 * len(full.states)
+
+
+def test_symmetry_is_not_used_where_order_means_something() -> None:
+    assert not is_symmetric(Bounds(delays=ANY, crashes=1))
+    assert not is_symmetric(Bounds(delays=1))
+
+
+def maximal_isr() -> Found:
+    options = {"without": "(maximal-isr)"}
+    return explore(Question(bounds=Bounds(in_sync=2, delays=2), options=options))
+
+
+def test_a_violation_is_a_story_that_plays_again(tmp_path: Path) -> None:
+    found = maximal_isr()
+    assert found.verdict == VIOLATED
+    assert found.violation is not None
+    assert found.violation.outcome == "isr-holds-what-is-committed"
+    story = story_of(found, "holdfast lab search")
+    assert story.outcome == "lost"
+    path = tmp_path / "found.scenario"
+    path.write_text(story.text, encoding="utf-8")
+    scenario = load(str(path))
+    run = run_scenario(scenario, scenario.variants[0])
+    assert run.as_expected
+    assert (run.verdict.verdict, run.verdict.lost) == ("invalid", ("r0",))
+    with_guard = run_scenario(scenario, scenario.variants[0], {"without": "()"})
+    assert with_guard.verdict.verdict == "valid"
+
+
+def test_a_story_has_nothing_that_could_be_left_out() -> None:
+    found = maximal_isr()
+    padded = replace(found, path=(*found.path[:2], *found.path[2:]))
+    story = story_of(padded, "holdfast lab search")
+    words = [one.words for one in story.lines if one.words]
+    assert sum("sends r0" in one for one in words) == 1
+    assert len(story.lines) <= len(found.path) + 2
+
+
+def test_a_search_and_its_result_can_be_sent_elsewhere() -> None:
+    question = Question(bounds=Bounds(in_sync=2, delays=2), options={"without": "(maximal-isr)"})
+    found = explore(pickle.loads(pickle.dumps(question)))
+    again = pickle.loads(pickle.dumps(found))
+    assert story_of(again, "elsewhere").outcome == "lost"
+
+
+def test_a_limit_ends_a_search() -> None:
+    found = explore(Question(bounds=Bounds(elections=2, delays=2)), Limits(states=1_000))
+    assert (found.verdict, found.limit) == (LIMIT, "1,000 states")
+    assert found.coverage.distinct >= 1_000
+    found = explore(Question(bounds=Bounds(elections=2, delays=2)), Limits(memory=1))
+    assert found.verdict == LIMIT
+
+
+def test_one_question_has_one_answer() -> None:
+    question = Question(bounds=Bounds(elections=1, delays=1))
+    counts = [explore(question).coverage for _ in range(2)]
+    assert counts[0].distinct == counts[1].distinct
+    assert counts[0].generated == counts[1].generated
+
+
+def test_a_cluster_that_cannot_recover_is_found_out() -> None:
+    """A leader that forgets what it writes never has its followers in sync again."""
+    options = {"without": "(offline-on-io-error)"}
+    question = Question(bounds=Bounds(replicas=2, records=2, disk_errors=1), options=options)
+    found = explore(question)
+    assert found.verdict == VIOLATED
+    assert not comes_to_rest(question, found.path)
