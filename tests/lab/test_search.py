@@ -22,7 +22,7 @@ from holdfast.lab.search import (
     is_symmetric,
     story_of,
 )
-from holdfast.lab.search.explore import Explorer
+from holdfast.lab.search.explore import Event, Explorer
 from holdfast.lab.search.liveness import comes_to_rest
 from holdfast.lab.search.symmetry import Symmetry
 from tests.lab.naive_search import naive_values, quick_values
@@ -39,10 +39,10 @@ def explorer_of(question: Question) -> Explorer:
     [
         Bounds(replicas=2, elections=1, delays=ANY),
         Bounds(replicas=2, crashes=1, restarts=1, delays=ANY),
-        pytest.param(Bounds(in_sync=2, delays=ANY), marks=pytest.mark.slow),
+        pytest.param(Bounds(in_sync=2, delays=ANY), marks=pytest.mark.long),
         pytest.param(
-            Bounds(replicas=2, records=2, crashes=1, restarts=1, elections=1, delays=ANY),
-            marks=pytest.mark.long,
+            Bounds(replicas=2, crashes=1, restarts=1, elections=1, delays=ANY),
+            marks=[pytest.mark.long, pytest.mark.timeout(1_800)],
         ),
     ],
     ids=Bounds.told,
@@ -55,8 +55,8 @@ def test_lookup_finds_the_same_states_as_whole_worlds_do(bounds: Bounds) -> None
 @pytest.mark.parametrize(
     ("bounds", "distinct", "generated", "depth"),
     [
-        (Bounds(elections=1, delays=ANY), 7_164, 23_107, 24),
-        (Bounds(settled=1, crashes=1, restarts=1, delays=1), 0, 0, 0),
+        (Bounds(elections=1, delays=ANY), 7_164, 23_191, 24),
+        (Bounds(settled=1, crashes=1, restarts=1, delays=1), 692, 3_712, 23),
     ],
     ids=["any order", "one delay"],
 )
@@ -67,7 +67,7 @@ def test_with_all_guards_nothing_is_lost(
     coverage = found.coverage
     assert (found.verdict, found.rested) == (HOLDS, 5)
     assert (coverage.distinct, coverage.generated, coverage.depth) == (distinct, generated, depth)
-    assert found.runs < distinct / 4, "nearly every step is a lookup"
+    assert found.runs < generated / 6, "nearly every step is a lookup"
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,12 @@ def test_a_violation_is_a_story_that_plays_again(tmp_path: Path) -> None:
     assert with_guard.verdict.verdict == "valid"
 
 
-def test_a_story_has_nothing_that_could_be_left_out() -> None:
+def test_what_is_not_needed_is_left_out_of_a_story() -> None:
     found = maximal_isr()
-    padded = replace(found, path=(*found.path[:2], *found.path[2:]))
-    story = story_of(padded, "holdfast lab search")
-    words = [one.words for one in story.lines if one.words]
-    assert sum("sends r0" in one for one in words) == 1
-    assert len(story.lines) <= len(found.path) + 2
+    needless = (Event("flush", 1), Event("tick", 1))
+    padded = replace(found, path=(*found.path, *needless))
+    lines = [one.words for one in story_of(padded, "a search").lines]
+    assert lines == [one.words for one in story_of(found, "a search").lines]
 
 
 def test_a_search_and_its_result_can_be_sent_elsewhere() -> None:

@@ -41,7 +41,7 @@ GUARDS: Mapping[str, Rung] = {
         Bounds(in_sync=2, late_joins=1, elections=2, delays=2, unheard=1)
     ),
     "joiner-position-known": Rung(Bounds(in_sync=2, late_joins=1, elections=2, delays=1)),
-    "joiner-reached-high-watermark": Rung(Bounds(in_sync=2)),
+    "joiner-reached-high-watermark": Rung(Bounds(in_sync=2, delays=1)),
     "joiner-reached-epoch-start": Rung(Bounds(in_sync=2, crashes=2, delays=2)),
     "stale-answer-by-offset": Rung(Bounds(replicas=2, records=2, duplicates=1, delays=1), _TWO),
     "stale-answer-by-epoch": Rung(Bounds(elections=2, delays=2, unheard=1)),
@@ -78,7 +78,7 @@ GUARDS: Mapping[str, Rung] = {
 """Where the absence of a guard shows, or (eligible-joiner) is known not to."""
 
 SWITCHES: Mapping[str, Rung] = {
-    "truncation": Rung(Bounds(replicas=2, elections=2)),
+    "truncation": Rung(Bounds(replicas=2, elections=2, delays=1)),
     "isr_update": Rung(Bounds(lags=1, delays=2)),
     "isr_expand": Rung(Bounds(in_sync=2, late_joins=1, delays=1)),
 }
@@ -90,6 +90,9 @@ WIDENING: tuple[Rung, ...] = (
     Rung(Bounds(settled=1, power_losses=1, crashes=1, restarts=2)),
     Rung(Bounds(elections=1, lags=1, losses=1)),
     Rung(Bounds(records=2, elections=2, delays=1)),
+    Rung(Bounds(lags=1, crashes=1, elections=1, delays=1)),
+    Rung(Bounds(settled=1, power_losses=1, crashes=1, restarts=2, delays=1)),
+    Rung(Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=2)),
 )
 
 
