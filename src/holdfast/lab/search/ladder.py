@@ -38,7 +38,7 @@ GUARDS: Mapping[str, Rung] = {
     ),
     "higher-epoch-only": Rung(Bounds(elections=2, delays=1, overtakings=1)),
     "forget-non-isr-followers": Rung(
-        Bounds(in_sync=2, late_joins=1, elections=2, delays=2, unheard=1)
+        Bounds(in_sync=2, late_joins=1, elections=2, delays=1, unheard=2)
     ),
     "joiner-position-known": Rung(Bounds(in_sync=2, late_joins=1, elections=2, delays=1)),
     "joiner-reached-high-watermark": Rung(Bounds(in_sync=2, delays=1)),

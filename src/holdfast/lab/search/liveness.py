@@ -39,11 +39,12 @@ def make_peace(world: World) -> None:
     if not world.controller.alive:
         world.new_controller()
     for broker in world.brokers.values():
-        broker.disk.fails = broker.disk.unreadable = ""
-        broker.disk.forgets_writes = False
-        if broker.alive and broker.replica.has_failed:
+        disk = broker.disk
+        if broker.alive and (broker.replica.has_failed or disk.forgets_writes):
             broker.die()
             world.break_connections(broker.name)
+        disk.fails = disk.unreadable = ""
+        disk.forgets_writes = False
         if not broker.alive:
             broker.start()
         broker.release_expansions()
