@@ -37,7 +37,7 @@ Move = tuple[str, Callable[[Stage], None]]
 def naive_values(question: Question) -> set[Value]:
     """Every state within the bounds, as a value."""
     first = opening(question)
-    _tidy(first)
+    tidied(first)
     seen = {value_of_world(first, Counter())}
     level: list[tuple[Stage, Used]] = [(first, Counter())]
     while level:
@@ -46,7 +46,7 @@ def naive_values(question: Question) -> set[Value]:
             for bound, act in moves(stage, used, question):
                 after = copy.deepcopy(stage)
                 act(after)
-                _tidy(after)
+                tidied(after)
                 now = used + Counter([bound]) if bound else used
                 value = value_of_world(after, now)
                 if value not in seen:
@@ -58,7 +58,7 @@ def naive_values(question: Question) -> set[Value]:
 
 def quick_values(explorer: Explorer) -> set[Value]:
     """The same of a finished search by lookup."""
-    return {_value_of_state(explorer, state) for state in explorer.states}
+    return {value_of_state(explorer, state) for state in explorer.states}
 
 
 def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
@@ -80,8 +80,9 @@ def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
         elected = broker.id == state.leader or broker.id not in world.store.sessions
         if left["elections"] and broker.id in state.isr and not elected:
             yield "elections", _command(f"elect {name}")
-    if _is_untold(stage):
-        yield "", _command("again controller")
+    untold = _untold(stage)
+    if untold:
+        yield "", _command(f"again controller {' '.join(untold)}")
 
 
 def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
@@ -119,8 +120,9 @@ def _has_news(stage: Stage, name: str) -> bool:
     return False
 
 
-def _is_untold(stage: Stage) -> bool:
+def _untold(stage: Stage) -> list[str]:
     world = stage.world
+    found: list[str] = []
     for one in world.controller.untold:
         broker = world.brokers[world.name_of(one)]
         session = world.store.sessions.get(one)
@@ -130,15 +132,15 @@ def _is_untold(stage: Stage) -> bool:
             for message in world.network.between(world.controller_name, broker.name)
         )
         if broker.alive and known and not on_its_way:
-            return True
-    return False
+            found.append(broker.name)
+    return found
 
 
 def _command(text: str) -> Callable[[Stage], None]:
     return lambda stage: carry_out(stage, text)
 
 
-def _tidy(stage: Stage) -> None:
+def tidied(stage: Stage) -> None:
     """What a search does at once; and what a state does not keep."""
     world = stage.world
     for one in list(world.network.pending):
@@ -173,14 +175,17 @@ def value_of_world(stage: Stage, used: Used) -> Value:
     )
 
 
-def _value_of_state(explorer: Explorer, state: State) -> Value:
+def value_of_state(explorer: Explorer, state: State) -> Value:
     space = explorer.space
     control, wires, facts, budget = state[space.count :]
     links: dict[tuple[str, str], list[Any]] = {}
     for source, target, payload in space.wires.messages(wires):
         links.setdefault((source, target), []).append(payload)
+    brokers = [space.parts.broker(one) for one in state[: space.count]]
+    for broker in brokers:
+        broker.newest_fetch.clear()
     return _value(
-        [frozen_broker(space.parts.broker(one)) for one in state[: space.count]],
+        [frozen_broker(broker) for broker in brokers],
         frozen_control(*space.parts.control(control)),
         links,
         space.ledgers[facts],

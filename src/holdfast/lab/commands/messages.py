@@ -110,16 +110,19 @@ def tick(stage: Stage, given: Command) -> None:
     stage.world.invariants.check()
 
 
-@command("again BROKER fetch|proposal|registration | again controller")
+@command("again BROKER fetch|proposal|registration | controller BROKER … [log-ends]")
 def again(stage: Stage, given: Command) -> None:
     """Whoever was not answered asks again now, instead of after a while."""
     world = stage.world
     match given.words:
-        case ("controller",):
+        case ("controller", *what):
             controller = world.controller
-            for one, message in tuple(controller.untold.items()):
-                controller._tell(one, message)
-            controller.run(controller.core.ask_again())
+            for name in what:
+                broker = None if name == "log-ends" else stage.broker(name)
+                if broker is None:
+                    controller.run(controller.core.ask_again())
+                elif broker.id in controller.untold:
+                    controller._tell(broker.id, controller.untold[broker.id])
         case (name, "fetch"):
             stage.living(name).maybe_fetch()
         case (name, "proposal"):
@@ -130,7 +133,7 @@ def again(stage: Stage, given: Command) -> None:
         case (name, "registration"):
             stage.living(name).register_if_needed()
         case _:
-            usage = "again BROKER fetch|proposal|registration | again controller"
+            usage = "again BROKER fetch|proposal|registration | controller BROKER … [log-ends]"
             raise CommandError("what again?", f"usage: {usage}")
 
 

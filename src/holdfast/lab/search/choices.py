@@ -22,6 +22,10 @@ _KEEP_FROM_FLOWING = _KEEP_ANY | {"unheard"}
 """Bounds that can keep the message whose turn it is from arriving."""
 
 
+LOG_ENDS = "log-ends"
+"""The question for the ends of logs, among what a controller can ask again."""
+
+
 class Situation(NamedTuple):
     """A state as the choices look at it."""
 
@@ -177,16 +181,22 @@ class Choices:
                     yield Action("elect", broker)
         if "failovers" in now.may:
             yield Action("failover")
+        yield from self._partitions(now)
+        again = [self.space.names[one - 1] for one in self._untold(now)]
+        if self._is_unasked(now):
+            again.append(LOG_ENDS)
+        if again:
+            yield Action("again", variant=" ".join(again))
+
+    def _partitions(self, now: Situation) -> Iterator[Action]:
         if now.cut:
             yield Action("heal")
         elif "partitions" in now.may:
             for broker, view in enumerate(now.views, 1):
                 if view.alive:
                     yield Action("cut", broker)
-        if self.untold(now) or self.unasked(now):
-            yield Action("again")
 
-    def untold(self, now: Situation) -> tuple[int, ...]:
+    def _untold(self, now: Situation) -> tuple[int, ...]:
         """Brokers that have not confirmed a LeaderAndIsr, which is not on its way any more."""
         control = now.control
         if not control.untold:
@@ -202,7 +212,7 @@ class Choices:
             and ("StateMessage", controller, f"b{one}") not in kinds
         )
 
-    def unasked(self, now: Situation) -> bool:
+    def _is_unasked(self, now: Situation) -> bool:
         """Whether the controller waits for the end of a log, and no message is on its way."""
         if not now.control.asked:
             return False

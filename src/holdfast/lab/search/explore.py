@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -227,6 +227,10 @@ class Explorer:
         self._parents.append(parent)
         self._actions.append(self._known_actions.setdefault(action, action))
         return number
+
+    def actions(self) -> Iterable[Action]:
+        """Every different action that led to a new state."""
+        return self._known_actions.values()
 
     def path(self, number: int) -> tuple[Event, ...]:
         """What leads to a state, one of the shortest ways."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.lab.search.bounds import ANY, BUDGETED
-from holdfast.lab.search.choices import DEATHS, Choices
+from holdfast.lab.search.choices import DEATHS, LOG_ENDS, Choices
 from holdfast.lab.search.facts import Violation
 from holdfast.lab.search.parts import LATE_MS
 from holdfast.lab.search.space import Action, Draft, Space, State
@@ -78,9 +78,9 @@ class Moves:
         if action.broker:
             space.run_broker(draft, action.broker, (f"again-{action.variant}",), fetches=True)
             return
-        now = self.choices.situation(draft.done())
-        given = ("again", self.choices.untold(now), self.choices.unasked(now))
-        space.run_control(draft, given)
+        words = action.variant.split()
+        untold = tuple(space.places[one] + 1 for one in words if one != LOG_ENDS)
+        space.run_control(draft, ("again", untold, LOG_ENDS in words))
 
     def _tick(self, draft: Draft, action: Action) -> None:
         ahead_ms = LATE_MS
@@ -196,3 +196,6 @@ _DO = {
     "read": Moves._read,
     **dict.fromkeys(_PLAIN, Moves._plain),
 }
+
+KINDS = tuple(_DO)
+"""Every kind of action."""

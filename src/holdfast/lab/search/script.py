@@ -47,7 +47,7 @@ class Script:
             line = Line(self._words(event))
             for text in _COMMANDS[event.kind](self, event):
                 self._do(line.commands, text)
-            for text in self._lost():
+            for text in (*self._lost(), *self._answers()):
                 self._do(line.commands, text)
             self.lines.append(line)
 
@@ -96,6 +96,13 @@ class Script:
                     texts.append(text)
         return texts
 
+    def _answers(self) -> list[str]:
+        """Answers to LeaderAndIsr, which the search lets arrive at once."""
+        world = self.stage.world
+        found = [one for one in world.network.pending if isinstance(one.payload, StateAnswer)]
+        sources = dict.fromkeys(one.source for one in found if one.target == world.controller_name)
+        return [f"deliver {one}->controller only=LeaderAndIsrResponse" for one in sources]
+
     # One event.
 
     def _words(self, event: Event) -> str:
@@ -127,7 +134,7 @@ class Script:
 
     def _again(self, event: Event) -> list[str]:
         if not event.broker:
-            return ["again controller"]
+            return [f"again controller {event.variant}"]
         return [f"again {self._name(event)} {event.variant}"]
 
     def _lag(self, event: Event) -> list[str]:

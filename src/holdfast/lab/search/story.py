@@ -98,9 +98,10 @@ class _Writer:
         while shorter:  # Ends: every round but the last leaves a line out.
             shorter = False
             for place in reversed(range(len(kept))):
-                fewer = [*kept[:place], *kept[place + 1 :]]
-                if self._goes_wrong(fewer):
-                    kept, shorter = fewer, True
+                for fewer in _fewer(kept, place):
+                    if self._goes_wrong(fewer):
+                        kept, shorter = fewer, True
+                        break
         return kept
 
     def _goes_wrong(self, lines: Sequence[Line]) -> bool:
@@ -185,6 +186,16 @@ class _Writer:
             f"first: {self._violation.outcome}."
         )
         return "\n".join((*_comment(claim[0].upper() + claim[1:]), "#", *_comment(told)))
+
+
+def _fewer(lines: list[Line], place: int) -> Iterator[list[Line]]:
+    """Without a line, or without one of its commands."""
+    before, line, after = lines[:place], lines[place], lines[place + 1 :]
+    yield [*before, *after]
+    if len(line.commands) > 1:
+        for index in range(len(line.commands)):
+            commands = [*line.commands[:index], *line.commands[index + 1 :]]
+            yield [*before, Line(line.words, commands), *after]
 
 
 def _removed(question: Question) -> str:
