@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from holdfast.lab import load, run_scenario
+from holdfast.core import effects, election, follower, proposals, registry
+from holdfast.lab import load, messages, run_scenario
 from holdfast.lab.limits import Limits
 from holdfast.lab.search import (
     ANY,
@@ -24,7 +26,8 @@ from holdfast.lab.search import (
     story_of,
 )
 from holdfast.lab.search.explore import Event, Explorer
-from holdfast.lab.search.symmetry import Symmetry
+from holdfast.lab.search.symmetry import BROKERS, EPOCHS, SETS, Symmetry
+from holdfast.model import ids
 from tests.lab.naive_search import naive_values, quick_values
 
 
@@ -88,6 +91,21 @@ def test_symmetry_visits_one_state_of_every_orbit(bounds: Bounds) -> None:
 def test_symmetry_is_not_used_where_order_means_something() -> None:
     assert not is_symmetric(Bounds(delays=ANY, crashes=1))
     assert not is_symmetric(Bounds(delays=1))
+
+
+def test_every_field_that_names_a_broker_is_renamed() -> None:
+    """A new message or state with a broker in it must be known to the symmetry."""
+    unknown: list[str] = []
+    for module in (messages, ids, election, effects, registry, follower, proposals):
+        for kind in vars(module).values():
+            if not (isinstance(kind, type) and hasattr(kind, "_fields")):
+                continue
+            for name, hint in kind.__annotations__.items():
+                broker = re.search(r"\bBrokerId\b|\bReplicaBroker\b", str(hint))
+                epoch = re.search(r"\bBrokerEpoch\b", str(hint))
+                if (broker and name not in BROKERS | SETS) or (epoch and name not in EPOCHS):
+                    unknown.append(f"{kind.__name__}.{name}: {hint}")
+    assert unknown == []
 
 
 def maximal_isr() -> Found:
