@@ -86,6 +86,7 @@ bench: setup
 	@$(BIN)/python bench/store.py
 	@$(BIN)/python bench/protocol_codec.py
 	@$(BIN)/python bench/records.py
+	@$(BIN)/python bench/search.py
 	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:

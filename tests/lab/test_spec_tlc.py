@@ -8,8 +8,7 @@ from holdfast.lab.spec import explore
 from tests.lab.tlc import Run, bounds, runs
 
 SECONDS = 50_000
-"""So many states take seconds on a busy machine, with two sessions of tests beside each other."""
-MINUTES = 1_000_000
+"""So many states take seconds on a busy machine."""
 
 
 def cases() -> list[object]:
@@ -17,7 +16,6 @@ def cases() -> list[object]:
     for run in runs():
         distinct = run.counts[0] if run.counts else 0
         marks = [pytest.mark.slow] if distinct > SECONDS else []
-        marks = [pytest.mark.long] if distinct > MINUTES else marks
         found.append(pytest.param(run, id=str(run), marks=marks))
     return found
 

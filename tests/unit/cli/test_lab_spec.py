@@ -90,6 +90,15 @@ def test_bad_input_is_refused(arguments: tuple[object, ...], complaint: str) -> 
     assert done.stdout == ""
 
 
+def test_without_numpy_it_says_what_to_install() -> None:
+    script = "import sys; sys.modules['numpy'] = None; from holdfast.cli import main; main()"
+    command = [sys.executable, "-c", script, "lab", "spec", "hw"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 64
+    assert done.stderr.startswith("holdfast: numpy is missing")
+    assert "holdfast[search]" in done.stderr
+
+
 @pytest.mark.slow
 def test_interrupt_tells_what_was_covered() -> None:
     command = [sys.executable, "-m", "holdfast", "lab", "spec", "kip320", "--max-epoch", "5"]

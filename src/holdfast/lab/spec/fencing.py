@@ -29,9 +29,9 @@ def by_record_epoch(view: View, leader: int, follower: int, offset: Column) -> F
     """KIP-320, first attempt: also the record before the offset is of the leader's epoch."""
     ours = pick(view.record_epoch[leader], offset, first=1)
     theirs = pick(view.record_epoch[follower], offset, first=1)
-    has_both = (view.end[leader] >= offset) & (view.end[follower] >= offset)
-    follows = view.presumes[leader] & view.follows(follower, leader)
-    reached: Flags = follows & has_both & (ours == theirs)
+    # Where an action is possible, the offset is not beyond the end of the leader, so a follower
+    # without a record there differs from the leader, which has one.
+    reached: Flags = view.presumes[leader] & view.follows(follower, leader) & (ours == theirs)
     return reached
 
 

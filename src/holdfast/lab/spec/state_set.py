@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.lab.spec.layout import States
+from holdfast.lab.spec.layout import Flags, States
 
 Keys = npt.NDArray[np.uint64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -52,22 +52,22 @@ class StateSet:
 
     def _distinct(self, states: States) -> tuple[Keys, States]:
         if len(states) == 1:
-            keys = np.unique(states[0])
+            keys = np.sort(states[0])
+            keys = keys[_first_of_its_kind(keys)]
             return keys, keys[None, :]
         keys = self._hash(states)
         order = np.argsort(keys)
         keys, states = keys[order], states[:, order]
-        same = keys[1:] == keys[:-1]
-        if (states[:, 1:] != states[:, :-1])[:, same].any():
+        first = _first_of_its_kind(keys)
+        if (states[:, 1:] != states[:, :-1])[:, ~first[1:]].any():
             raise _SharedHashError
-        first = np.concatenate([np.ones(min(1, len(keys)), np.bool_), ~same])
         return keys[first], states[:, first]
 
-    def _known(self, keys: Keys, states: States) -> npt.NDArray[np.bool_]:
+    def _known(self, keys: Keys, states: States) -> Flags:
         if not len(self._keys):
             return np.zeros(len(keys), np.bool_)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        known: npt.NDArray[np.bool_] = self._keys[place] == keys
+        known: Flags = self._keys[place] == keys
         if len(states) > 1 and (self._states[:, place[known]] != states[:, known]).any():
             raise _SharedHashError
         return known
@@ -87,3 +87,10 @@ class StateSet:
         keys = self._hash(self._states)
         order = np.argsort(keys)
         self._keys, self._states = keys[order], self._states[:, order]
+
+
+def _first_of_its_kind(keys: Keys) -> Flags:
+    """Where a sorted array has a key that is not the one before."""
+    first = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return first
