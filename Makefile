@@ -100,6 +100,7 @@ bench: setup
 	@$(BIN)/python bench/records.py
 	@$(BIN)/python bench/ledger.py
 	@$(BIN)/python bench/log_source.py
+	@$(BIN)/python bench/search.py
 	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:

@@ -59,7 +59,7 @@ NOT_CAUGHT = {
     "stale-answer-by-epoch": "stale-answer-by-offset drops nearly all of them first",
     "fence-high-watermark": "fence-fetch refuses such a fetch before it is looked at",
     "fence-isr-expand": "fence-fetch refuses such a fetch before it is looked at",
-    "reread-partition-epoch": "the controller repeats the state until the leader has it",
+    "reread-partition-epoch": "the answer and the state must both get lost, and the question not",
     # Seeded runs do not have these faults and readers.
     "keep-first-epoch": "no checkpoint of epochs gets lost",
     "consumer-epoch-check": "without unclean elections nothing is cut below a reader",

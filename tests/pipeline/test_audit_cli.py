@@ -12,6 +12,7 @@ import pytest
 from holdfast.cli import main
 from holdfast.cluster import Cluster
 from holdfast.ledger import LedgerProducer
+from tests.support.spark import SMALL_OPTIONS
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,7 +65,7 @@ def test_safe_settings_under_kills_find_nothing(
     page, every = tmp_path / "page.html", tmp_path / "findings.parquet"
     code = audit(
         *("--ledger", str(tmp_path / "ledger"), "--logs", ",".join(logs), "--json"),
-        *("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"),
+        *("--master", "local[2]", *SMALL_OPTIONS),
         *("--html", str(page), "--findings", str(every)),
     )
     told = json.loads(capsys.readouterr().out)

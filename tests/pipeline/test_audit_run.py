@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,10 +14,10 @@ from pyspark.sql import SparkSession
 from holdfast.pipeline.audit import AuditInputs, Finding, run
 from holdfast.pipeline.audit.findings import Exit
 from holdfast.pipeline.errors import PipelineError
-from holdfast.pipeline.spark import running
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import TOPIC
+from tests.support.spark import session
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,13 +32,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    before = signal.getsignal(signal.SIGINT)  # Spark takes it for itself.
-    conf = {"spark.sql.shuffle.partitions": "2"}
-    try:
-        with running("test audit", master="local[2]", conf=conf) as session:
-            yield session
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with session("test audit") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,13 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_options import (
+    json_option,
+    overrides_of,
+    plan_options,
+    rule_options,
+    split_plan,
+)
 from holdfast.cli.lab_output import (
     list_dict,
     list_text,
@@ -27,7 +34,6 @@ from holdfast.lab import (
     HANDLERS,
     OPTIONS,
     Frame,
-    OptionError,
     Run,
     Scenario,
     ScenarioError,
@@ -38,8 +44,6 @@ from holdfast.lab import (
     fold,
     ids,
     load,
-    normal,
-    parse_option,
     remedies,
     run_scenario,
     run_seed,
@@ -55,6 +59,9 @@ HEAVY = {
     "compare": LazyCommand(
         "holdfast.cli.lab_compare:compare_command", "In-sync replicas or a majority?"
     ),
+    "search": LazyCommand(
+        "holdfast.cli.lab_search:search", "Every schedule within bounds, or many random ones."
+    ),
     "spec": LazyCommand("holdfast.cli.lab_spec:spec", "Explore the published specification."),
     "tour": LazyCommand("holdfast.cli.lab_tour:tour", "A guided tour: stories, pictures, seeds."),
 }
@@ -65,25 +72,6 @@ def lab() -> None:
     """Every known way to lose acknowledged data, as a story that the real core plays."""
 
 
-def rule_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Options that change the rules of a run."""
-    command = click.option(
-        "--without",
-        "without",
-        multiple=True,
-        metavar="GUARD",
-        help="Take a guard out, for the lab only.",
-    )(command)
-    return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a switch or setting, e.g. truncation=high-watermark.",
-    )(command)
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 variant_option = click.option("--variant", metavar="NAME", help="Only this variant of the story.")
 
 
@@ -151,7 +139,7 @@ def run(
     """
     if everything == bool(names):
         raise BadInput("name scenarios, or give --all", hint="try 'holdfast lab list'")
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     chosen = ids() if everything else names
     results: list[dict[str, Any]] = []
     runs: list[Run] = []
@@ -193,7 +181,7 @@ def step(
     page shows every variant side by side unless one is chosen.
     """
     scenario = _load(name)
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     chosen = _variants(scenario, variant)
     stories = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
     _show(stories, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
@@ -224,7 +212,7 @@ def explain_command(
     else:
         scenario = _load(name)
         chosen = _variants(scenario, variant)[0]
-        overrides = _overrides(settings, without)
+        overrides = overrides_of(settings, without)
         events = _run(scenario, chosen, overrides).events
         explanation = explain(events, about)
         lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
@@ -238,6 +226,7 @@ def explain_command(
 @lab.command(epilog=CODES)
 @click.argument("what", metavar="SEED|TRACE")
 @rule_options
+@plan_options
 @picture_options
 @click.option("--trace", "trace_file", type=click.Path(dir_okay=False), help="Write the trace.")
 @json_option
@@ -250,31 +239,32 @@ def replay(
     without: Sequence[str],
     trace_file: str | None,
     as_json: bool,
-    **pictures: Any,
+    **more: Any,
 ) -> None:
     """Replay a seeded run by its number, or step through a trace file.
 
     A seed decides everything: faults, delays, traffic. The same number gives the same trace.
     """
+    changes, pictures = split_plan(more)
     if not what.isdecimal():
-        if settings or without or trace_file:
-            hint = "--set, --without and --trace go with a seed"
+        if settings or without or trace_file or changes:
+            hint = "--set, --without, --trace and changes of the plan go with a seed"
             raise BadInput("a trace is shown as it is", hint=hint)
         frames = fold(_read_trace(what))
         _show([(Path(what).name, frames)], Path(what).name, as_json=as_json, pictures=pictures)
         return
     if len(what) > LONGEST_SEED:
         raise BadInput(f"a seed has at most {LONGEST_SEED} digits", hint="try 1")
-    overrides = _overrides(settings, without)
+    overrides = overrides_of(settings, without)
     base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
-    result = run_seed(int(what), *build({**base, **overrides}, 3))
+    result = run_seed(int(what), *build({**base, **overrides}, 3), changes)
     if trace_file:
         _write_trace(trace_file, result.events)
     if any(pictures.values()):
         frames = fold(result.events)
         _show([(f"seed {what}", frames)], f"seed {what}", as_json=as_json, pictures=pictures)
     else:
-        click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides))
+        click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides, changes))
     ctx.exit(1 if result.failures else 0)
 
 
@@ -323,23 +313,6 @@ def _run(scenario: Scenario, variant: Variant, overrides: Mapping[str, str]) -> 
         return run_scenario(scenario, variant, overrides)
     except ScenarioError as error:
         raise BadInput(str(error), hint=error.hint or None) from None
-
-
-def _overrides(settings: Sequence[str], without: Sequence[str]) -> dict[str, str]:
-    overrides: dict[str, str] = {}
-    for one in settings:
-        key, equals, value = one.partition("=")
-        if not equals or not value:
-            raise BadInput(f"--set {one!r} is not KEY=VALUE", hint="try --set acks=all")
-        overrides[normal(key)] = value
-    if without:
-        overrides["without"] = f"({','.join(without)})"
-    try:
-        for key, value in overrides.items():
-            parse_option(key, value)
-    except OptionError as error:
-        raise BadInput(str(error), hint=error.hint or None) from None
-    return overrides
 
 
 def _is_trace(name: str) -> bool:

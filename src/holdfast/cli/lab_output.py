@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from holdfast.cli.lab_options import plan_words
 from holdfast.lab import Run, Scenario, SeededRun, fold, paths, section_of, table
 from holdfast.lab.narrate import line, names_of
 
@@ -134,7 +135,9 @@ def seed_dict(result: SeededRun) -> dict[str, Any]:
     }
 
 
-def seed_text(result: SeededRun, overrides: Mapping[str, str]) -> str:
+def seed_text(
+    result: SeededRun, overrides: Mapping[str, str], changes: Mapping[str, Any] | None = None
+) -> str:
     """The seed first, then what happened, then the verdict; on failure, how to see it again."""
     names = names_of(result.events)
     lines = [result.plan.summary]
@@ -149,6 +152,7 @@ def seed_text(result: SeededRun, overrides: Mapping[str, str]) -> str:
     lines.extend(f"FAILED {one}" for one in result.failures)
     if result.failures:
         options = "".join(f" --set {quote(f'{key}={value}')}" for key, value in overrides.items())
+        options += plan_words(changes or {})
         lines.append(f"see it again: holdfast lab replay {result.plan.seed}{options}")
     return "\n".join(lines)
 

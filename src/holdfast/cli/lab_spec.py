@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.watching import watching
 from holdfast.lab.limits import LimitError, parse_limits
 
 if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
@@ -22,7 +20,6 @@ if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
 VARIANTS: Final = ("hw", "kip101", "kip279", "kip320-first", "kip320")
 INVARIANTS: Final = ("weak-isr", "strong-isr", "none")
 VIOLATED, LIMIT = 1, 2
-LONGEST_GAP_S = 60.0
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
 
 
@@ -76,7 +73,7 @@ def spec(
     question = _question(**asked)
     from holdfast.lab.spec import explore
 
-    with _watching() as watch:
+    with watching() as watch:
         result = explore(question, stop_at, watch)
     click.echo(_json(question, result) if as_json else _text(question, result))
     ctx.exit(VIOLATED if result.trace is not None else LIMIT if result.limit is not None else 0)
@@ -179,55 +176,3 @@ def _covered(coverage: Coverage, *, symmetry: bool) -> str:
         f"{_number(coverage.distinct, 'distinct state')}{alike} "
         f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
     )
-
-
-@contextmanager
-def _watching() -> Iterator[Callable[[Coverage], None]]:
-    """Show how far the search is: a bar on a terminal, else a line now and then."""
-    last: list[Coverage] = []
-    with _bar() if sys.stderr.isatty() else _lines() as show:
-
-        def watch(coverage: Coverage) -> None:
-            last[:] = [coverage]
-            show(coverage)
-
-        try:
-            yield watch
-        except KeyboardInterrupt:
-            if last:
-                text = (
-                    f"every state up to depth {last[0].depth} was visited, no violation among them"
-                )
-                click.echo(f"{_progress(last[0])}: {text}", err=True)
-            raise
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[Coverage], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda coverage: progress.update(task, description=_progress(coverage))
-
-
-@contextmanager
-def _lines() -> Iterator[Callable[[Coverage], None]]:
-    gap = 1.0
-    due = time.monotonic() + gap
-
-    def show(coverage: Coverage) -> None:
-        nonlocal gap, due
-        if time.monotonic() >= due:
-            gap = min(2 * gap, LONGEST_GAP_S)
-            due = time.monotonic() + gap
-            click.echo(_progress(coverage), err=True)
-
-    yield show
-
-
-def _progress(coverage: Coverage) -> str:
-    rate = coverage.distinct / max(coverage.seconds, 0.001)
-    return f"{coverage.distinct:,} states, depth {coverage.depth}, {rate:,.0f} states/s"

@@ -288,6 +288,9 @@ class SimConsumer:
             return
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._refused(response.broker, answer.error.name)
+            if any(one.consumer == self.name for one in self.world.ledger.consumed):
+                asked = self.world.name_of(response.broker)
+                self.world.invariants.sent_back(self.name, asked, self.position)
             self.seek(answer.log_start_offset)
             return
         if answer.error:

@@ -58,6 +58,12 @@ class Invariants:
         """A fault has destroyed written records of this broker."""
         self.lossy[name] = how
 
+    def sent_back(self, consumer: str, broker: str, position: int) -> None:
+        """A reader was told that its position is out of range, though it had read up to there."""
+        if not self._tolerated("reader-goes-on"):
+            text = f"{consumer} had read up to {position}, and {broker} knows no such offset"
+            self._note("reader-goes-on", text)
+
     def _tolerated(self, invariant: str) -> bool:
         reason = ""
         if self.unclean:

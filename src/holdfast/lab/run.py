@@ -23,6 +23,7 @@ SAYING = (
     "metadata",
     "pending",
     "latest",
+    "invariants",
     "processed",
     "verdict",
 )

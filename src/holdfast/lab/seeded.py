@@ -8,9 +8,10 @@ replica in sync. A run that exercised nothing counts as a failure.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Leader, Rules, Settings
 from holdfast.lab.broker import SimBroker
@@ -47,14 +48,22 @@ class SeededRun:
         return digest.hexdigest()
 
 
-def run_seed(seed: int, settings: Settings = SETTINGS, rules: Rules = SAFE_RULES) -> SeededRun:
-    """Everything that this one integer decides."""
-    return _Runner(seed, settings, rules).run()
+def run_seed(
+    seed: int,
+    settings: Settings = SETTINGS,
+    rules: Rules = SAFE_RULES,
+    changes: Mapping[str, Any] | None = None,
+) -> SeededRun:
+    """Everything that this one integer decides, but for changes of its plan."""
+    return _Runner(seed, settings, rules, changes or {}).run()
 
 
 class _Runner:
-    def __init__(self, seed: int, settings: Settings, rules: Rules) -> None:
-        self.plan, self.dice = plan_of(seed)
+    def __init__(
+        self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
+    ) -> None:
+        plan, self.dice = plan_of(seed)
+        self.plan = replace(plan, **changes)
         self.world = World(NAMES, settings, rules)
         self.world.flows_at_once = False
         self.world.checkpoints_at_once = False

@@ -78,6 +78,8 @@ class World:
         self.brokers: dict[str, SimBroker] = {}
         self.clients: dict[str, SimProducer | SimConsumer] = {}
         self.held: dict[str, None] = {}
+        self.slow_sessions: dict[str, None] = {}
+        """Brokers whose messages from and to the store wait to be told."""
         self.controllers: list[SimController] = []
         for place, name in enumerate(names, 1):
             self.brokers[name] = SimBroker(self, BrokerId(place), name)
@@ -255,7 +257,9 @@ class World:
         ends = (envelope.source, envelope.target)
         if any(end in self.held for end in ends):
             return False
-        return any(end == STORE or end in self.clients for end in ends)
+        if STORE in ends:
+            return not any(end in self.slow_sessions for end in ends)
+        return any(end in self.clients for end in ends)
 
     def settle(self, among: Sequence[str] = ()) -> None:
         """Deliver until nothing is left to deliver, only among some nodes if they are named."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core import Leader
 from holdfast.lab.commands.registry import CommandError, Stage, command, need, number
 from holdfast.lab.messages import Envelope, StateMessage
 from holdfast.lab.scenario import Command
@@ -21,32 +22,40 @@ def _matching(stage: Stage, word: str) -> list[Envelope]:
     return [one for one in pending if (one.source, one.target) == ends]
 
 
-@command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N]")
+@command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def deliver(stage: Stage, given: Command) -> None:
     """Deliver what is on a link, or addressed to a node, now; not what that causes."""
     _each(stage, given, deliver=True)
 
 
-@command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N]")
+@command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def drop(stage: Stage, given: Command) -> None:
     """Lose what is on a link, or addressed to a node, now."""
     _each(stage, given, deliver=False)
 
 
-def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
+def _chosen(stage: Stage, given: Command) -> list[Envelope]:
+    """The messages that a command names: all, the first or last ones, or the one at a place."""
     if not given.words:
         raise CommandError("which messages?", f"usage: {given.name} A->B | A …")
     found = [one for word in given.words for one in _matching(stage, word)]
     if "only" in given.options:
         found = [one for one in found if one.wire_name == given.options["only"]]
-    if not found:
-        raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
     if "first" in given.options:
         found = found[: number(given.options["first"], "first")]
     if "last" in given.options:
         found = found[-number(given.options["last"], "last") :]
+    if "place" in given.options:
+        place = number(given.options["place"], "the place")
+        found = found[max(0, place - 1) : place]
+    if not found:
+        raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
+    return found
+
+
+def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
     world = stage.world
-    for envelope in found:
+    for envelope in _chosen(stage, given):
         if deliver:
             world.deliver(envelope)
         elif world.network.take(envelope):
@@ -78,13 +87,10 @@ def _told(stage: Stage, envelope: Envelope) -> str:
     )
 
 
-@command("duplicate A->B | A …")
+@command("duplicate A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def duplicate(stage: Stage, given: Command) -> None:
     """Put a second copy of what is on a link, or addressed to a node, on the wire."""
-    found = [one for word in given.words for one in _matching(stage, word)]
-    if not found:
-        raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
-    for one in found:
+    for one in _chosen(stage, given):
         stage.world.network.send(one.source, one.target, one.payload, one.cause)
 
 
@@ -92,6 +98,43 @@ def duplicate(stage: Stage, given: Command) -> None:
 def settle(stage: Stage, given: Command) -> None:
     """Deliver everything, and what that causes, until nothing is left."""
     stage.world.settle([stage.node(name) for name in given.words])
+
+
+@command("tick BROKER MS")
+def tick(stage: Stage, given: Command) -> None:
+    """A broker looks at its clock, which is so far ahead: what was parked ends, who lags leaves."""
+    name, text = need(given.words, 2, "tick BROKER MS")
+    broker = stage.living(name)
+    ahead_ms = number(text, "the time", LONGEST_MS)
+    broker.run(broker.replica.tick(stage.world.now_ms + ahead_ms))
+    stage.world.invariants.check()
+
+
+@command("again BROKER fetch|proposal|registration | controller BROKER … [log-ends]")
+def again(stage: Stage, given: Command) -> None:
+    """Whoever was not answered asks again now, instead of after a while."""
+    world = stage.world
+    match given.words:
+        case ("controller", *what):
+            controller = world.controller
+            for name in what:
+                broker = None if name == "log-ends" else stage.broker(name)
+                if broker is None:
+                    controller.run(controller.core.ask_again())
+                elif broker.id in controller.untold:
+                    controller._tell(broker.id, controller.untold[broker.id])
+        case (name, "fetch"):
+            stage.living(name).maybe_fetch()
+        case (name, "proposal"):
+            broker = stage.living(name)
+            role = broker.replica.role
+            if isinstance(role, Leader) and role.insync.proposal:
+                broker.send_proposal(role.insync.proposal)
+        case (name, "registration"):
+            stage.living(name).register_if_needed()
+        case _:
+            usage = "again BROKER fetch|proposal|registration | controller BROKER … [log-ends]"
+            raise CommandError("what again?", f"usage: {usage}")
 
 
 @command("wait MS")

@@ -167,6 +167,18 @@ def processed(stage: Stage, given: Command) -> None:
     stage.said.append(f"processed: {' '.join(done) or 'nothing'}")
 
 
+@command("invariants")
+def invariants(stage: Stage, given: Command) -> None:
+    """Print every invariant that was broken so far, and those that are not judged any more."""
+    need(given.words, 0, "invariants")
+    noted = stage.world.invariants
+    noted.check()
+    if not noted.violations:
+        stage.said.append("no invariant is broken")
+    stage.said.extend(f"broken: {one.invariant}: {one.text}" for one in noted.violations)
+    stage.said.extend(f"not judged: {name}: {why}" for name, why in noted.skipped.items())
+
+
 @command("verdict")
 def verdict(stage: Stage, given: Command) -> None:
     """Judge the run: what became of every record."""

@@ -61,7 +61,7 @@ def parsed(rows: DataFrame, schema: StructType) -> DataFrame:
 
 
 def judged(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Parsed rows with their fields alone in `parsed`, and `reason`: why a value is bad, or null."""
+    """Rows with their fields alone in `parsed`, and `reason`: why a value is bad, or null."""
     reason = (
         f.when(f.col("value").isNull(), f.lit(None).cast("string"))
         .when(~f.is_valid_utf8(f.col("value").cast("string")), "the value is not UTF-8")

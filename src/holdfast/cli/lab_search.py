@@ -1,0 +1,241 @@
+"""`holdfast lab search`: every way to lose a record, up to a bound, in the real core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+
+from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_options import json_option, overrides_of, rule_options
+from holdfast.cli.lab_seeds import run_seeds
+from holdfast.cli.watching import watching
+from holdfast.lab.limits import LimitError, Limits, parse_limits
+from holdfast.lab.search import (
+    LIMIT,
+    VIOLATED,
+    Bounds,
+    Found,
+    Question,
+    Rung,
+    Story,
+    bound_meaning,
+    bound_names,
+    explore,
+    is_symmetric,
+    ladder,
+    story_of,
+)
+
+CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
+
+
+def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
+    """One option a bound."""
+    for name in reversed(bound_names()):
+        meaning, default, most = bound_meaning(name)
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            type=click.IntRange(1 if name == "replicas" else 0, most),
+            metavar="N",
+            help=f"{meaning[0].upper()}{meaning[1:]} [{default}].",
+        )(command)
+    return command
+
+
+@click.command(epilog=CODES)
+@_bound_options
+@rule_options
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="N|TIME|MEMORY",
+    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
+    "given for each of them.",
+)
+@click.option(
+    "--seeds",
+    metavar="A..B",
+    help="Random search instead: whole runs, each seed with its own swarm of faults.",
+)
+@click.option(
+    "--rests",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="From how many visited states peace must lead to rest.",
+)
+@click.option(
+    "--symmetry/--no-symmetry",
+    default=True,
+    show_default=True,
+    help="Count states that differ only in brokers' names once, where their order means nothing.",
+)
+@click.option(
+    "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Where a violation is saved."
+)
+@json_option
+@click.pass_context
+def search(
+    ctx: click.Context,
+    /,
+    settings: Sequence[str],
+    without: Sequence[str],
+    limits: Sequence[str],
+    seeds: str | None,
+    save: str | None,
+    as_json: bool,
+    **more: Any,
+) -> None:
+    """Visit every state of a small cluster within bounds, and look for a lost record.
+
+    The bounds say how much may happen; without any, small ones are widened step by step. The real
+    core runs in every step. A violation is minimised, told as a story and saved as a scenario file
+    that 'holdfast lab run' plays again.
+    """
+    options = overrides_of(settings, without)
+    stop_at = _limits(limits)
+    given = {name: more[name] for name in bound_names() if more[name] is not None}
+    if seeds is not None:
+        if given:
+            raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
+        ctx.exit(run_seeds(seeds, options, stop_at, save, as_json=as_json))
+    tried = _given(given) if given else ladder(options)
+    how = {"rests": more["rests"], "symmetry": more["symmetry"], "quiet": as_json}
+    found = _search(tried, options, stop_at, **how)
+    story = None
+    path = None
+    if found.verdict == VIOLATED:
+        story = story_of(found, _command(found))
+        path = _save(save or _file_name(found), story)
+    click.echo(_json(found, story, path) if as_json else _text(found, story, path))
+    ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
+
+
+def _given(given: dict[str, int]) -> list[Rung]:
+    bounds = Bounds(**given)
+    if bounds.in_sync > bounds.replicas:
+        raise BadInput("--in-sync is more than --replicas", hint="try --in-sync 2")
+    return [Rung(bounds)]
+
+
+def _limits(texts: Sequence[str]) -> Limits:
+    try:
+        return parse_limits(texts)
+    except LimitError as error:
+        hint = "try --limit 1000000, --limit 60s or --limit 2GiB"
+        raise BadInput(str(error), hint=hint) from None
+
+
+def _search(
+    tried: Iterable[Rung],
+    options: dict[str, str],
+    limits: Limits,
+    *,
+    rests: int,
+    symmetry: bool,
+    quiet: bool,
+) -> Found:
+    """Search within each bounds until one finds something."""
+    found: Found | None = None
+    with watching() as watch:
+        for rung in tried:
+            if found is not None and not quiet:
+                click.echo(_covered(found), err=True)
+            question = Question(
+                bounds=rung.bounds, options={**rung.options, **options}, symmetry=symmetry
+            )
+            found = explore(question, limits, watch, rests=rests)
+            if found.verdict != "holds":
+                break
+    assert found is not None, "there is always something to try"
+    return found
+
+
+def _command(found: Found) -> str:
+    """The command that searches exactly this."""
+    words = ["holdfast lab search"]
+    default = Bounds()
+    for name, count in found.question.bounds.to_dict().items():
+        if count != getattr(default, name) or name in ("replicas", "records"):
+            words.append(f"--{name.replace('_', '-')} {count}")
+    for key, value in found.question.options.items():
+        if key == "without":
+            words.extend(f"--without {one}" for one in value.strip("()").split(",") if one)
+        else:
+            words.append(f"--set {quote(f'{key}={value}')}")
+    return " ".join(words)
+
+
+def _file_name(found: Found) -> str:
+    options = found.question.options
+    changed = [one for one in options.get("without", "").strip("()").split(",") if one]
+    changed += [f"{key}-{value}" for key, value in options.items() if key != "without"]
+    return "_".join(("without", *changed) if changed else ("violation",)) + ".scenario"
+
+
+def _save(name: str, story: Story) -> str:
+    try:
+        Path(name).write_text(story.text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {name}: {error.strerror}", hint="try --save FILE") from None
+    return name
+
+
+def _covered(found: Found) -> str:
+    coverage = found.coverage
+    return (
+        f"{found.verdict}: {found.question.bounds.told()}: {coverage.distinct:,} distinct states "
+        f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
+    )
+
+
+def _text(found: Found, story: Story | None, path: str | None) -> str:
+    lines = []
+    if story is not None and found.violation is not None:
+        lines += [story.text, f"{found.violation.outcome}: {found.violation.text}"]
+        lines.append(f"outcome: {story.outcome}, after {len(found.path)} steps")
+    lines.append(_covered(found))
+    if found.rested:
+        lines.append(f"peace leads to rest from {found.rested} of these states")
+    if found.limit:
+        lines.append(f"stopped by the limit: {found.limit}")
+    if path is not None:
+        lines.append(f"saved: {path}")
+        lines.append(f"see it again: holdfast lab run {quote(path)}")
+    return "\n".join(lines)
+
+
+def _json(found: Found, story: Story | None, path: str | None) -> str:
+    question, coverage = found.question, found.coverage
+    without = question.options.get("without", "").strip("()")
+    facts: dict[str, Any] = {
+        "schema": "holdfast-lab-search/1",
+        "bounds": question.bounds.to_dict(),
+        "without": [one for one in without.split(",") if one],
+        "options": {key: text for key, text in question.options.items() if key != "without"},
+        "symmetry": question.symmetry and is_symmetric(question.bounds),
+        "distinct": coverage.distinct,
+        "generated": coverage.generated,
+        "depth": coverage.depth,
+        "verdict": found.verdict,
+        "invariant": found.violation.outcome if found.violation else None,
+        "outcome": story.outcome if story else None,
+        "steps": len(found.path) if story else None,
+        "trace": _trace(story) if story else None,
+        "file": path,
+        "rested": found.rested,
+        "seconds": round(coverage.seconds, 3),
+    }
+    return json.dumps(facts, ensure_ascii=False, indent=2)
+
+
+def _trace(story: Story) -> list[dict[str, Any]]:
+    return [{"words": one.words or None, "commands": one.commands} for one in story.lines]

@@ -1,0 +1,105 @@
+"""What a search may use, and how much of it. Beyond its bounds a search says nothing.
+
+Every fault is a number: so many crashes, so many messages lost. What is no fault (delivering a
+message, a follower that asks, a session that ends after its broker died) is free.
+
+Time is a bound too. Messages flow at once, in a fixed order of the links, and everything else
+happens between such bursts. A *delay* holds one link back until the search lets it go, so with `n`
+delays every schedule is tried that differs from the plain one in `n` places (delay-bounded
+scheduling: most races need very few). With delays=99 any message may arrive at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+
+ANY = 99
+"""As many delays as it takes."""
+
+
+def _bound(default: int, meaning: str, most: int = 9) -> int:
+    value: int = field(default=default, metadata={"meaning": meaning, "most": most})
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """One number a kind of thing. Plain values, so that a search can be sent elsewhere."""
+
+    replicas: int = _bound(3, "brokers with a replica of the partition", 5)
+    in_sync: int = _bound(0, "how many of them begin in the ISR; 0: all")
+    settled: int = _bound(0, "records that everyone in sync holds before anything happens")
+    records: int = _bound(1, "records that producers send, one batch each")
+    crashes: int = _bound(0, "processes that die; their page cache survives")
+    power_losses: int = _bound(0, "machines that lose power, and what was not flushed")
+    stops: int = _bound(0, "clean ends of a process, everything flushed")
+    shutdowns: int = _bound(0, "brokers that ask the controller to be relieved")
+    restarts: int = _bound(0, "starts of a broker that is down")
+    expiries: int = _bound(0, "sessions that end while their broker lives")
+    elections: int = _bound(0, "elections that an operator asks for")
+    failovers: int = _bound(0, "controllers that are replaced by another")
+    partitions: int = _bound(0, "brokers cut off from all others and the controller, for a time")
+    delays: int = _bound(0, f"links that are slow for a time; {ANY}: messages take any order", ANY)
+    losses: int = _bound(0, "messages that get lost")
+    unheard: int = _bound(0, "LeaderAndIsr that get lost; a later one may reach the broker")
+    duplicates: int = _bound(0, "messages that arrive twice")
+    overtakings: int = _bound(0, "messages that overtake others of their link")
+    lags: int = _bound(0, "times that a leader finds followers too slow")
+    survivals: int = _bound(0, "deaths after which what the broker had sent still arrives")
+    disk_losses: int = _bound(0, "disks lost by brokers that are down")
+    disk_errors: int = _bound(0, "disks that begin to refuse writes")
+    flushes: int = _bound(0, "page caches that the operating system writes to the disk")
+    epoch_losses: int = _bound(0, "epoch checkpoints lost by brokers that are down")
+    slow_sessions: int = _bound(0, "registrations whose messages can be delayed")
+    late_joins: int = _bound(0, "1: a leader proposes a joiner some time after it qualified", 1)
+    readers: int = _bound(0, "consumers, which may ask any replica that serves them", 1)
+    versions: int = _bound(9, "changes of the agreed state (leader or ISR) in one run", 30)
+
+    def to_dict(self) -> dict[str, int]:
+        """By name."""
+        return asdict(self)
+
+    def told(self) -> str:
+        """What differs from nothing, in words."""
+        shown = {"replicas": self.replicas, "records": self.records}
+        shown |= {one: count for one, count in asdict(self).items() if count and one != "versions"}
+        return ", ".join(f"{one.replace('_', '-')} {count}" for one, count in shown.items())
+
+
+def bound_names() -> tuple[str, ...]:
+    """Every bound by its name."""
+    return tuple(one.name for one in fields(Bounds))
+
+
+def bound_meaning(name: str) -> tuple[str, int, int]:
+    """What a bound counts, its default and the most it may be."""
+    known = {one.name: one for one in fields(Bounds)}[name]
+    assert isinstance(known.default, int)
+    return str(known.metadata["meaning"]), known.default, int(known.metadata["most"])
+
+
+BUDGETED = (
+    "records",
+    "crashes",
+    "power_losses",
+    "stops",
+    "shutdowns",
+    "restarts",
+    "expiries",
+    "elections",
+    "failovers",
+    "partitions",
+    "delays",
+    "losses",
+    "unheard",
+    "duplicates",
+    "overtakings",
+    "lags",
+    "survivals",
+    "disk_losses",
+    "disk_errors",
+    "flushes",
+    "epoch_losses",
+    "slow_sessions",
+)
+"""Bounds that are used up, in the order in which a state counts them."""

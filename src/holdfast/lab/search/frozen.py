@@ -1,0 +1,76 @@
+"""A component's state as one hashable value: equal values behave alike from here on.
+
+What a component cannot come back to is left out (counters of requests, a dead process's memory),
+and so is what it shares with everyone (rules, settings). Everything else is in, field by field.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from typing import Any
+
+from holdfast.lab.broker import SimBroker
+from holdfast.lab.control import SimController
+from holdfast.lab.store import SimStore
+
+_SHARED = {"world", "rules", "settings", "guards", "log", "counted", "metadata", "name"}
+_COUNTERS = {"fetches"}
+_IN_ORDER = {"_asked"}
+"""Dictionaries whose order the core looks at."""
+_ATOMS = (int, str, type(None), Enum)
+
+
+def frozen(value: Any) -> Any:
+    """Any part of a component as nested tuples."""
+    if isinstance(value, _ATOMS):
+        return value
+    if isinstance(value, tuple):
+        # Named tuples are immutable through and through.
+        return value if hasattr(value, "_fields") else tuple(frozen(one) for one in value)
+    if isinstance(value, list | deque):
+        return tuple(frozen(one) for one in value)
+    if isinstance(value, dict):
+        return tuple(sorted((key, frozen(one)) for key, one in value.items()))
+    return (type(value).__name__, *_fields(value))
+
+
+def _fields(value: Any) -> list[Any]:
+    names = getattr(type(value), "__slots__", None) or sorted(vars(value))
+    skipped = _SHARED | _COUNTERS
+    found: list[Any] = []
+    for name in names:
+        if name in skipped:
+            continue
+        field = getattr(value, name)
+        if name in _IN_ORDER:
+            found.append(tuple((key, tuple(one.items())) for key, one in field.items()))
+        else:
+            found.append(frozen(field))
+    return found
+
+
+def frozen_broker(broker: SimBroker) -> Any:
+    """A broker; of a dead one only what its next start looks at."""
+    disk = frozen(broker.disk)
+    if not broker.alive:
+        return ("down", broker.id, disk, broker.incarnations, broker._epochs)
+    replica = broker.replica
+    return (
+        broker.id,
+        disk,
+        broker.incarnations,
+        frozen(broker.life),
+        frozen(replica.role),
+        replica.leader_epoch,
+        frozen(replica.log),
+        broker.outstanding,
+        frozen(broker.parked),
+        frozen(broker.newest_fetch),
+        tuple(broker.candidates),
+    )
+
+
+def frozen_control(controller: SimController, store: SimStore) -> Any:
+    """The controller and the store, which the search moves as one."""
+    return (frozen(controller.core), controller.alive, frozen(controller.untold), frozen(store))

@@ -1,0 +1,132 @@
+"""Random search: many seeds, each a run with its own swarm of faults; a failing one made small.
+
+A seed decides which classes of faults are on. What fails is tried again with fewer classes, less
+time and less traffic, as long as it still fails in the same way: the dice are the same, but what
+they are thrown for changes, so every smaller run is a run of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.lab.limits import Limits
+from holdfast.lab.options import build
+from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage
+from holdfast.lab.seeded import SeededRun, run_seed
+
+_BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
+_SHORTEST_MS = 300
+_QUIETEST_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedsFound:
+    """How a random search ended."""
+
+    first: int
+    last: int
+    tried: int
+    verdict: str
+    seconds: float
+    events: int
+    """Trace events of all runs together."""
+    limit: str = ""
+    failed: SeededRun | None = None
+    """The failing run, made small."""
+    original: SeededRun | None = None
+    """The failing run as its seed decides it."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """How the small run differs from what its seed decides."""
+        if self.failed is None or self.original is None:
+            return {}
+        small, plan = self.failed.plan, self.original.plan
+        names = ("faults", "duration_ms", "send_every_ms")
+        return {
+            name: getattr(small, name)
+            for name in names
+            if getattr(small, name) != getattr(plan, name)
+        }
+
+
+def search_seeds(
+    first: int,
+    last: int,
+    options: Mapping[str, str],
+    limits: Limits,
+    watch: Callable[[Coverage], None] = lambda _: None,
+) -> SeedsFound:
+    """Run seeds first..last until one fails."""
+    settings, rules = build({**_BASE, **options}, 3)
+    began = time.perf_counter()
+    events = 0
+
+    def play(seed: int, changes: Mapping[str, Any] | None = None) -> SeededRun:
+        return run_seed(seed, settings, rules, changes)
+
+    def ended(verdict: str, tried: int, **more: Any) -> SeedsFound:
+        seconds = time.perf_counter() - began
+        return SeedsFound(
+            first=first,
+            last=last,
+            tried=tried,
+            verdict=verdict,
+            seconds=seconds,
+            events=events,
+            **more,
+        )
+
+    for tried, seed in enumerate(range(first, last + 1)):
+        seconds = time.perf_counter() - began
+        watch(Coverage(distinct=tried, generated=events, depth=0, seconds=seconds))
+        reached = limits.reached(tried, seconds)
+        if reached:
+            return ended(LIMIT, tried, limit=reached.replace("states", "seeds"))
+        run = play(seed)
+        events += len(run.events)
+        if run.failures:
+            return ended(VIOLATED, tried + 1, failed=smallest(run, play), original=run)
+    return ended(HOLDS, last + 1 - first)
+
+
+def smallest(
+    run: SeededRun, play: Callable[[int, Mapping[str, Any] | None], SeededRun]
+) -> SeededRun:
+    """The same failure with fewer faults, less time, less traffic; each as far as it goes."""
+    kept, shorter = run, True
+    while shorter:  # Ends: every round but the last makes something of the plan smaller.
+        shorter = False
+        for changes in _smaller(kept):
+            tried = play(run.plan.seed, changes)
+            if _same_failure(run, tried) and len(tried.events) <= len(kept.events):
+                kept, shorter = tried, True
+                break
+    return kept
+
+
+def _same_failure(run: SeededRun, tried: SeededRun) -> bool:
+    """Whether the first thing that went wrong goes wrong here, too."""
+    kind = run.failures[0].partition(":")[0]
+    return any(one.partition(":")[0] == kind for one in tried.failures)
+
+
+def _smaller(run: SeededRun) -> Iterator[dict[str, Any]]:
+    """Plans with a little less of something, the greatest steps first."""
+    plan = run.plan
+    now = {
+        "faults": plan.faults,
+        "duration_ms": plan.duration_ms,
+        "send_every_ms": plan.send_every_ms,
+    }
+    for fault in plan.faults:
+        yield {**now, "faults": tuple(one for one in plan.faults if one != fault)}
+    for factor in (2, 4, 8):
+        shorter = plan.duration_ms - plan.duration_ms // factor
+        if shorter >= _SHORTEST_MS:
+            yield {**now, "duration_ms": shorter}
+    if plan.send_every_ms * 2 <= _QUIETEST_MS:
+        yield {**now, "send_every_ms": plan.send_every_ms * 2}

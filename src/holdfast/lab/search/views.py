@@ -1,0 +1,116 @@
+"""What the search asks of a component in some state, worked out once for each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core import Leader
+from holdfast.lab.broker import SimBroker
+from holdfast.lab.control import SimController
+from holdfast.lab.store import SimStore
+from holdfast.model import NO_BROKER_EPOCH
+
+
+class BrokerView(NamedTuple):
+    """What the search asks of a broker in some state."""
+
+    alive: bool
+    leads: bool
+    leader_epoch: int
+    high_watermark: int
+    keys: tuple[int, ...]
+    can_fetch: bool
+    follows: int
+    """Whom it would fetch from."""
+    parked: tuple[int, ...]
+    """Ids of followers whose fetches wait here."""
+    known_numbers: tuple[tuple[int, int], ...]
+    """Followers, and numbers of their fetches that this broker still knows."""
+    rested: bool
+    lagging: bool
+    """Whether a late look at the clock would shrink the ISR."""
+    proposal: bool
+    candidates: bool
+    waits_for: int
+    """The number of the fetch under way; 0: none."""
+    leader: int
+    """Whom that fetch was sent to."""
+    broker_epoch: int
+    unflushed: bool
+    disk_works: bool
+    has_epochs: bool
+
+
+class ControlView(NamedTuple):
+    """What the search asks of the controller and the store."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    sessions: dict[int, int]
+    untold: tuple[int, ...]
+    asked: bool
+    controller_epoch: int
+
+
+def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
+    """A broker as the search sees it. `late_ms`: when whoever is behind counts as lagging."""
+    replica, disk = broker.replica, broker.disk
+    role = replica.role
+    alive = broker.alive
+    leads = alive and isinstance(role, Leader)
+    insync = role.insync if leads and isinstance(role, Leader) else None
+    lagging = (
+        insync is not None
+        and not insync.proposal
+        and any(
+            one in insync.followers
+            and insync.followers[one].lags(
+                replica.log.log_end_offset, insync.settings, insync.rules.isr_lag_rule, late_ms
+            )
+            for one in insync.isr
+        )
+    )
+    waits = broker.outstanding if alive else None
+    fetches = alive and not waits and not replica.has_failed
+    asks = replica.next_fetch()
+    parked = broker.parked if leads else {}
+    return BrokerView(
+        alive=alive,
+        leads=leads,
+        leader_epoch=replica.leader_epoch,
+        high_watermark=replica.log.high_watermark,
+        keys=tuple(disk.keys),
+        can_fetch=fetches and asks is not None,
+        follows=asks.leader if asks else 0,
+        parked=tuple(parked),
+        known_numbers=(
+            *((one, asked.number) for one, asked in parked.items()),
+            *((one, life[1]) for one, life in broker.newest_fetch.items() if alive),
+        ),
+        rested=insync is None or insync.expand_rested,
+        lagging=lagging,
+        proposal=insync is not None and insync.proposal is not None,
+        candidates=alive and bool(broker.candidates),
+        waits_for=waits.number if waits else 0,
+        leader=waits.asked.leader if waits else 0,
+        broker_epoch=broker.life.broker_epoch if alive else NO_BROKER_EPOCH,
+        unflushed=disk.flushed_offset < disk.end_offset,
+        disk_works=not disk.fails and not disk.forgets_writes,
+        has_epochs=bool(broker._epochs) and not disk.epoch_checkpoint_lost,
+    )
+
+
+def control_view(controller: SimController, store: SimStore) -> ControlView:
+    (state,) = store.partitions.values()
+    return ControlView(
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        partition_epoch=state.partition_epoch,
+        sessions={one: known.broker_epoch for one, known in store.sessions.items()},
+        untold=tuple(controller.untold),
+        asked=any(end is None for ends in controller.core._asked.values() for end in ends.values()),
+        controller_epoch=store.controller_epoch,
+    )

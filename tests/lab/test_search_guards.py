@@ -1,0 +1,139 @@
+"""Every guard is needed: without it the search finds a way to lose, with it none.
+
+The bounds are those of `lab.search.ladder`. One guard is not needed in them any more; that it has
+become needless is checked as well, so that nobody relies on the opposite.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core import guard_names
+from holdfast.lab import load, run_scenario
+from holdfast.lab.limits import Limits
+from holdfast.lab.search import (
+    GUARDS,
+    HOLDS,
+    LIMIT,
+    SWITCHES,
+    VIOLATED,
+    WIDENING,
+    Bounds,
+    Found,
+    Question,
+    Rung,
+    explore,
+    story_of,
+)
+
+COVERED = {
+    "eligible-joiner": "a member is known by the life it joined in, so whoever restarts uncleanly "
+    "is no candidate, fenced or not (eligible-leaders)",
+}
+"""Guards whose absence cannot be seen while the others are there, and which of them covers it."""
+
+OUTCOMES = {
+    "higher-epoch-only": "epoch-never-falls",
+    "consumer-epoch-check": "skipped",
+    "follower-read-bound": "reader-goes-on",
+}
+"""What breaks, where it is not the promise of the ISR or a record."""
+
+SWITCHED = {"truncation": "high-watermark", "isr_update": "optimistic", "isr_expand": "unguarded"}
+
+SMALL = (
+    "joiner-reached-high-watermark",
+    "stale-answer-by-offset",
+    "answer-names-epoch",
+    "maximal-isr",
+    "eligible-leaders",
+    "offline-on-io-error",
+    "follower-read-bound",
+    "consumer-epoch-check",
+)
+"""Bounds that are exhausted in a moment; the others are for `make test-long`."""
+
+
+MOST_STATES = 150_000
+"""Some bounds go on for millions of states: then it is these that are free of violations."""
+
+
+def searched(rung: Rung, **options: str) -> Found:
+    return explore(Question(bounds=rung.bounds, options={**rung.options, **options}))
+
+
+def test_every_guard_has_its_bounds() -> None:
+    assert sorted(GUARDS) == sorted(guard_names())
+    assert set(COVERED) <= set(GUARDS)
+    assert set(SWITCHED) == set(SWITCHES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", [one for one in GUARDS if one not in COVERED])
+def test_without_a_guard_the_search_finds_a_violation(guard: str) -> None:
+    check_violated(searched(GUARDS[guard], without=f"({guard})"), OUTCOMES.get(guard, ""))
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_an_old_rule_is_violated(switch: str) -> None:
+    check_violated(searched(SWITCHES[switch], **{switch: SWITCHED[switch]}))
+
+
+def check_violated(found: Found, outcome: str = "") -> None:
+    """It is found, and the story of it goes as wrong in the ordinary world."""
+    assert found.verdict == VIOLATED
+    story = story_of(found, "the table of guards")
+    assert story.run.as_expected
+    if outcome:
+        assert story.outcome == outcome
+    else:
+        assert story.outcome in ("lost", "exposed-lost", "diverged")
+        assert story.run.verdict.verdict == "invalid"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", SMALL)
+def test_with_all_guards_the_same_bounds_hold(guard: str) -> None:
+    assert searched(GUARDS[guard]).verdict == HOLDS
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("guard", [one for one in GUARDS if one not in SMALL])
+def test_with_all_guards_the_larger_bounds_hold(guard: str) -> None:
+    rung = GUARDS[guard]
+    question = Question(bounds=rung.bounds, options=rung.options)
+    found = explore(question, Limits(states=MOST_STATES), rests=20)
+    assert found.verdict in (HOLDS, LIMIT)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("guard", COVERED)
+def test_a_covered_guard_is_covered_by_the_others(guard: str) -> None:
+    assert searched(GUARDS[guard], without=f"({guard})").verdict == HOLDS
+    wider = GUARDS[guard]._replace(
+        bounds=Bounds(in_sync=2, shutdowns=1, expiries=1, crashes=1, restarts=1, delays=1)
+    )
+    assert searched(wider, without=f"({guard})").verdict == HOLDS
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("rung", WIDENING, ids=lambda one: one.bounds.told())
+def test_with_all_guards_the_ladder_holds(rung: Rung) -> None:
+    assert searched(rung).verdict == HOLDS
+
+
+BAD_SAMPLE = Bounds(lags=1, crashes=1, elections=1, delays=1)
+BAD_SAMPLE_STATES = 7_158
+
+
+@pytest.mark.slow
+def test_the_bad_sample_is_unreachable() -> None:
+    """An acknowledged record that a member of the ISR lacks: in no state within the bounds."""
+    found = explore(Question(bounds=BAD_SAMPLE))
+    assert (found.verdict, found.coverage.distinct) == (HOLDS, BAD_SAMPLE_STATES)
+    story = load("no-loss-bad-sample")
+    assert f"{BAD_SAMPLE_STATES:,} states" in " ".join(story.header.split())
+    assert run_scenario(story, story.variants[0]).as_expected
