@@ -105,6 +105,8 @@ def run_command(
         if path is not None and not path.absolute().parent.is_dir():
             raise BadInput(f"there is no directory {path.parent}", hint="make it first")
     with spark_session("holdfast audit", master, conf) as spark:
+        from rich.console import Console
+
         from holdfast.cli.audit_output import as_data, show
         from holdfast.pipeline.audit import AuditInputs, run
         from holdfast.pipeline.spark.failures import StreamFailedError
@@ -125,5 +127,5 @@ def run_command(
     if as_json:
         click.echo(json.dumps(as_data(done), ensure_ascii=False))
     else:
-        show(done)
+        show(done, Console(highlight=False))
     ctx.exit(done.verdict.exit_code)

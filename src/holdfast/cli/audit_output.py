@@ -37,9 +37,8 @@ def headline(verdict: Verdict) -> str:
             return "cannot decide; what is missing is said below"
 
 
-def show(audit: Audit) -> None:
+def show(audit: Audit, console: Console) -> None:
     """Tables on stdout."""
-    console = Console(highlight=False)
     verdict = audit.verdict
     is_good = verdict.exit_code == Exit.GOOD
     console.print(Text(headline(verdict), style="bold green" if is_good else "bold red"))

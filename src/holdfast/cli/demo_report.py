@@ -44,7 +44,7 @@ def report(console: Console, folder: Path, cluster: Cluster, is_safe: bool) -> b
         rows = spark.sql(QUESTION.format(table=table)).collect()
     page.write_text(html(audit), encoding="utf-8")
     console.print()
-    show(audit)
+    show(audit, console)
     console.print()
     console.print(_answer(rows))
     console.print(f"\nThe report: {page}", soft_wrap=True)

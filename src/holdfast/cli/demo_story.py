@@ -99,6 +99,7 @@ class _Story:
         self.say(f"{sent:,} flights sent, {acked:,} acknowledged; all replicas are in sync.")
         self._wait("Spark to catch up", lambda: self.driver.landed() >= self._end())
         self.driver.stop()
+        self.say("Spark has landed them all. Now the audit.")
 
     def _kill_leader(self) -> None:
         leader = self.cluster.leader(TOPIC, 0)
