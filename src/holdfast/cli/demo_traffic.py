@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from holdfast.cli.demo_flights import COUNT, TOPIC, events
 from holdfast.ledger import LedgerProducer
 
-RATE: Final = 12_000
+RATE: Final = 7_000
 """Events a second: slow enough that the faults fall into the middle of the stream."""
 STEP: Final = 200
 """Events between two looks at the clock."""
