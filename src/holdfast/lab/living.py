@@ -5,6 +5,7 @@ Stories move a world by hand. Whoever lets one run (dice, a schedule of faults) 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -17,33 +18,27 @@ from holdfast.model import NO_BROKER_EPOCH
 SESSION_TIMEOUT_MS: Final = 600
 HEARTBEAT_MS: Final = 200
 SOCKET_RETRY_MS: Final = 100
-CHECKPOINT_MS: Final = 2_000
 
 
-class Living:
-    """Drives a world; `delay_ms` says how long a message needs."""
+class Living(ABC):
+    """Drives a world; who builds on it says when each message arrives."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        settings: Settings,
-        rules: Rules,
-        delay_ms: Callable[[Envelope], int],
-    ) -> None:
+    def __init__(self, names: Sequence[str], settings: Settings, rules: Rules) -> None:
         self.world = World(names, settings, rules)
         self.world.flows_at_once = False
         self.world.checkpoints_at_once = False
-        self._delay_ms = delay_ms
         self._heard = dict.fromkeys(names, 0)
         self._link_busy_until: dict[tuple[str, str], int] = {}
 
     def begin(self) -> None:
         """From now on messages arrive by themselves."""
         for envelope in list(self.world.network.pending):
-            self._schedule(envelope)
-        self.world.network.on_send = self._schedule
-        self.every(HEARTBEAT_MS, self._heartbeats)
-        self.every(CHECKPOINT_MS, self._checkpoint)
+            self.schedule(envelope)
+        self.world.network.on_send = self.schedule
+
+    @abstractmethod
+    def schedule(self, envelope: Envelope) -> None:
+        """A message is sent: decide when, whether and how often it arrives."""
 
     def every(self, period_ms: int, action: Callable[[], None]) -> None:
         """Do something again and again."""
@@ -65,21 +60,21 @@ class Living:
             broker.resume()
             broker.maybe_fetch()
 
-    def _schedule(self, envelope: Envelope) -> None:
-        # A link is a connection: in order, or broken.
-        world = self.world
+    def in_order(self, envelope: Envelope, delay_ms: int) -> int:
+        """The delay that keeps its link a connection: in order, or broken."""
         link = (envelope.source, envelope.target)
-        arrival = world.now_ms + self._delay_ms(envelope)
-        arrival = max(arrival, self._link_busy_until.get(link, 0))
+        now_ms = self.world.now_ms
+        arrival = max(now_ms + delay_ms, self._link_busy_until.get(link, 0))
         self._link_busy_until[link] = arrival
-        world.later(arrival - world.now_ms, lambda: self._deliver(envelope))
+        return arrival - now_ms
 
-    def _deliver(self, envelope: Envelope) -> None:
+    def deliver(self, envelope: Envelope) -> None:
+        """It arrives, unless its target stands still: then it waits in a socket buffer."""
         if not self.world.deliver(envelope) and envelope in self.world.network.pending:
-            # Its target stands still: the message waits in a socket buffer.
-            self.world.later(SOCKET_RETRY_MS, lambda: self._deliver(envelope))
+            self.world.later(SOCKET_RETRY_MS, lambda: self.deliver(envelope))
 
-    def _heartbeats(self) -> None:
+    def heartbeats(self) -> None:
+        """Who is heard keeps its session; call it every HEARTBEAT_MS."""
         world = self.world
         for name, broker in world.brokers.items():
             registered = broker.id in world.store.sessions
@@ -93,7 +88,8 @@ class Living:
             elif registered and world.now_ms - self._heard[name] > SESSION_TIMEOUT_MS:
                 world.expire_session(name)
 
-    def _checkpoint(self) -> None:
+    def checkpoint(self) -> None:
+        """Write down every high watermark."""
         for broker in self.world.brokers.values():
             if broker.alive:
                 broker.disk.high_watermark_checkpoint = broker.replica.log.high_watermark

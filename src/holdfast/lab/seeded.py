@@ -17,13 +17,12 @@ from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Leader, Rules, Sett
 from holdfast.lab.broker import SimBroker
 from holdfast.lab.chance import Plan, plan_of
 from holdfast.lab.clients import SimConsumer, SimProducer
+from holdfast.lab.living import HEARTBEAT_MS, Living
 from holdfast.lab.messages import Envelope, ProduceRequest, ReadRequest
 from holdfast.lab.verdict import INVALID, Verdict, judge
-from holdfast.lab.world import STORE, World
-from holdfast.model import NO_BROKER_EPOCH, TraceEvent
+from holdfast.lab.world import STORE
+from holdfast.model import TraceEvent
 
-SESSION_TIMEOUT_MS = 600
-HEARTBEAT_MS = 200
 REST_MS = 60_000
 NAMES = ("b1", "b2", "b3")
 SETTINGS = Settings(min_insync_replicas=2, replica_lag_time_max_ms=1_500)
@@ -58,19 +57,15 @@ def run_seed(
     return _Runner(seed, settings, rules, changes or {}).run()
 
 
-class _Runner:
+class _Runner(Living):
     def __init__(
         self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
     ) -> None:
         plan, self.dice = plan_of(seed)
         self.plan = replace(plan, **changes)
-        self.world = World(NAMES, settings, rules)
-        self.world.flows_at_once = False
-        self.world.checkpoints_at_once = False
+        super().__init__(NAMES, settings, rules)
         self.traffic = True
         self.faulty = True
-        self.heard: dict[str, int] = dict.fromkeys(NAMES, 0)
-        self.link_busy_until: dict[tuple[str, str], int] = {}
         self.sent = 0
         self.producers = [
             self._producer("idempotent", ACKS_ALL, idempotent=True),
@@ -93,15 +88,13 @@ class _Runner:
         """Faults, then peace, then judgement."""
         world, plan = self.world, self.plan
         world.recorder.emit("said", text=plan.summary)
-        for envelope in list(world.network.pending):
-            self._schedule(envelope)
-        world.network.on_send = self._schedule
-        self._every(HEARTBEAT_MS, self._heartbeats)
-        self._every(plan.send_every_ms, self._send)
-        self._every(50, self._read)
-        self._every(300, self._retry)
-        self._every(plan.checkpoint_every_ms, self._checkpoint)
-        self._every(plan.fault_every_ms, self._fault)
+        self.begin()
+        self.every(HEARTBEAT_MS, self.heartbeats)
+        self.every(plan.send_every_ms, self._send)
+        self.every(50, self._read)
+        self.every(300, self._retry)
+        self.every(plan.checkpoint_every_ms, self.checkpoint)
+        self.every(plan.fault_every_ms, self._fault)
         world.advance(plan.duration_ms)
         self._make_peace()
         rested = self._rest()
@@ -130,29 +123,17 @@ class _Runner:
 
     # Time and messages.
 
-    def _every(self, period_ms: int, action: Callable[[], None]) -> None:
-        def again() -> None:
-            action()
-            self.world.later(period_ms, again)
-
-        self.world.later(period_ms, again)
-
-    def _schedule(self, envelope: Envelope) -> None:
-        """Decide when, whether and how often a message arrives."""
+    def schedule(self, envelope: Envelope) -> None:
         dice, plan, world = self.dice, self.plan, self.world
-        link = (envelope.source, envelope.target)
         delay = 1 + dice.randrange(plan.delay_ms)
         if self._strikes("reordering") and dice.random() < 0.2:
             delay += dice.randrange(300)
         else:
-            # Without reordering a link is a connection: in order, or broken.
-            arrival = max(world.now_ms + delay, self.link_busy_until.get(link, 0))
-            self.link_busy_until[link] = arrival
-            delay = arrival - world.now_ms
+            delay = self.in_order(envelope, delay)
         if self._strikes("loss") and dice.randrange(100) < plan.loss_percent:
             world.later(delay, lambda: self._lose(envelope))
             return
-        world.later(delay, lambda: self._deliver(envelope))
+        world.later(delay, lambda: self.deliver(envelope))
         client = isinstance(envelope.payload, ProduceRequest | ReadRequest)
         if not client and self._strikes("duplication") and dice.random() < 0.1:
             again = delay + dice.randrange(200)
@@ -161,17 +142,12 @@ class _Runner:
     def _strikes(self, fault: str) -> bool:
         return self.faulty and fault in self.plan.faults
 
-    def _deliver(self, envelope: Envelope) -> None:
-        if not self.world.deliver(envelope) and envelope in self.world.network.pending:
-            # Its target stands still: the message waits in a socket buffer.
-            self.world.later(100, lambda: self._deliver(envelope))
-
     def _deliver_copy(self, envelope: Envelope) -> None:
         copy = Envelope(
             envelope.source, envelope.target, envelope.payload, envelope.cause, envelope.number
         )
         self.world.network.pending.append(copy)
-        self._deliver(copy)
+        self.deliver(copy)
 
     def _lose(self, envelope: Envelope) -> None:
         if self.world.network.take(envelope):
@@ -198,27 +174,6 @@ class _Runner:
     def _read(self) -> None:
         self.consumer.poll()
 
-    # Sessions and checkpoints.
-
-    def _heartbeats(self) -> None:
-        world = self.world
-        for name, broker in world.brokers.items():
-            registered = broker.id in world.store.sessions
-            reaches = not (world.network.is_cut(name, STORE) or world.network.is_cut(STORE, name))
-            if broker.alive and not broker.paused and reaches:
-                self.heard[name] = world.now_ms
-                known = world.store.sessions[broker.id].broker_epoch if registered else -1
-                if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
-                    broker.session_lost()
-                broker.register_if_needed()
-            elif registered and world.now_ms - self.heard[name] > SESSION_TIMEOUT_MS:
-                world.expire_session(name)
-
-    def _checkpoint(self) -> None:
-        for broker in self.world.brokers.values():
-            if broker.alive:
-                broker.disk.high_watermark_checkpoint = broker.replica.log.high_watermark
-
     # Faults.
 
     def _fault(self) -> None:
@@ -236,12 +191,13 @@ class _Runner:
             self._back_later(broker, dice)
 
     def _back_later(self, broker: SimBroker, dice: Random) -> None:
-        self.world.later(dice.randrange(50, 3_000), lambda: self._start(broker))
+        self.world.later(dice.randrange(50, 3_000), lambda: self.start(broker))
 
-    def _start(self, broker: SimBroker) -> None:
+    def start(self, broker: SimBroker) -> None:
+        """With a disk that works again."""
         if not broker.alive:
             broker.disk.fails = broker.disk.unreadable = ""
-            broker.start()
+        super().start(broker)
 
     def _power_loss(self, broker: SimBroker, dice: Random) -> None:
         """At most one machine loses unflushed records: more is beyond the guarantee."""
@@ -268,12 +224,7 @@ class _Runner:
     def _pause(self, broker: SimBroker, dice: Random) -> None:
         if broker.alive and not broker.paused:
             broker.pause()
-            self.world.later(dice.randrange(50, 2_500), lambda: self._resume(broker))
-
-    def _resume(self, broker: SimBroker) -> None:
-        if broker.alive and broker.paused:
-            broker.resume()
-            broker.maybe_fetch()
+            self.world.later(dice.randrange(50, 2_500), lambda: self.resume(broker))
 
     def _cut(self, broker: SimBroker, dice: Random) -> None:
         others = self._other_ends(broker, dice)
@@ -341,11 +292,11 @@ class _Runner:
             world.new_controller()
         for broker in world.brokers.values():
             broker.disk.fails = broker.disk.unreadable = ""
-            self._resume(broker)
+            self.resume(broker)
             if broker.replica.has_failed and broker.alive:
                 broker.die()
                 world.break_connections(broker.name)
-            self._start(broker)
+            self.start(broker)
         world.recorder.emit("healed")
 
     def _rest(self) -> bool:

@@ -12,7 +12,7 @@ from holdfast.lab.broker import SimBroker
 from holdfast.lab.clients import SimProducer
 from holdfast.lab.compare.schedule import Contender, Strike
 from holdfast.lab.ledger import Status
-from holdfast.lab.living import Living
+from holdfast.lab.living import HEARTBEAT_MS, Living
 from holdfast.lab.messages import Envelope
 from holdfast.lab.verdict import judge
 from holdfast.lab.world import STORE
@@ -21,6 +21,7 @@ SEND_EVERY_MS: Final = 40
 RETRY_MS: Final = 100
 DELAY_MS: Final = 2
 PEACE_MS: Final = 10_000
+CHECKPOINT_MS: Final = 2_000
 
 
 class Trial(Living):
@@ -29,7 +30,7 @@ class Trial(Living):
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
         """`jitter`: the seed of slow messages; None: all need the same time."""
         self._dice = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
-        super().__init__(names, contender.settings, contender.rules, self._delay)
+        super().__init__(names, contender.settings, contender.rules)
         self.producer = SimProducer(
             self.world, "producer", acks=ACKS_ALL, idempotent=True, retries=1_000
         )
@@ -40,7 +41,10 @@ class Trial(Living):
         self.sends = True
         self._count = 0
 
-    def _delay(self, _: Envelope) -> int:
+    def schedule(self, envelope: Envelope) -> None:
+        self.world.later(self.in_order(envelope, self._delay()), lambda: self.deliver(envelope))
+
+    def _delay(self) -> int:
         if self._dice is None:
             return DELAY_MS
         slow = self._dice.random() < 0.05
@@ -49,6 +53,8 @@ class Trial(Living):
     def run(self, strikes: Sequence[Strike], duration_ms: int) -> None:
         """Play the schedule."""
         self.begin()
+        self.every(HEARTBEAT_MS, self.heartbeats)
+        self.every(CHECKPOINT_MS, self.checkpoint)
         self.every(SEND_EVERY_MS, self._send)
         self.every(RETRY_MS, self.producer.retry)
         for strike in strikes:
