@@ -94,8 +94,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert "In-sync replicas or a majority" in picture.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("seeds", ["3", "5..2", "a..b", ""])
+@pytest.mark.parametrize("seeds", ["5..2", "a..b", ""])
 def test_seeds_that_are_none(seeds: str) -> None:
     done = CliRunner().invoke(main, ["lab", "compare", "--seeds", seeds])
     assert done.exit_code == 64
-    assert "A..B" in done.stderr
+    assert "no range" in done.stderr

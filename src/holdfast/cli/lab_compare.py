@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_options import json_option, overrides_of, seed_range
 from holdfast.cli.lab_output import progress
-from holdfast.lab import OptionError, normal
 from holdfast.lab.compare import Comparison, Figures, compare, contenders
 
 ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
@@ -39,7 +38,7 @@ MOST_REPLICAS = 7
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="E.g. flush=every-append."
 )
 @click.option("--svg", "svg_file", type=click.Path(dir_okay=False), help="Write the picture.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def compare_command(
     replicas: int, seeds: str, settings: Sequence[str], svg_file: str | None, as_json: bool
 ) -> None:
@@ -47,12 +46,9 @@ def compare_command(
 
     Waits are measured without faults; survivors by trying every group of brokers.
     """
-    chosen = _seeds(seeds)
-    try:
-        options = {normal(key): value for key, _, value in (one.partition("=") for one in settings)}
-        rivals = contenders(replicas, options)
-    except OptionError as error:
-        raise BadInput(str(error), hint=error.hint or None) from None
+    first, last = seed_range(seeds)
+    chosen = range(first, last + 1)
+    rivals = contenders(replicas, overrides_of(settings, ()))
     with progress(len(chosen) * len(rivals)) as advance:
         comparison = compare(rivals, replicas, chosen, advance)
     if svg_file:
@@ -63,13 +59,6 @@ def compare_command(
         click.echo(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=2))
     else:
         click.echo(_table(comparison))
-
-
-def _seeds(text: str) -> range:
-    first, dots, last = text.partition("..")
-    if not (dots and first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise BadInput(f"--seeds {text!r} is not A..B", hint="try --seeds 0..11")
-    return range(int(first), int(last) + 1)
 
 
 def _table(comparison: Comparison) -> str:

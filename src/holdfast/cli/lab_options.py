@@ -12,6 +12,8 @@ from holdfast.lab.chance import FAULTS
 from holdfast.lab.options import OptionError, parse_option
 from holdfast.lab.scenario import near_or_known, normal
 
+MOST_DIGITS = 18
+"""Of a seed."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
@@ -49,6 +51,16 @@ def overrides_of(settings: Sequence[str], without: Sequence[str]) -> dict[str, s
     except OptionError as error:
         raise BadInput(str(error), hint=error.hint or None) from None
     return overrides
+
+
+def seed_range(text: str) -> tuple[int, int]:
+    """A..B, or one seed; BadInput if it is neither."""
+    first, dots, last = text.partition("..")
+    ends = [first, last if dots else first]
+    good = all(one.isdecimal() and len(one) <= MOST_DIGITS for one in ends)
+    if not good or int(ends[0]) > int(ends[1]):
+        raise BadInput(f"--seeds {text!r} is no range", hint="try --seeds 0..199")
+    return int(ends[0]), int(ends[1])
 
 
 def plan_options(command: click.decorators.FC) -> click.decorators.FC:

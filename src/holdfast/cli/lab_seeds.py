@@ -11,34 +11,23 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import plan_words
+from holdfast.cli.lab_options import plan_words, seed_range
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import Limits
 from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds
-
-_MOST_DIGITS = 18
 
 
 def run_seeds(
     text: str, options: Mapping[str, str], limits: Limits, save: str | None, *, as_json: bool
 ) -> int:
     """Search, print, and say how the command ends."""
-    first, last = _range(text)
+    first, last = seed_range(text)
     with watching("seeds") as watch:
         found = search_seeds(first, last, options, limits, watch)
     path = _save(save, found) if found.failed else None
     click.echo(_json(found, options, path) if as_json else _text(found, options, path))
     return {VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0)
-
-
-def _range(text: str) -> tuple[int, int]:
-    first, dots, last = text.partition("..")
-    ends = [first, last if dots else first]
-    good = all(one.isdecimal() and len(one) <= _MOST_DIGITS for one in ends)
-    if not good or int(ends[0]) > int(ends[1]):
-        raise BadInput(f"--seeds {text!r} is no range", hint="try --seeds 0..199")
-    return int(ends[0]), int(ends[1])
 
 
 def _save(name: str | None, found: SeedsFound) -> str:
