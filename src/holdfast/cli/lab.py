@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import (
+    MOST_DIGITS,
     json_option,
     overrides_of,
     plan_options,
@@ -51,7 +52,7 @@ from holdfast.lab import (
 )
 from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
 
-LONGEST_SEED = 18
+
 CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
 
 
@@ -253,8 +254,8 @@ def replay(
         frames = fold(_read_trace(what))
         _show([(Path(what).name, frames)], Path(what).name, as_json=as_json, pictures=pictures)
         return
-    if len(what) > LONGEST_SEED:
-        raise BadInput(f"a seed has at most {LONGEST_SEED} digits", hint="try 1")
+    if len(what) > MOST_DIGITS:
+        raise BadInput(f"a seed has at most {MOST_DIGITS} digits", hint="try 1")
     overrides = overrides_of(settings, without)
     base = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
     result = run_seed(int(what), *build({**base, **overrides}, 3), changes)
