@@ -52,7 +52,6 @@ from holdfast.lab import (
 )
 from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
 
-
 CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
 
 
