@@ -41,7 +41,7 @@ class Logs(click.ParamType[dict[str, Path]]):
                 self.fail(f"{part!r} is not NAME=DIR", param, ctx)
             if name in logs:
                 self.fail(f"{name} is named twice", param, ctx)
-            logs[name] = Path(folder)
+            logs[name] = Path(folder).absolute()  # workers stand elsewhere
         return logs
 
 
@@ -54,7 +54,7 @@ def audit() -> None:
 @click.option(
     "--ledger",
     required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
     help="What was promised: the directory given to LedgerProducer.",
 )
 @click.option("--logs", required=True, type=Logs(), help="The log directory of every broker.")
@@ -68,7 +68,7 @@ def audit() -> None:
 )
 @click.option(
     "--consumed",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
     help="What consumers were given: the directory given to LedgerConsumer.",
 )
 @click.option("--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]")
