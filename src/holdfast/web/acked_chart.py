@@ -19,6 +19,8 @@ HEIGHT: Final = TOP + PLOT + 40
 MOST_BARS: Final = 120
 LEAST_RED: Final = 3
 """A loss is seen however small it is beside what was kept."""
+CLOCK: Final = 52
+"""How wide a time of day is."""
 CLOSE: Final = 30
 """Signs nearer than this would cover each other."""
 _SIGNS: Final = {
@@ -63,7 +65,7 @@ def bars_of(points: Sequence[TimelinePoint]) -> list[Bar]:
 def chart(points: Sequence[TimelinePoint], steps: Sequence[Step]) -> str:
     """Empty if nothing was acknowledged."""
     bars = bars_of(points)
-    most = max((bar.acked for bar in bars), default=0)
+    most = round_above(max((bar.acked for bar in bars), default=0))
     if not most:
         return ""
     width = (WIDTH - LEFT - RIGHT) / len(bars)
@@ -78,6 +80,12 @@ def chart(points: Sequence[TimelinePoint], steps: Sequence[Step]) -> str:
         'xmlns="http://www.w3.org/2000/svg"><title>Acknowledged and found, by time of sending'
         f"</title>{''.join(drawn)}</svg>"
     )
+
+
+def round_above(amount: int) -> int:
+    """The least even number of one or two digits and zeros that is not smaller; half is whole."""
+    unit = int("1".ljust(len(str(amount)) - 1, "0"))
+    return -(-amount // (2 * unit)) * 2 * unit
 
 
 def _bar(bar: Bar, x: float, width: float, most: int) -> str:
@@ -104,10 +112,9 @@ def _scale(most: int) -> str:
     """Three lines: nothing, half, all."""
     drawn = []
     for part in (0.0, 0.5, 1.0):
-        y, amount = TOP + PLOT * (1 - part), most * part
-        words = f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.1f}"
+        y = TOP + PLOT * (1 - part)
         drawn.append(line(LEFT, y, WIDTH - RIGHT, y, "grid"))
-        drawn.append(text(LEFT - 8, y + 4, words, "t11 r soft"))
+        drawn.append(text(LEFT - 8, y + 4, f"{most * part:,.0f}", "t11 r soft"))
     return group("", *drawn)
 
 
@@ -117,7 +124,7 @@ def _times(bars: Sequence[Bar], width: float) -> str:
     drawn = [
         text(LEFT + place * width, TOP + PLOT + 22, clock(bar.second), "t11 soft")
         for place, bar in enumerate(bars)
-        if place % every == 0
+        if place % every == 0 and LEFT + place * width < WIDTH - CLOCK
     ]
     per = "a second" if bars[0].seconds == 1 else f"in {bars[0].seconds} seconds"
     return group("", *drawn, text(LEFT, 12, f"records {per}, UTC", "t11 soft"))
