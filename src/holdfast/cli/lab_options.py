@@ -15,6 +15,14 @@ from holdfast.lab.scenario import near_or_known, normal
 MOST_DIGITS = 18
 """Of a seed."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+limit_option = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="N|TIME|MEMORY",
+    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
+    "given for each of them.",
+)
 
 
 def rule_options(command: click.decorators.FC) -> click.decorators.FC:

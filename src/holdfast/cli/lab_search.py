@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option, overrides_of, rule_options
+from holdfast.cli.lab_options import json_option, limit_option, overrides_of, rule_options
 from holdfast.cli.lab_seeds import run_seeds
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import LimitError, Limits, parse_limits
@@ -51,14 +51,7 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.command(epilog=CODES)
 @_bound_options
 @rule_options
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="N|TIME|MEMORY",
-    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
-    "given for each of them.",
-)
+@limit_option
 @click.option(
     "--seeds",
     metavar="A..B",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.lab_options import json_option, limit_option
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import LimitError, parse_limits
 
@@ -43,15 +44,8 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
     help="What must hold: all that a presumed leader has committed is held by its own ISR (weak) "
     "or by the agreed ISR (strong).",
 )
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="N|TIME|MEMORY",
-    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
-    "given for each of them.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@limit_option
+@json_option
 @click.pass_context
 def spec(
     ctx: click.Context,
