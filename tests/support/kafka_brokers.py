@@ -75,10 +75,9 @@ class KafkaBrokers:
             return False
 
     def stop(self) -> None:
-        for process in self._processes.values():
-            process.terminate()
-        for process in self._processes.values():
-            process.wait(STOP_S)
+        """By SIGKILL: the last node of a quorum that is going waits long for the others."""
+        for broker in list(self._processes):
+            self.kill(broker)
 
     def _file(self, broker: int) -> Path:
         return self.folder / f"server-{broker}.properties"

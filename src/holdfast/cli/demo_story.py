@@ -114,19 +114,24 @@ class _Story:
         self.say(f"Broker {leader} is back.")
 
     def _depose_leader(self) -> None:
-        """Its followers are cut off, it goes on promising, and dies."""
-        leader = self.cluster.leader(TOPIC, 0)
+        """Its followers are cut off, it goes on promising, and dies.
+
+        It is the controller, too: another leader could not reach that one any more, and nobody
+        would agree to its being alone.
+        """
+        leader = self.cluster.controller()
         others = [one for one in self.cluster.brokers if one != leader]
+        led = next(one for one in range(PARTITIONS) if self.cluster.leader(TOPIC, one) == leader)
         self.cluster.partition([leader], others)
-        self.say(f"Broker {leader} leads partition 0 and loses touch with its followers.")
+        self.say(f"Broker {leader} leads partition {led} and loses touch with its followers.")
         answers = self.traffic.last_answer_s
-        self.cluster.wait_isr(TOPIC, 0, size=1)
+        self.cluster.wait_isr(TOPIC, led, size=1)
         alone = time.monotonic()
-        self._wait("a promise of the lonely leader", lambda: answers[0] > alone)
+        self._wait("a promise of the lonely leader", lambda: answers[led] > alone)
         self.cluster.kill(leader)
         killed = time.monotonic()
         self.say(f"It has promised on alone for a while. Broker {leader}: kill -9.")
-        self._wait("a new leader", lambda: answers[0] > killed)
+        self._wait("a new leader", lambda: answers[led] > killed)
         self.say("A follower that never saw those records leads now, by an unclean election.")
         self.cluster.heal()
         self.cluster.restart(leader)
