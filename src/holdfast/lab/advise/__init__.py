@@ -8,7 +8,7 @@ from holdfast.lab.advise.advising import Advice, Line, advise
 from holdfast.lab.advise.asked import MOST_REPLICAS, Asked, AskedError, Given, asked_of
 from holdfast.lab.advise.asking import ask_cluster
 from holdfast.lab.advise.losses import Evidence, Loss, Searched
-from holdfast.lab.advise.reading import FILES, read_file
+from holdfast.lab.advise.reading import FILES, of_consumer, of_logs, of_producer, read_file
 from holdfast.lab.advise.safer import Remedy, told
 
 __all__ = [
@@ -26,6 +26,9 @@ __all__ = [
     "advise",
     "ask_cluster",
     "asked_of",
+    "of_consumer",
+    "of_logs",
+    "of_producer",
     "read_file",
     "told",
 ]

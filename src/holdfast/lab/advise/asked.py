@@ -101,9 +101,7 @@ def asked_of(givens: Iterable[Given]) -> Asked:
     _settle_idempotence(options, sources)
     if "commit" not in options:
         unknown["the consumer (nothing is said of it)"] = None
-    asked = Asked(
-        replicas=replicas, options=options, sources=sources, not_looked_at=tuple(unknown)
-    )
+    asked = Asked(replicas=replicas, options=options, sources=sources, not_looked_at=tuple(unknown))
     _check(asked)
     return asked
 

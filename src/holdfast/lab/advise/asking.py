@@ -9,8 +9,8 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
-    DescribeConfigsResponse,
     DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
 )
 
 _TOPIC, _BROKER = 2, 4
@@ -33,15 +33,14 @@ def ask_cluster(client: Client, topic: str, source: str) -> Given:
     values = {one.name: one.value for one in own if one.value is not None}
     server = {one.name: one.value for one in broker if one.value}
     names = ("min.insync.replicas", "unclean.leader.election.enable", "flush.messages", "flush.ms")
-    given = of_logs(server, {name: values[name] for name in names if name in values}, source)
+    chosen = {name: values[name] for name in names if name in values}
+    given = of_logs(server, chosen, source, all_of_it=True)
     # Only what somebody has set: nobody wants to read all defaults.
-    others = [
-        one.name for one in own if one.config_source != _DEFAULT and one.name not in names
-    ]
+    others = [one.name for one in own if one.config_source != _DEFAULT and one.name not in names]
     return Given(
         source=source,
         replicas=min(counts),
-        options={"reads": "leader-only", **given.options},
+        options=given.options,
         not_looked_at=tuple(others),
     )
 

@@ -70,18 +70,23 @@ def read_file(kind: str, text: str, title: str) -> dict[str, str]:
     return found
 
 
-def of_logs(server: Mapping[str, str], topic: Mapping[str, str], source: str) -> Given:
-    """What a server.properties and a topic's own settings come to."""
+def of_logs(
+    server: Mapping[str, str], topic: Mapping[str, str], source: str, *, all_of_it: bool
+) -> Given:
+    """What a server.properties and a topic's own settings come to.
+
+    `all_of_it`: whether the server's are known, so that what is not there is Kafka's default.
+    """
     configs = TopicConfigs(own=topic, layers=Layers(static=server))
     options = {
         "min_insync_replicas": str(configs.value("min.insync.replicas")),
         "unclean": "on" if configs.value("unclean.leader.election.enable") else "off",
         **_flush(configs.value("flush.messages"), configs.value("flush.ms")),
     }
-    if server:
+    if all_of_it:
         nearest = bool(configs.layers.value("replica.selector.class"))
         options["reads"] = "any-replica" if nearest else "leader-only"
-    factor = configs.layers.value("default.replication.factor") if server else None
+    factor = configs.layers.value("default.replication.factor") if all_of_it else None
     assert factor is None or isinstance(factor, int)
     looked_at = (*_SERVER, *(name for names in _SERVER.values() for name in names), *_OTHERS)
     return Given(

@@ -70,9 +70,7 @@ def told(change: Change) -> str:
 
 def contender_of(asked: Asked) -> Contender:
     """For trials."""
-    settings, rules = build(
-        {"replica_lag_time_max_ms": _LAG_MS, **asked.of_logs}, asked.replicas
-    )
+    settings, rules = build({"replica_lag_time_max_ms": _LAG_MS, **asked.of_logs}, asked.replicas)
     return Contender(
         name="asked",
         settings=settings,

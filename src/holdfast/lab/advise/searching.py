@@ -117,9 +117,7 @@ def holds(asked: Asked, kinds: Mapping[str, int], limits: Callable[[], Limits]) 
     )
 
 
-def search_all(
-    asked: Asked, failures: int, limits: Callable[[], Limits], watch: Watch
-) -> Findings:
+def search_all(asked: Asked, failures: int, limits: Callable[[], Limits], watch: Watch) -> Findings:
     """Ask every question whose answer does not follow from an earlier one."""
     findings = Findings()
     for fault, count, question in questions(asked, failures):
