@@ -31,7 +31,7 @@ from holdfast.lab.advise import (
 from holdfast.lab.options import OptionError
 from holdfast.lab.search import LIMIT, VIOLATED
 
-SECONDS = 30.0
+SECONDS = 20.0
 """For all searches together; counting what is survived comes on top."""
 SHOWN = 4
 """So many runs are named for a line; --json has all."""
@@ -226,6 +226,8 @@ def _line(line: Line) -> Iterator[str]:
         yield f"    and {more} more (--json)"
     helps = " | ".join(told(one) for one in line.remedies) or "no single change that was tried"
     yield f"    what helps: {helps}"
+    if line.undecided:
+        yield f"    not decided in time: {' | '.join(told(one) for one in line.undecided)}"
 
 
 def _survives(advice: Advice) -> Iterator[str]:

@@ -23,11 +23,16 @@ class Line(NamedTuple):
 
     loss: Loss
     remedies: tuple[Change, ...]
+    undecided: tuple[Change, ...]
+    """Changes of which a limit kept the search from saying whether they help."""
 
     def to_dict(self) -> dict[str, Any]:
         """With stable keys."""
-        told = [{"setting": key, "value": text} for key, text in self.remedies]
-        return {**self.loss.to_dict(), "remedies": told}
+        return {
+            **self.loss.to_dict(),
+            "remedies": [{"setting": key, "value": text} for key, text in self.remedies],
+            "undecided": [{"setting": key, "value": text} for key, text in self.undecided],
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +89,20 @@ def advise(
     watch: Watch = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Advice:
-    """Look at everything; searches share so many seconds."""
+    """Look at everything; searches share so many seconds, remedies half as many."""
     began = time.monotonic()
-
-    def limits() -> Limits:
-        return Limits(seconds=max(0.1, seconds - (time.monotonic() - began)))
 
     tried = min(failures or asked.replicas, asked.replicas)
     say("searching")
-    findings = search_all(asked, tried, limits, watch)
+    findings = search_all(asked, tried, _budget(seconds), watch)
     say("playing the catalogue")
     losses = losses_of(asked, findings.losses, tried)
     say("counting what is survived")
-    safer = Safer(asked, limits)
     least = data_survives(contender_of(asked), asked.replicas)
     say("looking for a safer setting")
-    lines = tuple(Line(one, safer.changes_for(one)) for one in losses)
+    # A budget of its own: searches that were stopped must not keep a remedy from being found.
+    safer = Safer(asked, _budget(seconds / 2))
+    lines = tuple(_line(one, safer) for one in losses)
     best = _most_helpful(lines)
     return Advice(
         asked=asked,
@@ -114,7 +117,22 @@ def advise(
     )
 
 
+def _line(loss: Loss, safer: Safer) -> Line:
+    tried = safer.changes_for(loss)
+    return Line(
+        loss=loss,
+        remedies=tuple(change for change, verdict in tried.items() if verdict == HOLDS),
+        undecided=tuple(change for change, verdict in tried.items() if verdict == LIMIT),
+    )
+
+
 def _most_helpful(lines: tuple[Line, ...]) -> Change | None:
     losses = [one for one in lines if one.loss.is_loss] or lines
     counted = Counter(change for one in losses for change in one.remedies)
     return counted.most_common(1)[0][0] if counted else None
+
+
+def _budget(seconds: float) -> Callable[[], Limits]:
+    """What is left of it, and a little when nothing is."""
+    began = time.monotonic()
+    return lambda: Limits(seconds=max(0.1, seconds - (time.monotonic() - began)))

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from holdfast.lab.advise.asked import Asked
 from holdfast.lab.advise.losses import Loss
-from holdfast.lab.advise.searching import holds
+from holdfast.lab.advise.searching import verdict_of
 from holdfast.lab.advise.stories import outcome_of
 from holdfast.lab.compare import Contender, Price, price
 from holdfast.lab.limits import Limits
 from holdfast.lab.options import build, parse_option
+from holdfast.lab.search import HOLDS, VIOLATED
 
 Change = tuple[str, str]
 
@@ -105,21 +106,25 @@ class Safer:
             self._prices[key, value] = price(contender_of(asked), asked.replicas)
         return self._prices[key, value]
 
-    def changes_for(self, loss: Loss) -> tuple[Change, ...]:
-        """Every single change with which the same faults lose nothing."""
-        return tuple(
-            (key, value)
+    def changes_for(self, loss: Loss) -> dict[Change, str]:
+        """Every single change that might help: whether it holds, or a limit left it open."""
+        tried = {
+            (key, value): self._verdict(loss, key, value)
             for key, value in changes(self._asked)
-            if self._asked.options.get(key) != value and self._removes(loss, key, value)
-        )
+            if self._asked.options.get(key) != value
+        }
+        return {change: verdict for change, verdict in tried.items() if verdict != VIOLATED}
 
     def remedy(self, change: Change) -> Remedy:
         """With its price."""
         key, value = change
         return Remedy(setting=key, value=value, before=self.price(), after=self.price(key, value))
 
-    def _removes(self, loss: Loss, key: str, value: str) -> bool:
+    def _verdict(self, loss: Loss, key: str, value: str) -> str:
         changed = self._asked.changed(key, value)
         if loss.story is not None:
-            return outcome_of(loss.story, changed) not in (None, loss.outcome)
-        return changed.of_logs != self._asked.of_logs and holds(changed, loss.kinds, self._limits)
+            ends_well = outcome_of(loss.story, changed) not in (None, loss.outcome)
+            return HOLDS if ends_well else VIOLATED
+        if changed.of_logs == self._asked.of_logs:
+            return VIOLATED
+        return verdict_of(changed, loss.kinds, self._limits)
