@@ -102,6 +102,7 @@ def test_an_unclean_election_loses() -> None:
     assert ("unclean", "off") in line.remedies
 
 
+@pytest.mark.slow
 def test_the_page_cache_loses_when_everybody_loses_power() -> None:
     advice = answer(flush="page-cache")
     assert faults(advice) == ["2 machines lose power"]
