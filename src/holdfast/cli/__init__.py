@@ -32,6 +32,9 @@ COMMANDS = {
     "audit": LazyCommand(
         "holdfast.cli.audit:audit", "Was anything lost? Ledgers against logs and tables."
     ),
+    "advise": LazyCommand(
+        "holdfast.cli.advise:advise_command", "What settings can lose, and the nearest safer ones."
+    ),
     "lab": LazyCommand(
         "holdfast.cli.lab:lab", "Scenarios: list, run, step, …; search, spec, compare."
     ),

@@ -66,6 +66,11 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     help="From how many visited states peace must lead to rest.",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help="Count a loss that the settings never promised to prevent, too.",
+)
+@click.option(
     "--symmetry/--no-symmetry",
     default=True,
     show_default=True,
@@ -101,12 +106,12 @@ def search(
             raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
         ctx.exit(run_seeds(seeds, options, stop_at, save, as_json=as_json))
     tried = _given(given) if given else ladder(options)
-    how = {"rests": more["rests"], "symmetry": more["symmetry"], "quiet": as_json}
-    found = _search(tried, options, stop_at, **how)
+    how = {name: more[name] for name in ("rests", "symmetry", "strict")}
+    found = _search(tried, options, stop_at, **how, quiet=as_json)
     story = None
     path = None
     if found.verdict == VIOLATED:
-        story = story_of(found, _command(found))
+        story = story_of(found, found.question.command)
         path = _save(save or _file_name(found), story)
     click.echo(_json(found, story, path) if as_json else _text(found, story, path))
     ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
@@ -134,6 +139,7 @@ def _search(
     *,
     rests: int,
     symmetry: bool,
+    strict: bool,
     quiet: bool,
 ) -> Found:
     """Search within each bounds until one finds something."""
@@ -143,28 +149,16 @@ def _search(
             if found is not None and not quiet:
                 click.echo(_covered(found), err=True)
             question = Question(
-                bounds=rung.bounds, options={**rung.options, **options}, symmetry=symmetry
+                bounds=rung.bounds,
+                options={**rung.options, **options},
+                symmetry=symmetry,
+                strict=strict,
             )
             found = explore(question, limits, watch, rests=rests)
             if found.verdict != "holds":
                 break
     assert found is not None, "there is always something to try"
     return found
-
-
-def _command(found: Found) -> str:
-    """The command that searches exactly this."""
-    words = ["holdfast lab search"]
-    default = Bounds()
-    for name, count in found.question.bounds.to_dict().items():
-        if count != getattr(default, name) or name in ("replicas", "records"):
-            words.append(f"--{name.replace('_', '-')} {count}")
-    for key, value in found.question.options.items():
-        if key == "without":
-            words.extend(f"--without {one}" for one in value.strip("()").split(",") if one)
-        else:
-            words.append(f"--set {quote(f'{key}={value}')}")
-    return " ".join(words)
 
 
 def _file_name(found: Found) -> str:

@@ -34,6 +34,7 @@ from holdfast.broker.settings.topics import (
     ThrottledReplicas,
     TopicConfigs,
     TopicSettings,
+    flush_rule,
 )
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "describe_broker",
     "describe_cluster",
     "describe_topic",
+    "flush_rule",
     "load",
     "load_file",
     "nearest_name",

@@ -3,7 +3,16 @@
 Nothing is assumed about either rule: every figure is measured in runs of the real core.
 """
 
-from holdfast.lab.compare.figures import Comparison, Figures, compare
+from holdfast.lab.compare.figures import Comparison, Figures, Price, compare, data_survives, price
 from holdfast.lab.compare.schedule import Contender, contenders
 
-__all__ = ["Comparison", "Contender", "Figures", "compare", "contenders"]
+__all__ = [
+    "Comparison",
+    "Contender",
+    "Figures",
+    "Price",
+    "compare",
+    "contenders",
+    "data_survives",
+    "price",
+]

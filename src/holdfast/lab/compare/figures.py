@@ -44,6 +44,18 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What one combination costs, without random schedules."""
+
+    writes_survive: int
+    copies_least: int
+    """The fewest at an acknowledgement, while as many followers are out of reach as may be."""
+    round_trips: float
+    flushes: float
+    """Of all disks together, an acknowledged record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """All contenders under the same schedules."""
 
@@ -64,7 +76,7 @@ def compare(
     tick: Callable[[], None] = lambda: None,
 ) -> Comparison:
     """Run everything; `tick` is called after every schedule of every contender."""
-    names = tuple(f"b{number}" for number in range(1, replicas + 1))
+    names = _names(replicas)
     return Comparison(
         replicas=replicas,
         schedules=len(seeds),
@@ -103,6 +115,36 @@ def _figures(
         data_survives=_most(names, lambda group: _keeps(contender, names, group, 0)),
         data_survives_least=_most(names, lambda group: _keeps(contender, names, group, away)),
     )
+
+
+def price(contender: Contender, replicas: int) -> Price:
+    """Try every group of brokers. With acks=0 nobody waits, so nothing is measured."""
+    names = _names(replicas)
+    away = _least_copies(contender, names)
+    calm = Trial(contender, names, None)
+    calm.run((), SETTLED_MS)
+    events = calm.world.recorder.events
+    least = _with_out_of_reach(contender, names, away).world.recorder.events
+    return Price(
+        writes_survive=_most(names, lambda group: _writes_after(contender, names, group)),
+        copies_least=min(waits_of(least, SETTLED_MS).copies, default=0),
+        round_trips=median(waits_of(events, SETTLED_MS).waits_ms or (0,)) / (2 * DELAY_MS),
+        flushes=sum(one.kind == "flushed" for one in events) / max(1, calm.acknowledged()),
+    )
+
+
+def data_survives(contender: Contender, replicas: int) -> tuple[int, int]:
+    """Power failures at once that no promise is broken by: all in sync, and with fewest copies."""
+    names = _names(replicas)
+    away = _least_copies(contender, names)
+    return (
+        _most(names, lambda group: _keeps(contender, names, group, 0)),
+        _most(names, lambda group: _keeps(contender, names, group, away)),
+    )
+
+
+def _names(replicas: int) -> tuple[str, ...]:
+    return tuple(f"b{number}" for number in range(1, replicas + 1))
 
 
 def _undisturbed(contender: Contender, names: Sequence[str], jitter: int | None) -> Waits:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from holdfast.core import Rules, Settings
+from holdfast.core import ACKS_ALL, Rules, Settings
 from holdfast.lab.options import build
 
 DURATION_MS: Final = 20_000
@@ -22,6 +22,8 @@ class Contender:
     name: str
     settings: Settings
     rules: Rules
+    acks: int = ACKS_ALL
+    idempotent: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

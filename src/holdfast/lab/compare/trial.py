@@ -7,7 +7,6 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from holdfast.core import ACKS_ALL
 from holdfast.lab.broker import SimBroker
 from holdfast.lab.clients import SimProducer
 from holdfast.lab.compare.schedule import Contender, Strike
@@ -25,16 +24,20 @@ CHECKPOINT_MS: Final = 2_000
 
 
 class Trial(Living):
-    """A world under steady acks=all traffic; messages need `DELAY_MS`, now and then much longer."""
+    """A world under steady traffic; messages need `DELAY_MS`, now and then much longer."""
 
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
         """`jitter`: the seed of slow messages; None: all need the same time."""
         self._dice = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
         super().__init__(names, contender.settings, contender.rules)
         self.producer = SimProducer(
-            self.world, "producer", acks=ACKS_ALL, idempotent=True, retries=1_000
+            self.world,
+            "producer",
+            acks=contender.acks,
+            idempotent=contender.idempotent,
+            retries=1_000,
         )
-        self.producer.producer_id = 0
+        self.producer.producer_id = 0 if contender.idempotent else -1
         self.producer.request_timeout_ms = 1_000
         self.producer.retries_at_once = False
         self.world.clients["producer"] = self.producer

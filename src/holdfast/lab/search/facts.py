@@ -73,9 +73,9 @@ class Facts(NamedTuple):
         """Whether invariants about committed records are not judged any more."""
         return bool(self.lossy) or self.unclean
 
-    def sent(self) -> Facts:
-        """One record more is under way."""
-        return self._replace(answers=(*self.answers, SENT))
+    def sent(self, answer: str = SENT) -> Facts:
+        """One record more is under way; with acks=0 its producer takes it for done."""
+        return self._replace(answers=(*self.answers, answer))
 
     def told(self, fact: Fact) -> tuple[Facts, Violation | None]:
         """With one more fact."""
@@ -123,11 +123,16 @@ def judged(
     control: ControlView,
     acks: int,
     minimum: int,
+    *,
+    strict: bool,
 ) -> Violation | None:
-    """The first thing that is wrong with a state, if anything is."""
+    """The first thing that is wrong with a state, if anything is.
+
+    `strict`: what is beyond the guarantee is wrong, too.
+    """
     return (
         _two_leaders(brokers)
-        or _lost(facts, brokers, control, acks, minimum)
+        or _lost(facts, brokers, control, acks, None if strict else minimum)
         or _diverged(facts, brokers)
         or _isr_lacks(facts, brokers, control)
     )
@@ -143,20 +148,24 @@ def _two_leaders(brokers: Sequence[BrokerView]) -> Violation | None:
 
 
 def _lost(
-    facts: Facts, brokers: Sequence[BrokerView], control: ControlView, acks: int, minimum: int
+    facts: Facts,
+    brokers: Sequence[BrokerView],
+    control: ControlView,
+    acks: int,
+    minimum: int | None,
 ) -> Violation | None:
+    """Without a minimum nothing excuses a loss."""
     leader = brokers[control.leader - 1] if control.leader > 0 else None
     if leader and not (leader.leads and leader.leader_epoch == control.leader_epoch):
         leader = None
     sources = [leader] if leader else brokers
     readable = {key for one in sources for key in one.keys}
-    beyond = len(facts.lossy) >= minimum or facts.unclean
-    if beyond:
+    if minimum is not None and (len(facts.lossy) >= minimum or facts.unclean):
         return None
     for key, answer in enumerate(facts.answers):
         if key in readable:
             continue
-        if answer == ACKNOWLEDGED and (acks == ACKS_ALL or key in facts.exposed):
+        if answer == ACKNOWLEDGED and (minimum is None or acks == ACKS_ALL or key in facts.exposed):
             where = f"b{control.leader} leads without it" if leader else "no disk holds it"
             return Violation("lost", f"r{key} was acknowledged, and {where}")
         if key in facts.exposed:

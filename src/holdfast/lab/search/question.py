@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 
 from holdfast.core import ACKS_ALL
 from holdfast.lab.commands import HANDLERS, Stage
@@ -24,6 +25,8 @@ class Question:
     bounds: Bounds
     options: Mapping[str, str] = field(default_factory=dict)
     """Settings, switches and `without`, as a story's `cluster` line has them."""
+    strict: bool = False
+    """Whether a loss that the settings never promised to prevent counts as well."""
     symmetry: bool = True
     """Whether states that differ only in brokers' names count once, where that is right."""
 
@@ -37,11 +40,26 @@ class Question:
         """The brokers."""
         return tuple(f"b{place}" for place in range(1, self.bounds.replicas + 1))
 
+    @property
+    def command(self) -> str:
+        """The command that searches exactly this."""
+        words = ["holdfast lab search", *(["--strict"] if self.strict else [])]
+        default = Bounds()
+        for name, count in self.bounds.to_dict().items():
+            if count != getattr(default, name) or name in ("replicas", "records"):
+                words.append(f"--{name.replace('_', '-')} {count}")
+        for key, value in self.options.items():
+            if key == "without":
+                words.extend(f"--without {one}" for one in value.strip("()").split(",") if one)
+            else:
+                words.append(f"--set {quote(f'{key}={value}')}")
+        return " ".join(words)
+
     def begin(self) -> tuple[Space, State]:
         """The states to visit, and the first of them. OptionError if an option is wrong."""
         world = opening(self).world
         acks = parse_option("acks", self.options["acks"]) if "acks" in self.options else ACKS_ALL
-        space = Space(self.bounds, world.settings, world.rules, acks)
+        space = Space(self.bounds, world.settings, world.rules, acks, strict=self.strict)
         return space, space.initial(world)
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from holdfast.core import Rules, Settings
+from holdfast.core import ACKS_NONE, Rules, Settings
 from holdfast.lab.messages import (
     BoundsResponse,
     FetchRequest,
@@ -31,7 +31,7 @@ from holdfast.lab.messages import (
     StateMessage,
 )
 from holdfast.lab.search.bounds import BUDGETED, Bounds
-from holdfast.lab.search.facts import Fact, Facts, Violation, judged
+from holdfast.lab.search.facts import ACKNOWLEDGED, SENT, Fact, Facts, Violation, judged
 from holdfast.lab.search.parts import Input, Parts, Step
 from holdfast.lab.search.stand import Stand
 from holdfast.lab.search.views import BrokerView
@@ -75,8 +75,11 @@ _MAY_FETCH = (FetchResponse, StateMessage, BoundsResponse)
 class Space:
     """All states within some bounds, under some rules."""
 
-    def __init__(self, bounds: Bounds, settings: Settings, rules: Rules, acks: int) -> None:
+    def __init__(
+        self, bounds: Bounds, settings: Settings, rules: Rules, acks: int, *, strict: bool = False
+    ) -> None:
         self.bounds = bounds
+        self.strict = strict
         self.settings = settings
         self.rules = rules
         self.acks = acks
@@ -250,7 +253,7 @@ class Space:
     def sent_record(self, draft: Draft) -> int:
         """One record more is under way; its key."""
         facts = self.ledgers[draft.facts]
-        draft.facts = self._ledger(facts.sent())
+        draft.facts = self._ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
         return len(facts.answers)
 
     def _fetch_number(self, draft: Draft, place: int) -> int:
@@ -346,7 +349,12 @@ class Space:
             return self._judged[key]
         views: Sequence[BrokerView] = [self.parts.broker_views[one] for one in state[: self.count]]
         found = judged(
-            self.ledgers[facts], views, self.parts.control_views[control], self.acks, self.minimum
+            self.ledgers[facts],
+            views,
+            self.parts.control_views[control],
+            self.acks,
+            self.minimum,
+            strict=self.strict,
         )
         self._judged[key] = found
         return found

@@ -109,8 +109,13 @@ class _Writer:
         if run is None:
             return False
         name = self._violation.outcome
-        judged = run.verdict.verdict == INVALID and _shows(run.verdict, name)
+        judged = self._counts(run.verdict) and _shows(run.verdict, name)
         return judged or any(one.startswith(f"broken: {name}:") for one in run.outputs[-2])
+
+    def _counts(self, verdict: Verdict) -> bool:
+        return verdict.verdict == INVALID or (
+            self._found.question.strict and _shows(verdict, self._violation.outcome)
+        )
 
     def _play(self, lines: Sequence[Line], ending: Sequence[Line]) -> Run | None:
         scenario = parse(self.text(lines, ending), "search.scenario")
@@ -123,7 +128,7 @@ class _Writer:
         """What makes a broken invariant a loss: nothing, or the death of everybody else."""
         run = self._play(lines, ())
         assert run is not None
-        if run.verdict.verdict == INVALID:
+        if self._counts(run.verdict):
             return []
         for name in self._names:
             ending = self._deaths(lines, name)

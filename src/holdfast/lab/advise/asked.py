@@ -1,0 +1,132 @@
+"""The combination that is asked about, in the lab's words; whatever the lab has no word for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from holdfast.core import ACKS_ALL
+from holdfast.lab.options import build, parse_option
+
+MOST_REPLICAS: Final = 5
+"""More than this no search gets through."""
+
+DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "min_insync_replicas": "1",
+        "unclean": "off",
+        "flush": "page-cache",
+        "reads": "leader-only",
+        "acks": "all",
+        "retries": "1000000000",
+    }
+)
+"""Kafka's, in the lab's words. Without a word about the consumer nothing is said of it."""
+
+OF_LOGS: Final = (
+    "min_insync_replicas",
+    "unclean",
+    "flush",
+    "log_flush_interval_messages",
+    "log_flush_interval_ms",
+    "acks",
+)
+"""What a search and a trial look at; the rest is for clients."""
+
+
+class AskedError(ValueError):
+    """A combination that cannot be. `hint` says what to try."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What one source says: a file, a cluster, the command line."""
+
+    source: str
+    replicas: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    not_looked_at: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One combination."""
+
+    replicas: int
+    options: Mapping[str, str]
+    sources: Mapping[str, str]
+    """Where each option comes from."""
+    not_looked_at: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> int:
+        """How many replicas must be in sync for a write: acks below all ask only the leader."""
+        acks = parse_option("acks", self.options["acks"])
+        return max(1, int(self.options["min_insync_replicas"])) if acks == ACKS_ALL else 1
+
+    @property
+    def of_logs(self) -> dict[str, str]:
+        """What a search looks at."""
+        return {key: self.options[key] for key in OF_LOGS if key in self.options}
+
+    def changed(self, key: str, value: str) -> Asked:
+        """With another value of one setting."""
+        options = {**self.options, key: value}
+        if self.sources.get("idempotence") == "default":
+            del options["idempotence"]
+            _settle_idempotence(options, {})
+        return replace(self, options=options)
+
+
+def asked_of(givens: Iterable[Given]) -> Asked:
+    """Put together; the later wins. OptionError or AskedError if it cannot be."""
+    replicas, options = 3, dict(DEFAULTS)
+    sources = dict.fromkeys(("replicas", *options), "default")
+    unknown: dict[str, None] = {}
+    for one in givens:
+        if one.replicas is not None:
+            replicas = one.replicas
+            sources["replicas"] = one.source
+        for key, text in one.options.items():
+            parse_option(key, text)
+            options[key] = text
+            sources[key] = one.source
+        unknown.update(dict.fromkeys(f"{name} ({one.source})" for name in one.not_looked_at))
+    _settle_idempotence(options, sources)
+    if "commit" not in options:
+        unknown["the consumer (nothing is said of it)"] = None
+    asked = Asked(replicas=replicas, options=options, sources=sources, not_looked_at=tuple(unknown))
+    _check(asked)
+    return asked
+
+
+def _settle_idempotence(options: dict[str, str], sources: dict[str, str]) -> None:
+    """As Kafka's producer: on unless acks or retries speak against it; asked for, it needs both."""
+    possible = parse_option("acks", options["acks"]) == ACKS_ALL and int(options["retries"]) > 0
+    if "idempotence" not in options:
+        options["idempotence"] = "on" if possible else "off"
+        sources["idempotence"] = "default"
+    elif parse_option("idempotence", options["idempotence"]) and not possible:
+        raise AskedError(
+            f"enable.idempotence needs acks=all and retries, not acks={options['acks']} "
+            f"and retries={options['retries']}",
+            "a producer of Kafka's refuses this as well",
+        )
+
+
+def _check(asked: Asked) -> None:
+    if not 1 <= asked.replicas <= MOST_REPLICAS:
+        raise AskedError(f"{asked.replicas} replicas", f"1 to {MOST_REPLICAS} can be searched")
+    if asked.needed > asked.replicas:
+        raise AskedError(
+            f"min.insync.replicas={asked.needed} is more than {asked.replicas} replicas: "
+            "no write with acks=all is ever accepted",
+            f"try {asked.replicas} or less",
+        )
+    build(asked.of_logs, asked.replicas)
