@@ -146,14 +146,14 @@ def test_files_of_kafka() -> None:
         "server", "default.replication.factor=2\nmin.insync.replicas=2\nnode.id=1\n", "s"
     )
     topic = read_file("topic", "flush.messages=1\nretention.ms=1000\n", "t")
-    producer = read_file("producer", "acks=1\nlinger.ms=5\n", "p")
+    producer = read_file("producer", "acks=1\nlinger.ms=5\nschema.registry.url=x\n", "p")
     read = asked_of([of_logs(server, topic, "s", all_of_it=True), of_producer(producer, "p")])
     assert read.replicas == 2
     assert read.options["min_insync_replicas"] == "2"
     assert read.options["flush"] == "every-append"
     assert read.options["acks"] == "1"
     assert read.options["idempotence"] == "off"
-    named = ("node.id (s)", "retention.ms (s)", "linger.ms (p)")
+    named = ("node.id (s)", "retention.ms (s)", "linger.ms (p)", "schema.registry.url (p)")
     assert all(one in read.not_looked_at for one in named)
     assert read.needed == 1
 

@@ -1,4 +1,4 @@
-"""Ledger, ingest, logs and audit with Apache Kafka in the place of our brokers."""
+"""Ledger, ingest, logs, audit and advice with Apache Kafka in the place of our brokers."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrokers]:
         brokers.stop()
 
 
+def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "holdfast", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
 class Place:
     """A topic of one partition, and what producers were promised."""
 
@@ -83,25 +88,33 @@ class Place:
             producer.produce(self.topic, f"record {number}".encode(), str(number % 7).encode())
         assert producer.flush(120) == 0
 
-    def holdfast(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "holdfast", *arguments, *SMALL_OPTIONS]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-
     def ingest(self) -> None:
-        done = self.holdfast(
+        done = holdfast(
             *("ingest", "-b", self.kafka.bootstrap, "--topic", self.topic),
-            *("--table", str(self.folder / "table"), "--master", "local[2]"),
+            *("--table", str(self.folder / "table"), "--master", "local[2]", *SMALL_OPTIONS),
         )
         assert done.returncode == 0, done.stderr
 
     def audit(self, *more: str) -> tuple[int, dict[str, Any]]:
         logs = ",".join(f"b{one}={self.kafka.log_dir(one)}" for one in self.kafka.ports)
-        done = self.holdfast(
+        done = holdfast(
             *("audit", "run", "--ledger", str(self.folder / "ledger"), "--logs", logs),
-            *("--json", "--master", "local[2]", *more),
+            *("--json", "--master", "local[2]", *SMALL_OPTIONS, *more),
         )
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
+
+
+def test_advice_is_asked_of_its_settings(kafka: KafkaBrokers, tmp_path: Path) -> None:
+    Place(kafka, tmp_path, "asked", [1, 2], min_insync_replicas="2", flush_messages="1")
+    words = ("--topic", "asked", "--failures", "1", "--json")
+    done = holdfast("advise", "-b", kafka.bootstrap.split(",", maxsplit=1)[0], *words)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["replicas"] == 2
+    assert told["settings"]["min_insync_replicas"] == "2"
+    assert told["settings"]["flush"] == "every-append"
+    assert told["settings"]["unclean"] == "off"
 
 
 def test_a_killed_broker_costs_nothing(kafka: KafkaBrokers, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Kafka's own files: server.properties, a topic's, a producer's and a consumer's settings.
 
-What the lab has no word for is not passed over in silence: it is named as not looked at. A name
-that Kafka does not have is an error.
+What the lab has no word for is not passed over in silence: it is named as not looked at. So are
+names that are none of Kafka's, as plugins have them; only what looks like a slip is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from holdfast.broker.settings import (
 )
 from holdfast.core import FlushRule
 from holdfast.lab.advise.asked import AskedError, Given
-from holdfast.lab.advise.client_names import CONSUMER, PRODUCER
 from holdfast.lab.options import MOST
 
 Checks = Mapping[str, Callable[[str], Any]]
@@ -38,18 +37,38 @@ _SERVER: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """A topic's setting that is looked at, and what a broker calls it."""
 _OTHERS: Final = ("replica.selector.class", "default.replication.factor")
 
+
+def _acks(text: str) -> str:
+    if text not in ("0", "1", "all", "-1"):
+        raise ValueError("must be 0, 1 or all")
+    return text
+
+
+def _boolean(text: str) -> str:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("must be a number, 0 or more")
+    return int(text)
+
+
 FILES: Final[Mapping[str, Checks]] = MappingProxyType(
     {
         "server": {name: one.parse for name, one in BROKER.items()},
         "topic": {name: one.parse for name, one in TOPIC.items()},
-        "producer": PRODUCER,
-        "consumer": CONSUMER,
+        "producer": {"acks": _acks, "enable.idempotence": _boolean, "retries": _count},
+        "consumer": {"enable.auto.commit": _boolean},
     }
 )
+"""What is checked, a file each. Of clients' settings only those that are looked at."""
 
 
 def read_file(kind: str, text: str, title: str) -> dict[str, str]:
-    """A file's entries, each name known and each value possible; AskedError says where not."""
+    """A file's entries; AskedError says where a name is a slip or a value impossible."""
     checks = FILES[kind]
     found: dict[str, str] = {}
     try:
@@ -58,14 +77,15 @@ def read_file(kind: str, text: str, title: str) -> dict[str, str]:
         raise AskedError(f"{title}:{error.line}: {error.reason}") from None
     for name, value, line in entries:
         where = f"{title}:{line}"
-        if name not in checks:
-            meant = nearest_name(name, checks)
-            hint = f"did you mean {meant}?" if meant else f"Kafka has no such {kind} setting"
+        if name in checks:
+            try:
+                checks[name](value.strip())
+            except (ValueError, KeyError) as error:
+                hint = "see Kafka's manual"
+                raise AskedError(f"{where}: {name}={value}: {error}", hint) from None
+        elif meant := nearest_name(name, checks):
+            hint = f"did you mean {meant}?"
             raise AskedError(f"{where}: {name} is not a setting of a {kind}", hint)
-        try:
-            checks[name](value.strip())
-        except (ValueError, KeyError) as error:
-            raise AskedError(f"{where}: {name}={value}: {error}", "see Kafka's manual") from None
         found[name] = value.strip()
     return found
 
