@@ -22,6 +22,7 @@ PARTITIONS: Final = 6
 KIB: Final = 1024
 QUIET: Final = {"log_level": 0}
 PATIENCE_S: Final = 120.0
+READINGS: Final = 5
 
 Figures = dict[str, float]
 
@@ -266,10 +267,11 @@ def latency(stage: Stage) -> Figures:
 
 
 def consume(stage: Stage) -> Figures:
-    """Everything `produce` has written."""
+    """Everything `produce` has written; the median of some readings, as one takes a second."""
     if not stage.to_consume:
         produce(stage)
-    seconds, cpu = _read(stage, stage.to_consume, stage.records)
+    taken = [_read(stage, stage.to_consume, stage.records) for _ in range(READINGS)]
+    seconds, cpu = map(statistics.median, zip(*taken, strict=True))
     return {
         "consume_per_s": stage.records / seconds,
         "consume_cpu_s_per_gb": cpu / (stage.records * KIB / 1e9),
