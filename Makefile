@@ -16,7 +16,7 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench pins clean
+.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -28,7 +28,8 @@ help:
 	@echo "make test       everything but the long runs: what CI runs"
 	@echo "make test-long  everything"
 	@echo "make check      format, lint, types, import contracts, tidy tests"
-	@echo "make bench      measure the parts, then three brokers against three of Kafka's"
+	@echo "make bench      three brokers against three of Apache Kafka's, side by side"
+	@echo "make bench-parts  each part by itself"
 	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
 	@echo "make clean      remove $(VENV) and all caches"
 
@@ -93,6 +94,10 @@ check: setup
 
 bench: setup
 	@$(COMPILE)
+	@$(BIN)/python -m bench.against_kafka
+
+bench-parts: setup
+	@$(COMPILE)
 	@$(BIN)/python bench/core_cycle.py
 	@$(BIN)/python bench/storage.py
 	@$(BIN)/python bench/store.py
@@ -101,7 +106,6 @@ bench: setup
 	@$(BIN)/python bench/ledger.py
 	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python bench/search.py
-	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:
 	@echo "pins: compile requirements.txt (uses the network)"
