@@ -107,6 +107,15 @@ def test_a_parted_follower_leaves_the_isr_and_rejoins(cluster: Cluster) -> None:
     cluster.assert_no_acked_loss()
 
 
+@pytest.mark.holdfast(config={"replica.lag.time.max.ms": "8000"})
+def test_a_send_waits_until_a_parted_follower_is_out(cluster: Cluster) -> None:
+    """Longer than any broker should take for an answer that waits for nobody."""
+    follower = other_than(cluster, cluster.leader("t"), cluster.controller())
+    cluster.partition([follower])
+    cluster.produce("t", ["meanwhile"])
+    assert follower not in cluster.isr("t")
+
+
 def test_slow_and_lossy_links_are_only_slow(cluster: Cluster) -> None:
     leader = cluster.leader("t")
     follower = other_than(cluster, leader)
@@ -207,6 +216,16 @@ def test_a_real_run_can_be_stepped_through(cluster: Cluster) -> None:
     views = {view.id: view for view in frames[-1].snapshot.replicas}
     assert not views[leader].alive
     assert views[new].role == "leader"
+
+
+def test_a_timeline_has_everything_so_far(cluster: Cluster) -> None:
+    for _ in range(10):
+        offset = cluster.produce("t", ["one more"])
+        path = cluster.timeline()
+        assert path is not None
+        events = parse_trace(path.read_text().splitlines())
+        told = [event.numbers["offset"] for event in events if event.kind == "acknowledged"]
+        assert told[-1] == offset
 
 
 def test_a_refusal_has_kafka_s_own_code(holdfast_cluster: Cluster) -> None:

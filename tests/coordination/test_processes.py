@@ -169,6 +169,7 @@ async def test_a_waiting_watch_costs_no_call(shared_backend: Backend, spawn: Spa
     async with shared_backend.store() as store:
         told: list[str] = []
         store.watch("/mine", told.append)
+        assert await store.get("/mine") is None
         holder = spawn("/mine")
         assert await holder.line() == "won"
         await eventually(lambda: bool(told), "told of another process's change")
