@@ -17,8 +17,6 @@ CLIENT = {
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 20,
     "topic.metadata.refresh.interval.ms": 1000,
-    "debug": "eos,protocol,topic",
-    "log_level": 7,
 }
 
 
