@@ -58,7 +58,7 @@ def test_the_error_names_some_and_counts_the_rest() -> None:
 def test_what_is_acknowledged_without_an_offset_cannot_be_checked(
     offset: int, promises: int
 ) -> None:
-    """librdkafka has none where a retry found its record stored."""
+    """Librdkafka has none where a retry found its record stored."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     made = Ledger()
     producer = CheckedProducer(made, "127.0.0.1:1", {"log_level": 0})
