@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support import hypothesis_profiles
 from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, why_missing
+
+hypothesis_profiles.load()
 
 
 @pytest.fixture(scope="session")

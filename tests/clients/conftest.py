@@ -40,7 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.start()
         yield cluster
     finally:
-        cluster.stop()
+        cluster.close()
     if isinstance(cluster, Brokers):
         said = "".join(cluster.log(number) for number in cluster.ports)
         assert not any(word in said for word in COMPLAINTS), said

@@ -131,7 +131,7 @@ class World:
                 headers=list(record.headers),
                 on_delivery=tell,
             )
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(60) == 0
         assert not failed
 
     def send_values(self, topic: str, partition: int, values: Sequence[bytes]) -> None:

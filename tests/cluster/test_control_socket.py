@@ -41,6 +41,9 @@ class FakeBroker:
     def flush(self) -> None:
         raise OSError("the disk is gone")
 
+    def flush_trace(self) -> None:
+        self.done.append("flush trace")
+
     def begin_stop(self) -> None:
         self.done.append("stop")
 
@@ -88,10 +91,11 @@ def test_the_store_the_session_and_the_end(broker: FakeBroker) -> None:
         {"call": "store", "do": "cut"},
         {"call": "store", "do": "heal"},
         {"call": "expire-session"},
+        {"call": "flush-trace"},
         {"call": "stop"},
     ):
         assert ask(broker, request) == {"answer": {}}
-    assert broker.done == ["cut store", "heal store", "expire", "stop"]
+    assert broker.done == ["cut store", "heal store", "expire", "flush trace", "stop"]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ async def talk(broker: FakeBroker, path: Path, lines: bytes) -> list[bytes]:
     await control.open()
 
     def exchange() -> bytes:
-        with unix_sockets.connect(path, 5) as connection:
+        with unix_sockets.connect(path, 60) as connection:
             connection.sendall(lines)
             connection.shutdown(1)
             received = b""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.cluster import AckedLossError, Ledger, Promise
+from holdfast.cluster.producer import CheckedProducer
 from holdfast.cluster.records import Kept
 
 
@@ -49,3 +52,16 @@ def test_the_error_names_some_and_counts_the_rest() -> None:
     assert "12 of 12 acknowledged records" in str(error)
     assert "and 2 more" in str(error)
     assert isinstance(error, AssertionError)
+
+
+@pytest.mark.parametrize(("offset", "promises"), [(7, 1), (-1001, 0)])
+def test_what_is_acknowledged_without_an_offset_cannot_be_checked(
+    offset: int, promises: int
+) -> None:
+    """Librdkafka has none where a retry found its record stored."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    made = Ledger()
+    producer = CheckedProducer(made, "127.0.0.1:1", {"log_level": 0})
+    message = confluent_kafka.Message(topic="t", partition=0, offset=offset, value=b"v")
+    producer._delivered(None, message)
+    assert (len(made.promises), made.refused) == (promises, 0)

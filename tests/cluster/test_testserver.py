@@ -90,7 +90,7 @@ def test_two_clusters_at_once_end_with_their_connection(server: subprocess.Popen
     talk.close()
     wait_for(
         lambda: True if not any(folder.exists() for folder in folders) else None,
-        20,
+        60,
         lambda: "files are left",
     )
     assert not any(broker is not None and broker.is_alive() for broker in brokers)
@@ -102,6 +102,6 @@ def test_it_ends_with_whoever_holds_its_stdin(server: subprocess.Popen[str]) -> 
     assert server.stdin is not None
     server.stdin.close()
     server.stdin = None
-    assert server.wait(30) == 0
+    assert server.wait(60) == 0
     assert not Path(started["data_dir"]).exists()
     talk.close()

@@ -73,7 +73,7 @@ def test_one_line_on_stdout_says_where_the_cluster_is(up: Up) -> None:
     assert len(addresses) == 3
     for address in addresses:
         host, _, port = address.rpartition(":")
-        socket.create_connection((host, int(port)), 5).close()
+        socket.create_connection((host, int(port)), 60).close()
     told = status(up)
     assert told["bootstrap"] == up.bootstrap
     assert told["is_running"]
@@ -101,7 +101,7 @@ def test_killing_it_leaves_no_orphan(up: Up, paused: bool) -> None:
     if paused:
         assert holdfast("fault", "pause", "2", "--data-dir", str(up.folder)).returncode == 0
     up.end(signal.SIGKILL)
-    wait_for(lambda: all_are_gone(brokers), 5, lambda: "a broker lives on")
+    wait_for(lambda: all_are_gone(brokers), 60, lambda: "a broker lives on")
     told = holdfast("fault", "kill", "1", "--data-dir", str(up.folder))
     assert told.returncode == 64
     assert "is not running" in told.stderr
@@ -143,7 +143,7 @@ def test_a_broker_that_dies_by_itself_is_told(up: Up) -> None:
     os.kill(up.brokers()[0].pid, signal.SIGKILL)
     words = up.process.stderr
     assert words is not None
-    wait_for(lambda: "has died by itself" in words.readline() or None, 10, lambda: "not a word")
+    wait_for(lambda: "has died by itself" in words.readline() or None, 60, lambda: "not a word")
     assert status(up)["brokers"][0]["state"] == "died"
 
 

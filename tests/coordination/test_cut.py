@@ -28,7 +28,7 @@ async def test_cut_off_for_a_moment_the_session_goes_on(backend: Backend) -> Non
 
 @on_loop
 async def test_cut_off_for_too_long_the_session_ends(backend: Backend) -> None:
-    async with backend.store(timeout_ms=1000) as store, backend.store() as other:
+    async with backend.store(timeout_ms=3000) as store, backend.store() as other:
         await store.commit(Create("/mine", ephemeral=True))
         told: list[str] = []
         other.watch("/mine", told.append)  # perhaps of the creation, too

@@ -167,7 +167,7 @@ def test_a_broker_whose_event_loop_hangs_loses_its_session(embedded: EmbeddedBac
     hung, release, told = threading.Event(), threading.Event(), threading.Event()
 
     async def hang() -> None:
-        store = embedded.new(timeout_ms=1000)
+        store = embedded.new(timeout_ms=3000)
         await store.open()
         await store.commit(Create("/hung", ephemeral=True))
         hung.set()

@@ -280,6 +280,7 @@ async def test_no_change_is_lost_to_a_watch_however_fast_they_come(backend: Back
 
         for name in names:
             reader.watch(name, lambda path: reads.append(asyncio.create_task(read(path))))
+            await read(name)
 
         async def write(store: Store, name: str) -> None:
             for _ in range(20):
@@ -320,6 +321,7 @@ async def test_an_expired_session_is_told_and_can_do_nothing_until_renewed(
         assert store.state is SessionState.CONNECTED
         assert store.session_id != first
         assert states[-2:] == [SessionState.LOST, SessionState.CONNECTED]
+        assert await store.get("/a") is None  # from here on no change may be missed
         told.clear()
         await other.commit(Create("/a"))
         await eventually(lambda: bool(told), "watches outlive the session")

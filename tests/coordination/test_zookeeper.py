@@ -16,8 +16,9 @@ from holdfast.coordination import (
     ZooKeeperStore,
 )
 from tests.coordination.backends import TIMEOUT_MS, on_loop
+from tests.support.ports import held_port
 from tests.support.waiting import eventually
-from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, free_ports
+from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 
 @pytest.mark.slow
@@ -72,11 +73,11 @@ async def test_a_server_that_is_paused_leaves_the_outcome_unknown(
 @pytest.mark.slow
 @on_loop
 async def test_no_server_there_is_one_clear_error() -> None:
-    [port] = free_ports(1)
-    store = ZooKeeperStore(f"127.0.0.1:{port}", connect_timeout_ms=500)
-    with pytest.raises(StoreAwayError, match=rf"127\.0\.0\.1:{port} does not answer; check"):
-        await store.open()
-    await store.close()
+    with held_port() as port:
+        store = ZooKeeperStore(f"127.0.0.1:{port}", connect_timeout_ms=500)
+        with pytest.raises(StoreAwayError, match=rf"127\.0\.0\.1:{port} does not answer; check"):
+            await store.open()
+        await store.close()
 
 
 @on_loop

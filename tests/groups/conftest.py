@@ -12,12 +12,14 @@ from tests.support.brokers import Brokers
 @pytest.fixture(scope="session")
 def shared_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     """Three brokers that every test must leave as it found them."""
-    cluster = Brokers(tmp_path_factory.mktemp("brokers"))
+    # Leaders, and with them coordinators, move only when a test makes them.
+    settings = {"auto.leader.rebalance.enable": "false"}
+    cluster = Brokers(tmp_path_factory.mktemp("brokers"), settings)
     try:
         cluster.start()
         yield cluster
     finally:
-        cluster.stop()
+        cluster.close()
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrokers]:
         brokers.start()
         yield brokers
     finally:
-        brokers.stop()
+        brokers.close()
 
 
 def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:

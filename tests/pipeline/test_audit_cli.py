@@ -25,6 +25,7 @@ pytestmark = [
 ]
 TOPIC = "t"
 RECORDS = 3000
+PARTITIONS = 3
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def test_safe_settings_under_kills_find_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Cluster(tmp_path / "cluster", brokers=3) as cluster:
-        cluster.create_topic(TOPIC, partitions=3)
+        cluster.create_topic(TOPIC, partitions=PARTITIONS)
         config = {"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0}
         producer = LedgerProducer(config | {"enable.idempotence": True}, ledger=tmp_path / "ledger")
         victim = 0
@@ -61,6 +62,8 @@ def test_safe_settings_under_kills_find_nothing(
             producer.poll(0)
         assert producer.flush(60) == 0
         del producer
+        for partition in range(PARTITIONS):
+            cluster.wait_isr(TOPIC, partition)
         logs = [f"b{one}={cluster.files(one).log}" for one in cluster.brokers]
     page, every = tmp_path / "page.html", tmp_path / "findings.parquet"
     code = audit(

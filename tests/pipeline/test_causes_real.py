@@ -35,8 +35,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 CONFIG = {
-    "broker.session.timeout.ms": "3000",
-    "replica.lag.time.max.ms": "1200",
+    "broker.session.timeout.ms": "6000",
+    "replica.lag.time.max.ms": "3000",
     "replica.fetch.wait.max.ms": "200",
     "auto.leader.rebalance.enable": "false",
 }
@@ -117,7 +117,7 @@ class Scene:
         return {NAMES[one]: self.cluster.files(one).log for one in self.cluster.brokers}
 
     def explained(self, *findings: Finding, trace: bool = True) -> list[Finding]:
-        self.cluster.timeline()  # flushes what the cluster itself has to tell
+        self.cluster.flush_traces()
         traces = [self.cluster.data_dir] if trace else []
         return explain(findings, self.logs, traces, [self.facts()])
 

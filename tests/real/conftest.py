@@ -15,10 +15,11 @@ from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
 from tests.real.stories import EMBEDDED, NEAREST, ZOOKEEPER, Play
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
+SESSION_MS = 6000
 CONFIG = {
-    "broker.session.timeout.ms": "3000",
+    "broker.session.timeout.ms": str(SESSION_MS),
     # ZooKeeper knows of a dead process only when its session has run out.
-    "zookeeper.session.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": str(LAG_MS),
     "replica.fetch.wait.max.ms": str(FETCH_WAIT_MS),
     # One batch a fetch: with a slow link a follower can be made to copy step by step.

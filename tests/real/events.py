@@ -9,15 +9,13 @@ from tests.real.stage import Stage
 
 
 class Events:
-    """Events of the story's partition, in the order in which they happened.
-
-    A broker's trace is a moment behind: whoever wants an event waits for it.
-    """
+    """Events of the story's partition, in the order in which they happened."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
     def read(self) -> list[dict[str, Any]]:
+        self._stage.cluster.flush_traces()
         paths = (self._stage.cluster.data_dir / "traces").glob("broker-*.trace")
         name = f"{self._stage.topic}-0"
         return [event for event in read_events(paths) if event["p"] == name]
@@ -38,7 +36,7 @@ class Events:
         self._stage.until(lambda: self.all(name, kind, **numbers), what)
         return self.all(name, kind, **numbers)[0]
 
-    def index(self, name: str, kind: str, **numbers: object) -> int:
-        """Its place among all events."""
+    def moment(self, name: str, kind: str, **numbers: object) -> tuple[int, int]:
+        """When it first happened: by one clock, whichever broker tells it."""
         event = self.first(name, kind, **numbers)
-        return self.read().index(event)
+        return event["t"], event["ns"]

@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from holdfast.cluster import Cluster
@@ -25,9 +25,11 @@ from tests.real import wire
 from tests.real.cast import CONTROLLER, WAIT_S, Cast
 from tests.real.disks import assert_equal_logs
 
-ELECT_S = 0.5
-LAG_MS = 1200
+ELECT_MS = 500
+LAG_MS = 3000
+"""Stories do things before somebody lags, so a step of theirs must take far less."""
 FETCH_WAIT_MS = 500
+UNHEARD_S = 0.5
 CLIENTS = "clients"
 
 
@@ -100,7 +102,7 @@ class Stage(Cast):
 
         def look() -> bool:
             self.told = [one for one in self.told if one.labels != labels]
-            return self.send(*labels, acks=acks, timeout_ms=5000).is_acknowledged
+            return self.send(*labels, acks=acks).is_acknowledged
 
         self.until(look, f"{labels} acknowledged")
 
@@ -196,12 +198,16 @@ class Stage(Cast):
     def elect(self, name: str) -> None:
         """Make one of the live replicas the leader, by its place in the assignment."""
         self._wanted.sort(key=lambda one: one != self.broker(name))
-        with self.asking(ELECT_S) as client:
+        with self.asking() as client:
             wire.reassign(client, self.topic, self._wanted)
-            # Its answer waits until all have heard of the new leader, and some may be deaf.
-            with suppress(UnreachableError):
-                wire.elect_preferred(client, self.topic)
-        self.until(lambda: self.leader() == name, f"led by {name}")
+
+        def look() -> bool:
+            # The answer waits until all have heard of the new leader, and some may be deaf.
+            with self.asking() as client:
+                wire.elect_preferred(client, self.topic, ELECT_MS)
+            return self.leader() == name
+
+        self.until(look, f"led by {name}")
 
     def move_to(self, replicas: str) -> None:
         """Other replicas, from now on."""
@@ -213,9 +219,10 @@ class Stage(Cast):
     def unknown_commit(self, leader: str, followers: str, *labels: str) -> None:
         """Have records acknowledged that the followers do not know to be committed.
 
-        A follower hears of a commit with the next answer, up to replica.fetch.wait.max.ms later;
-        until then there is time to cut the way.
+        A follower hears of a commit with the next answer: up to replica.fetch.wait.max.ms later,
+        and on a slow way. Until then there is time to cut it.
         """
+        self.delay(leader, followers, UNHEARD_S)
         told = self.send(*labels, to=leader)
         self.cut(leader, followers)
         assert told.is_acknowledged, told

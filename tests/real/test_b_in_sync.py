@@ -88,8 +88,8 @@ def test_lag_bootstrapping(stage: Stage, variant: str) -> None:
     assert stage.replica("B").hw < 8, "its own high watermark is behind"
     stage.wait_isr("BC")
     told = Events(stage)
-    joined = told.index("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.index("C", "appended", end_offset=8) < joined, "all that may be promised"
+    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert told.moment("C", "appended", end_offset=8) < joined, "all that may be promised"
     stage.heal()
     stage.finish()
 

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.cli.errors import EXIT_BAD_INPUT
 from holdfast.cluster import Cluster
-from tests.support.zookeeper import free_ports
+from tests.support.ports import held_port
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def properties(folder: Path, **settings: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     given = {
         "node.id": "1",
-        "listeners": f"PLAINTEXT://127.0.0.1:{free_ports(1)[0]}",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": str(folder / "log"),
         "holdfast.store": str(folder / "store.sqlite"),
         "broker.session.timeout.ms": "1000",
@@ -179,11 +179,11 @@ def test_a_second_broker_with_the_same_id(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_reached(tmp_path: Path) -> None:
-    port = free_ports(1)[0]
-    path = properties(
-        tmp_path, zookeeper_connect=f"127.0.0.1:{port}", zookeeper_connection_timeout_ms="2000"
-    )
-    told = refusal(path)
+    with held_port() as port:
+        path = properties(
+            tmp_path, zookeeper_connect=f"127.0.0.1:{port}", zookeeper_connection_timeout_ms="2000"
+        )
+        told = refusal(path)
     assert f"127.0.0.1:{port}" in told
     assert not (tmp_path / "log" / "meta.properties").exists()
 

@@ -131,8 +131,8 @@ def test_lagging_hw_join(stage: Stage, variant: str) -> None:
     stage.heal("C")
     stage.wait_isr("BC")
     told = Events(stage)
-    joined = told.index("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.index("C", "appended", end_offset=10) < joined, "not with half of it"
+    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert told.moment("C", "appended", end_offset=10) < joined, "not with half of it"
     stage.kill("B")
     stage.wait_leader("C")
     assert stage.labels("C") == values("r0..r9")

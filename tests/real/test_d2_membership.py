@@ -23,7 +23,7 @@ def test_maximal_isr(stage: Stage, variant: str) -> None:
     stage.send_until_acknowledged("warm")
     stage.wait_isr("AB")
     # C reaches the end. What the controller says to A is late: A does not know that C is in.
-    stage.delay("K", "A", 3.0)
+    stage.delay("K", "A", 20.0)
     stage.heal("A", "C")
     stage.wait_isr("ABC")
     stage.part("A", "C")

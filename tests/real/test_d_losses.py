@@ -172,6 +172,7 @@ def test_loss_page_cache(stage: Stage, variant: str) -> None:
     with stage.asking() as client:
         elect_leader(client, stage.topic, 0, unclean=True)
     stage.until(lambda: stage.leader() in ("B", "C"), "led by one that is left")
+    stage.wait_leader(stage.leader())
     kept = ["m0"] if variant == "page-cache" else ["m0", "m1"]
     assert [stage.labels(name) for name in "BC"] == [kept] * 2
     assert stage.send("m2").error is ErrorCode.NOT_ENOUGH_REPLICAS

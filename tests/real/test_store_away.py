@@ -7,11 +7,11 @@ import time
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.cluster.waiting import wait_for
 from tests.real.cast import WAIT_S
-from tests.real.conftest import Store
+from tests.real.conftest import SESSION_MS, Store
 from tests.real.stage import LAG_MS
 
 TOPIC = "events"
-AWAY_S = 4.0
+AWAY_S = 1.3 * SESSION_MS / 1000
 """Longer than any session."""
 
 
@@ -90,7 +90,7 @@ def test_an_isr_change_waits_for_the_store(own: Cluster, store: Store) -> None:
     own.ask(follower, "links", do="cut", to=[leader], both_ways=True)
     before = own.replica(TOPIC, 0, leader)
     try:
-        own.produce(TOPIC, ["waits"])
+        own.produce(TOPIC, ["waits"], timeout_s=2 * LAG_MS / 1000)
     except ClusterError:
         pass
     else:

@@ -133,10 +133,10 @@ def reassign(client: Client, topic: str, replicas: Sequence[int]) -> None:
     begin_reassignment(client, topic, 0, replicas)
 
 
-def elect_preferred(client: Client, topic: str) -> None:
+def elect_preferred(client: Client, topic: str, timeout_ms: int) -> None:
     """The first of the assignment leads; it may do so already."""
     try:
-        elect_leader(client, topic, 0, unclean=False)
+        elect_leader(client, topic, 0, unclean=False, timeout_ms=timeout_ms)
     except KafkaError as error:
         if error.code is not ErrorCode.ELECTION_NOT_NEEDED:
             raise

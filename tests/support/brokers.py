@@ -12,7 +12,9 @@ from typing import TypeVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from holdfast.cluster.ports import Port
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from tests.support.ending import ended
 from tests.support.waiting import wait_until
 
 QUIET = {"log_level": 0}
@@ -21,20 +23,14 @@ QUIET = {"log_level": 0}
 Answer = TypeVar("Answer", bound=Response)
 
 
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 class Brokers:
     """Three brokers, by their ids 1 to 3."""
 
     def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
         self._directory = directory
-        self.ports = {number: free_port() for number in (1, 2, 3)}
+        # Ours also while a broker is down, or a client that tries to reach it could get it.
+        self._held = {number: Port() for number in (1, 2, 3)}
+        self.ports = {number: port.number for number, port in self._held.items()}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._names = itertools.count()
         for number in self.ports:
@@ -91,13 +87,15 @@ class Brokers:
         """End all, cleanly where they still can."""
         for process in self._processes.values():
             process.terminate()
-        for process in self._processes.values():
-            try:
-                process.wait(30.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for number, process in self._processes.items():
+            ended(process, f"broker {number}")
         self._processes.clear()
+
+    def close(self) -> None:
+        """End all for good."""
+        self.stop()
+        for port in self._held.values():
+            port.release()
 
     def log_dir(self, number: int) -> Path:
         """Where a broker keeps its partitions."""

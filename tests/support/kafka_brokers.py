@@ -10,13 +10,12 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from holdfast.cluster.ports import Port
 from tests.support.brokers import QUIET
 from tests.support.waiting import wait_until
-from tests.support.zookeeper import free_ports
 from tests.unit.storage import kafka
 
 START_S = 180.0
-STOP_S = 60.0
 
 
 class KafkaBrokers:
@@ -24,9 +23,10 @@ class KafkaBrokers:
 
     def __init__(self, folder: Path, settings: Mapping[str, str], count: int = 3) -> None:
         self.folder = folder
-        ports = free_ports(2 * count)
-        self.ports = dict(zip(range(1, count + 1), ports, strict=False))
-        self._voters = dict(zip(range(1, count + 1), ports[count:], strict=True))
+        # Ours also while a node is down, or a client that tries to reach it could get it.
+        self._held = [(Port(), Port()) for _ in range(count)]
+        self.ports = {node: port.number for node, (port, _) in enumerate(self._held, 1)}
+        self._voters = {node: port.number for node, (_, port) in enumerate(self._held, 1)}
         self._settings = dict(settings)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -65,7 +65,7 @@ class KafkaBrokers:
         """SIGKILL."""
         process = self._processes.pop(broker)
         process.kill()
-        process.wait(STOP_S)
+        process.wait()
 
     def _is_whole(self) -> bool:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
@@ -74,10 +74,12 @@ class KafkaBrokers:
         except KafkaException:
             return False
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """By SIGKILL: the last node of a quorum that is going waits long for the others."""
         for broker in list(self._processes):
             self.kill(broker)
+        for port in (port for ports in self._held for port in ports):
+            port.release()
 
     def _file(self, broker: int) -> Path:
         return self.folder / f"server-{broker}.properties"

@@ -5,7 +5,7 @@
     server.connect_string                # "127.0.0.1:41123"
     server.pause(); server.resume()      # SIGSTOP, SIGCONT
     server.kill(); server.start()        # SIGKILL; starts again with the same data and port
-    server.stop()                        # SIGTERM; harmless if it does not run
+    server.stop()                        # SIGTERM; harmless if it does not run; its port is let go
 
 Tests ask for the fixtures `zookeeper` and `zookeeper_ensemble` (tests/conftest.py): one server, or
 one ensemble, a test run, skipped aloud where there is none. Whoever breaks it mends it. Keep tests
@@ -21,6 +21,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.cluster.ports import Port
+from tests.support.ending import ended
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,23 +53,16 @@ def why_missing() -> str | None:
     return None
 
 
-def free_ports(count: int) -> list[int]:
-    """Different loopback ports that nobody listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 class ZooKeeperServer:
     """One server with its own folder and port."""
 
-    def __init__(self, folder: Path, *, port: int | None = None, more_settings: str = "") -> None:
+    def __init__(self, folder: Path, *, more_settings: str = "") -> None:
         self._folder = folder
         self._settings = more_settings
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_ports(1)[0] if port is None else port
+        # Ours also while it is down, or a client that tries to reach it could get it.
+        self._held = Port()
+        self.port = self._held.number
 
     @property
     def connect_string(self) -> str:
@@ -107,6 +102,7 @@ class ZooKeeperServer:
     def stop(self) -> None:
         """As a service manager would."""
         self._end(signal.SIGTERM)
+        self._held.release()
 
     def kill(self) -> None:
         """As a power failure would, but what was written stays."""
@@ -140,7 +136,7 @@ class ZooKeeperServer:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
             self._process.send_signal(number)
-            self._process.wait()
+            ended(self._process, f"ZooKeeper in {self._folder}")
         self._process = None
 
 
@@ -148,14 +144,13 @@ class ZooKeeperEnsemble:
     """Three servers that agree with each other; any two of them serve."""
 
     def __init__(self, folder: Path, size: int = 3) -> None:
-        ports = free_ports(3 * size)
+        self._held = [(Port(), Port()) for _ in range(size)]
         peers = "".join(
-            f"server.{number}=127.0.0.1:{ports[size + number]}:{ports[2 * size + number]}\n"
-            for number in range(size)
+            f"server.{number}=127.0.0.1:{quorum.number}:{election.number}\n"
+            for number, (quorum, election) in enumerate(self._held)
         )
         self.servers: Sequence[ZooKeeperServer] = tuple(
-            ZooKeeperServer(folder / str(number), port=ports[number], more_settings=peers)
-            for number in range(size)
+            ZooKeeperServer(folder / str(number), more_settings=peers) for number in range(size)
         )
         for number in range(size):
             (folder / str(number) / "data").mkdir(parents=True)
@@ -176,11 +171,19 @@ class ZooKeeperEnsemble:
     def stop(self) -> None:
         for server in self.servers:
             server.stop()
+        for port in (port for ports in self._held for port in ports):
+            port.release()
 
     def leader(self) -> ZooKeeperServer:
-        """The one that leads now."""
-        [leader] = [s for s in self.servers if s.is_running and "Mode: leader" in s.ask("srvr")]
-        return leader
+        """The one that leads, as soon as one says so."""
+        found: list[ZooKeeperServer] = []
+
+        def look() -> bool:
+            found[:] = [s for s in self.servers if s.is_running and "Mode: leader" in s.ask("srvr")]
+            return len(found) == 1
+
+        wait_until(look, "one server leads")
+        return found[0]
 
 
 def _jar_folder() -> Path | None:

@@ -61,6 +61,9 @@ class Controllable(Protocol):
     def flush(self) -> None:
         """Force every log to the disk."""
 
+    def flush_trace(self) -> None:
+        """Write down every event so far, if there is a trace."""
+
     def begin_stop(self) -> None:
         """Start a controlled shutdown; returns at once."""
 
@@ -82,6 +85,7 @@ class ControlSocket:
             "disk": self._disk,
             "expire-session": self._expire_session,
             "flush": self._flush,
+            "flush-trace": self._flush_trace,
             "stop": self._stop,
         }
 
@@ -190,6 +194,10 @@ class ControlSocket:
 
     async def _flush(self, _: Mapping[str, Any]) -> Answer:
         self._broker.flush()
+        return {}
+
+    async def _flush_trace(self, _: Mapping[str, Any]) -> Answer:
+        self._broker.flush_trace()
         return {}
 
     async def _stop(self, _: Mapping[str, Any]) -> Answer:

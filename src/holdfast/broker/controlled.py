@@ -64,6 +64,10 @@ class ControlledBroker:
     def flush(self) -> None:
         self._broker.replicas.flush_all()
 
+    def flush_trace(self) -> None:
+        if self._broker.trace is not None:
+            self._broker.trace.flush()
+
     def begin_stop(self) -> None:
         self._begin_stop()
 

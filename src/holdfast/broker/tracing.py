@@ -34,6 +34,9 @@ class Sink(Protocol):
     def emit(self, kind: str, partition: TopicPartition | None = None, **numbers: object) -> None:
         """Take one event; never blocks, never fails."""
 
+    def flush(self) -> None:
+        """Everything emitted so far can be read when this returns."""
+
 
 class BrokerTrace:
     """Turns what happens here into events."""
@@ -41,6 +44,9 @@ class BrokerTrace:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._emit = sink.emit
+
+    def flush(self) -> None:
+        self._sink.flush()
 
     def registered(self, broker_epoch: int) -> None:
         self._sink.broker_epoch = broker_epoch

@@ -64,12 +64,14 @@ def delete_topic(client: Client, topic: str) -> None:
     check(f"delete {topic}", told.error_code)
 
 
-def elect_leader(client: Client, topic: str, partition: int, *, unclean: bool) -> None:
+def elect_leader(
+    client: Client, topic: str, partition: int, *, unclean: bool, timeout_ms: int = TIMEOUT_MS
+) -> None:
     """KafkaError if there is no need, or no candidate."""
     request = ElectLeadersRequest(
         election_type=UNCLEAN if unclean else PREFERRED,
         topic_partitions=[ElectLeadersTopicPartitions(topic=topic, partitions=[partition])],
-        timeout_ms=TIMEOUT_MS,
+        timeout_ms=timeout_ms,
     )
     answer = client.ask_controller(request, ElectLeadersResponse)
     check(f"elect a leader of {topic}-{partition}", answer.error_code)

@@ -61,6 +61,7 @@ class Connection:
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self.address = address
+        self._timeout_s = timeout_s
         try:
             self._socket = socket.create_connection(address, timeout_s)
         except OSError as error:
@@ -86,10 +87,15 @@ class Connection:
         return max(both)
 
     def send(self, request: Request, version: int, *, has_answer: bool = True) -> Response | None:
-        """One request, and its answer if there is one."""
+        """One request, and its answer if there is one.
+
+        A broker that is given a time for its answer may use all of it.
+        """
         self._next += 1
         parts = encode_request(request, version, correlation_id=self._next, client_id=CLIENT_ID)
+        given_s = getattr(request, "timeout_ms", 0) / 1000
         try:
+            self._socket.settimeout(self._timeout_s + given_s)
             self._socket.sendall(b"".join(parts))
             if not has_answer:
                 return None

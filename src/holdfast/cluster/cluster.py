@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from holdfast.cluster.records import leader_of, produce_patiently, read_all, spa
 from holdfast.cluster.waiting import wait_for
 from holdfast.protocol.records import NewRecord
 
-WAIT_S: Final = 30.0
+WAIT_S: Final = 60.0
 
 
 class ReplicaStatus(NamedTuple):
@@ -218,6 +219,7 @@ class Cluster(Breaking):
         *,
         acks: int = -1,
         key: bytes | None = None,
+        timeout_s: float = WAIT_S,
     ) -> int:
         """Send one batch, note it in the ledger, give its first offset."""
         data = [value.encode() if isinstance(value, str) else value for value in values]
@@ -225,7 +227,7 @@ class Cluster(Breaking):
         records = [NewRecord(value, key, now_ms) for value in data]
         with self.client() as client:
             try:
-                base = produce_patiently(client, topic, partition, records, acks, WAIT_S)
+                base = produce_patiently(client, topic, partition, records, acks, timeout_s)
             except ClusterError:
                 for _ in data:
                     self.ledger.failed()
@@ -268,8 +270,15 @@ class Cluster(Breaking):
 
     # The trace.
 
-    def timeline(self, partition: str | None = None) -> Path | None:
-        """One trace of everything so far, for `holdfast lab replay`; None if none is written."""
+    def flush_traces(self) -> None:
+        """Everything so far is in the files, as far as brokers answer."""
         if self._story is not None:
             self._story.flush()
+        for broker in self.running():
+            with contextlib.suppress(ClusterError):
+                self.ask(broker, "flush-trace")
+
+    def timeline(self, partition: str | None = None) -> Path | None:
+        """One trace of everything so far, for `holdfast lab replay`; None if none is written."""
+        self.flush_traces()
         return timeline.write_timeline(self.data_dir, partition)

@@ -27,9 +27,10 @@ from holdfast.cluster.ports import HOST, Port
 from holdfast.cluster.processes import RESUME, STOP, BrokerProcess, broker_command, identify
 from holdfast.cluster.waiting import wait_for
 
-START_S: Final = 30.0
-STOP_S: Final = 30.0
-ASK_S: Final = 5.0
+# So long that only what hangs takes longer, also on a busy machine with a slow disk.
+START_S: Final = 120.0
+STOP_S: Final = 60.0
+ASK_S: Final = 30.0
 LOCK: Final = ".lock"
 MOST_BROKERS: Final = 99
 

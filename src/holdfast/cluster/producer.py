@@ -59,14 +59,17 @@ class CheckedProducer:
 
     def _delivered(self, error: Any, message: Any) -> None:
         # With acks=0 librdkafka reports success for what nobody has promised.
-        if error is not None or self._acks == 0 or message.offset() < 0:
+        if error is not None or self._acks == 0:
             self._ledger.failed()
             return
+        offset = message.offset()
+        if offset is None:
+            return  # a retry found its record stored, and nobody says where
         self._ledger.acknowledged(
             Promise(
                 message.topic(),
                 message.partition(),
-                message.offset(),
+                offset,
                 message.key(),
                 message.value(),
                 self._acks,

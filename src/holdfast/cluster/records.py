@@ -51,15 +51,15 @@ def produce(
     partition: int,
     records: Sequence[NewRecord],
     *,
-    acks: int = -1,
-    timeout_ms: int = 5000,
+    acks: int,
+    timeout_s: float,
 ) -> int:
     """Send one batch to the leader; its first offset. KafkaError if it is refused."""
     leader = leader_of(client, topic, partition)
     data = PartitionProduceData(index=partition, records=build_batch(records))
     request = ProduceRequest(
         acks=acks,
-        timeout_ms=timeout_ms,
+        timeout_ms=int(timeout_s * 1000),
         topic_data=[TopicProduceData(name=topic, partition_data=[data])],
     )
     if acks == 0:
@@ -93,7 +93,7 @@ def produce_patiently(
     """Again and again while the leader moves; never after an error that may have appended."""
 
     def send() -> int:
-        return produce(client, topic, partition, records, acks=acks)
+        return produce(client, topic, partition, records, acks=acks, timeout_s=timeout_s)
 
     return _patiently(send, _NOT_APPENDED, timeout_s)
 

@@ -12,7 +12,7 @@ from holdfast.cluster.lifecycle import Lifecycle
 from holdfast.cluster.manifest import BrokerEntry, Manifest
 from holdfast.cluster.ports import HOST
 
-PATIENCE_S: Final = 1.0
+PATIENCE_S: Final = 5.0
 
 
 def cluster_status(cluster: Lifecycle) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from holdfast.model.trace import SCHEMA
 
 MERGED: Final = "cluster-timeline.trace"
 INTERNAL: Final = "__"
+_OF_FILES: Final = ("file", "ns")
+"""What puts the events of several files in order, and is of no use behind that."""
 
 
 def read_events(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -25,7 +27,7 @@ def read_events(paths: Iterable[Path]) -> list[dict[str, Any]]:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 event = json.loads(line)
-                when = (event["t"], event.pop("ns", 0))
+                when = (event["t"], event.setdefault("ns", 0))
             except (ValueError, KeyError, TypeError):
                 continue  # cut short by a kill
             event["file"] = file
@@ -44,7 +46,7 @@ def merged(events: list[dict[str, Any]], partition: str | None = None) -> list[d
     for number, event in enumerate(events, 1):
         ids[event["file"], event["id"]] = number
         cause = ids.get((event["file"], event["why"])) if event["why"] is not None else None
-        line = {key: value for key, value in event.items() if key != "file"}
+        line = {key: value for key, value in event.items() if key not in _OF_FILES}
         lines.append({**line, "id": number, "t": event["t"] - begins, "why": cause})
     return lines
 

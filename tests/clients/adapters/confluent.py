@@ -43,7 +43,7 @@ from tests.clients.client import (
 )
 from tests.support.brokers import QUIET
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 class Confluent(Client):

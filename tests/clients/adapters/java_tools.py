@@ -39,7 +39,7 @@ REASSIGN = f"{TOOLS}reassign.ReassignPartitionsCommand"
 GROUPS = f"{TOOLS}consumer.group.ConsumerGroupCommand"
 
 NULL = "NULL"
-WAIT_MS = "30000"
+WAIT_MS = "60000"
 SHOWN = ("print.timestamp", "print.offset", "print.headers", "print.key")
 RECORD = re.compile(r"CreateTime:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)")
 PARTITION = re.compile(

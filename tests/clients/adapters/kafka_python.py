@@ -33,7 +33,7 @@ from tests.clients.client import (
     RefusedError,
 )
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 WAIT_MS = 30_000
 ERROR = re.compile(r"\[Error (\d+)\]")
 

@@ -9,17 +9,20 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pytest
 
 from tests.support import kafka_jars
+from tests.support.ending import ended
+from tests.support.ports import held_port
+from tests.support.waiting import wait_until
 
 CLUSTER = "HoldfastTestCluster001"
+START_S = 180.0
 
 
 def libraries() -> Path:
@@ -53,14 +56,6 @@ def dump(files: list[Path], *options: str) -> str:
     return done.stdout
 
 
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
-
-
 class Node(NamedTuple):
     """A running Kafka."""
 
@@ -79,13 +74,23 @@ class Node(NamedTuple):
 @contextmanager
 def node(folder: Path) -> Iterator[Node]:
     """A single Kafka node with its logs in `folder`/data; ends by SIGTERM, which is clean."""
-    ports = (free_port(), free_port())
+    with held_port() as port, held_port() as voter, (folder / "server.out").open("wb") as out:
+        process = _started(folder, port, voter, out)
+        try:
+            wait_until(lambda: _listens(process, port), "Kafka listens", START_S)
+            yield Node(f"127.0.0.1:{port}", process)
+        finally:
+            process.terminate()
+            ended(process, f"Kafka in {folder}")
+
+
+def _started(folder: Path, port: int, voter: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
     properties = folder / "server.properties"
     properties.write_text(
         f"""process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:{ports[1]}
-listeners=PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]}
+controller.quorum.voters=1@127.0.0.1:{voter}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{voter}
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
@@ -102,25 +107,13 @@ log.retention.check.interval.ms=500
     )
     form = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties))
     subprocess.run(form, check=True, capture_output=True, timeout=120)
-    with (folder / "server.out").open("wb") as out:
-        process = subprocess.Popen(
-            java("kafka.Kafka", str(properties), memory="512m"), stdout=out, stderr=out
-        )
-        try:
-            _await_port(process, ports[0])
-            yield Node(f"127.0.0.1:{ports[0]}", process)
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
+    command = java("kafka.Kafka", str(properties), memory="512m")
+    return subprocess.Popen(command, stdout=out, stderr=out)
 
 
-def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "Kafka has ended"
-        if listens(port):
-            return
-    raise AssertionError("Kafka does not listen")
+def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
+    assert process.poll() is None, "Kafka has ended"
+    return listens(port)
 
 
 def listens(port: int) -> bool:

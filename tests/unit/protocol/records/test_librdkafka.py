@@ -40,7 +40,7 @@ class Mock(NamedTuple):
     def call(self, api: int, version: int, body: bytes) -> bytes:
         """One request without tags, answered without its header."""
         message = struct.pack(">hhih", api, version, 1, -1) + body
-        with socket.create_connection(self.address, timeout=10) as connection:
+        with socket.create_connection(self.address, timeout=60) as connection:
             connection.sendall(struct.pack(">i", len(message)) + message)
             with connection.makefile("rb") as stream:
                 (size,) = struct.unpack(">i", stream.read(4))
@@ -53,9 +53,9 @@ def mock_broker(codec: str, **settings: object) -> Iterator[Mock]:
     producer = Producer(
         {"test.mock.num.brokers": 1, "compression.type": codec, **quiet, **settings}
     )
-    [broker] = producer.list_topics(TOPIC, timeout=10).brokers.values()
+    [broker] = producer.list_topics(TOPIC, timeout=60).brokers.values()
     yield Mock(producer, (broker.host, broker.port))
-    producer.flush(10)
+    producer.flush(60)
 
 
 def name(topic: str) -> bytes:
@@ -84,7 +84,7 @@ def test_we_read_what_librdkafka_writes(codec: Compression, is_idempotent: bool)
             mock.producer.produce(
                 TOPIC, value, key, partition=0, timestamp=5_000 + nth, headers=headers
             )
-        assert mock.producer.flush(10) == 0
+        assert mock.producer.flush(60) == 0
         data = fetch(mock)
     found: list[Plain] = []
     for batch in batches(data):
@@ -123,7 +123,7 @@ def test_librdkafka_reads_what_we_build(codec: Compression) -> None:
             }
         )
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
-        messages = consumer.consume(len(VALUES), timeout=20)
+        messages = consumer.consume(len(VALUES), timeout=60)
         consumer.close()
     assert [message.error() for message in messages] == [None] * len(VALUES)
     assert [message.value() for message in messages] == VALUES

@@ -1,8 +1,8 @@
 """How long Hypothesis searches: `dev` while you write, `ci` always the same, `night` for hours.
 
 Chosen with HYPOTHESIS_PROFILE or `--hypothesis-profile`; `ci` unless told otherwise, so that a red
-run means a changed program and not a lucky draw. Failures print a blob to replay them with. A
-night needs `--timeout=0`: pytest-timeout takes it for a hang.
+run means a changed program, and neither a lucky draw nor a busy machine. Failures print a blob to
+replay them with. A night needs `--timeout=0`: pytest-timeout takes it for a hang.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("dev", max_examples=50, deadline=None, print_blob=True)
+SLOWLY = [HealthCheck.too_slow]
+
+settings.register_profile(
+    "dev", max_examples=50, deadline=None, print_blob=True, suppress_health_check=SLOWLY
+)
 settings.register_profile(
     "ci",
     max_examples=150,
@@ -19,6 +23,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     print_blob=True,
+    suppress_health_check=SLOWLY,
 )
 settings.register_profile(
     "night",
@@ -26,6 +31,10 @@ settings.register_profile(
     stateful_step_count=150,
     deadline=None,
     print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=SLOWLY,
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def load() -> None:
+    """Before any test is imported: a test takes the profile that it finds then."""
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

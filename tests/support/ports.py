@@ -1,0 +1,18 @@
+"""Ports for programs that tests start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.cluster.ports import Port
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    """A loopback port that only who asks for this very one gets, until the block ends."""
+    port = Port()
+    try:
+        yield port.number
+    finally:
+        port.release()
