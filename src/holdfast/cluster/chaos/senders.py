@@ -17,10 +17,10 @@ from confluent_kafka import KafkaError, KafkaException
 from holdfast.ledger import LedgerProducer
 
 ONCE: Final = "once"
-"""The topic of idempotent producers: every acknowledged record is there exactly once."""
+"""The topic of patient idempotent producers: every record is there at most once, and in order."""
 LEAST: Final = "at-least-once"
 """The topic of the others: a retry may leave a record twice."""
-RATE: Final = 250
+RATE: Final = 200
 """Records a second and producer."""
 STEP_S: Final = 0.02
 LAST_ANSWERS_S: Final = 150.0
@@ -55,12 +55,15 @@ class Role:
 _ONCE: Final = {"enable.idempotence": True}
 _PLAIN: Final = {"enable.idempotence": False, "acks": "all"}
 SAFE_ROLES: Final = (
-    Role("once-patient", ONCE, {**_ONCE, "compression.type": "lz4"}),
-    Role("once-hasty", ONCE, {**_ONCE, "message.timeout.ms": 4_000}),
+    Role("once", ONCE, {**_ONCE, "compression.type": "lz4"}),
+    Role("once-one-by-one", ONCE, {**_ONCE, "max.in.flight.requests.per.connection": 1}),
+    Role("idempotent-hasty", LEAST, {**_ONCE, "message.timeout.ms": 4_000}),
     Role("plain-patient", LEAST, {**_PLAIN, "compression.type": "gzip"}),
     Role("plain-no-retry", LEAST, {**_PLAIN, "retries": 0, "compression.type": "zstd"}),
 )
-"""Whoever is hasty or does not retry has sends that nobody answered, or that were refused."""
+"""Whoever is hasty or does not retry has sends that nobody answered, or that were refused. A hasty
+idempotent one may double records: librdkafka begins a new epoch when a message runs out of time,
+and sends under it what was under way (confluentinc/librdkafka#4953, #2188)."""
 _ONE: Final = {"enable.idempotence": False, "acks": "1"}
 UNSAFE_ROLES: Final = (
     Role("leader-patient", LEAST, _ONE),
