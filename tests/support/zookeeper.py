@@ -26,6 +26,7 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 JAR_FOLDERS = (ROOT / ".venv/zookeeper/usr/share/java", Path("/usr/share/java"))
 JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
+HOST = "127.0.0.1"
 TICK_MS = 100
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
@@ -38,7 +39,6 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
-clientPortAddress=127.0.0.1
 """
 
 
@@ -63,15 +63,26 @@ def free_ports(count: int) -> list[int]:
 class ZooKeeperServer:
     """One server with its own folder and port."""
 
-    def __init__(self, folder: Path, *, port: int | None = None, more_settings: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        host: str = HOST,
+        port: int | None = None,
+        more_settings: str = "",
+        command: Sequence[str] = (),
+    ) -> None:
+        """`command`: what starts a process where it shall run, such as a network namespace."""
         self._folder = folder
+        self._command = tuple(command)
+        self.host = host
         self._settings = more_settings
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_ports(1)[0] if port is None else port
 
     @property
     def connect_string(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def is_running(self) -> bool:
@@ -88,6 +99,7 @@ class ZooKeeperServer:
         self._folder.mkdir(parents=True, exist_ok=True)
         config = self._folder / "zoo.cfg"
         own = f"dataDir={self._folder}/data\nclientPort={self.port}\n"
+        own += f"clientPortAddress={self.host}\n"
         config.write_text(SETTINGS + own + self._settings, encoding="utf-8")
         folder = _jar_folder()
         assert folder is not None
@@ -95,7 +107,7 @@ class ZooKeeperServer:
         frugal = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
         with (self._folder / "out").open("ab") as out:
             self._process = subprocess.Popen(
-                ["java", *frugal, "-cp", classpath, MAIN, str(config)],
+                [*self._command, "java", *frugal, "-cp", classpath, MAIN, str(config)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -122,7 +134,7 @@ class ZooKeeperServer:
     def ask(self, word: str) -> str:
         """The answer to a four-letter word such as `srvr`; empty if there is none."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
+            with socket.create_connection((self.host, self.port), timeout=2) as connection:
                 connection.sendall(word.encode())
                 return connection.makefile("rb").read().decode()
         except OSError:

@@ -54,7 +54,7 @@ def chaos(
     one schedule of faults; what the clients and brokers do in between differs from run to run.
     """
     from holdfast.cli.chaos_output import as_data, show
-    from holdfast.cluster.chaos import Plan, play
+    from holdfast.cluster.chaos import KINDS, UNSAFE_KINDS, Plan, play
     from holdfast.cluster.timeline import write_timeline
     from holdfast.pipeline.chaos import check
 
@@ -65,7 +65,8 @@ def chaos(
     click.echo(f"seed {seed}: holdfast chaos {_again(minutes, seed, unsafe=unsafe)}", err=True)
     is_kept = folder is not None
     try:
-        plan = Plan(folder=home, seed=seed, seconds=minutes * 60, is_safe=not unsafe)
+        kinds = UNSAFE_KINDS if unsafe else tuple(KINDS)
+        plan = Plan(folder=home, seed=seed, seconds=minutes * 60, is_safe=not unsafe, kinds=kinds)
         happened = play(plan, lambda words: click.echo(words, err=True))
         checked = check(happened)
         is_kept = is_kept or checked.exit_code != 0

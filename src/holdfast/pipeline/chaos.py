@@ -82,7 +82,8 @@ def check(happened: Happened) -> Checked:
         home = allowed if _is_allowed(finding) else counts
         home[finding.kind] = home.get(finding.kind, 0) + finding.count
     lost = [one for one in audit.findings if one.kind == LOST and one.place == LOG]
-    problems = (*happened.problems, *_moved(audit), *unequal(happened.logs, audit))
+    moved = _moved(audit) if happened.plan.is_safe else ()
+    problems = (*happened.problems, *moved, *unequal(happened.logs, audit))
     silence, partition_silence = _silences(happened.ledger)
     return Checked(
         audit=audit,

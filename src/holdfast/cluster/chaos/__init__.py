@@ -4,7 +4,18 @@
 the clients, `story` runs everything and gives back what is to be checked.
 """
 
-from holdfast.cluster.chaos.schedule import KINDS, Fault, Limits, Phase, phases
-from holdfast.cluster.chaos.story import Happened, Plan, play
+from holdfast.cluster.chaos.schedule import KINDS, UNSAFE_KINDS, Fault, Limits, Phase, phases
+from holdfast.cluster.chaos.story import Ground, Happened, Plan, play
 
-__all__ = ["KINDS", "Fault", "Happened", "Limits", "Phase", "Plan", "phases", "play"]
+__all__ = [
+    "KINDS",
+    "UNSAFE_KINDS",
+    "Fault",
+    "Ground",
+    "Happened",
+    "Limits",
+    "Phase",
+    "Plan",
+    "phases",
+    "play",
+]

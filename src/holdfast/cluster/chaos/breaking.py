@@ -12,7 +12,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from holdfast.cluster.chaos.schedule import (
     ALL,
@@ -38,17 +38,30 @@ ALONE_S: Final = 1.5
 DISK: Final = ("io-error", "disk-full")
 PROCESS: Final = ("kill", POWER_LOSS, "stop", DEPOSE, *DISK)
 """Undone by a restart."""
-NETWORK: Final = ("isolate", "partition", "one-way", "deaf", "delay", "drop", "store-cut")
-HEALED: Final = (*NETWORK, DEPOSE, *DISK)
+NETWORK: Final = ("isolate", "partition", "one-way", "deaf", "delay", "drop")
+HEALED: Final = (*NETWORK, "store-cut", DEPOSE, *DISK)
 
 Say = Callable[[str], None]
+
+
+class Network(Protocol):
+    """What lies between the brokers, where that is not our own broken links."""
+
+    def strike(self, kind: str, broker: int) -> None:
+        """One of NETWORK; the way to the store is broken with the others."""
+
+    def heal(self) -> None:
+        """Everything is as it should be."""
 
 
 class Breaker:
     """Breaks and mends one cluster, on one thread."""
 
-    def __init__(self, cluster: Cluster, topic: str, say: Say) -> None:
+    def __init__(
+        self, cluster: Cluster, topic: str, say: Say, network: Network | None = None
+    ) -> None:
         self._cluster = cluster
+        self._network = network
         self._topic = topic
         """Whose leaders are meant."""
         self._say = say
@@ -121,6 +134,8 @@ class Breaker:
             self._roll()
         elif fault.kind == "stop":
             self._stop(brokers[0])
+        elif self._network is not None and fault.kind in NETWORK:
+            self._network.strike(fault.kind, brokers[0])
         else:
             _DOINGS[fault.kind](self._cluster, brokers[0], fault.amount)
 
@@ -154,6 +169,8 @@ class Breaker:
 
     def _heal(self) -> None:
         """Of all: a link has two ends. Who is only just starting has nothing to heal."""
+        if self._network is not None:
+            self._network.heal()
         for broker in self._cluster.running():
             with contextlib.suppress(ClusterError):
                 self._cluster.heal(broker)

@@ -42,8 +42,9 @@ KINDS: Final = {
     "expire": "its session ends; it registers anew",
     "io-error": "its disk fails; it is restarted with a mended one",
     "disk-full": "its disk is full; it is restarted with a mended one",
+    ROLLING: "all brokers, one after the other, each in sync again before the next; a phase alone",
 }
-"""Kinds that strike one broker. A rolling restart of all is a phase of its own."""
+"""What may be drawn with safe settings."""
 
 UNSAFE_KINDS: Final = ("kill", POWER_LOSS, "pause", "isolate", "partition", "delay")
 TARGETS: Final = (LEADER, LEADER, CONTROLLER)
@@ -110,11 +111,12 @@ def phases(seed: int, limits: Limits) -> Iterator[Phase]:
 
 
 def _phase(number: int, dice: Random, limits: Limits) -> Phase:
-    if limits.is_safe and dice.random() < 0.1:
+    kinds = [kind for kind in limits.kinds if kind != ROLLING]
+    if ROLLING in limits.kinds and (not kinds or dice.random() < 0.1):
         rolling = Fault(at_s=0.0, kind=ROLLING, target=ALL)
         return Phase(number=number, most_at_once=1, faults=(rolling,))
     most = dice.choices((1, 2, len(limits.brokers)), (6, 3, 1))[0]
-    kinds = dice.sample(limits.kinds, dice.randint(1, 5))
+    kinds = dice.sample(kinds, dice.randint(1, min(5, len(kinds))))
     length_s = dice.uniform(4.0, 10.0)
     gap_s = dice.choice((0.3, 1.0, 2.0))
     faults: list[Fault] = []
@@ -126,7 +128,8 @@ def _phase(number: int, dice: Random, limits: Limits) -> Phase:
             faults.append(_fault(at_s, kind, dice, limits))
         at_s += dice.uniform(0.1, 2 * gap_s)
     if not limits.is_safe:
-        faults.append(_beyond(length_s, dice, limits))
+        mended_s = max((one.at_s + one.lasts_s for one in faults), default=0.0)
+        faults.append(_beyond(mended_s + 1.0, dice, limits))
     return Phase(number=number, most_at_once=most, faults=tuple(faults))
 
 

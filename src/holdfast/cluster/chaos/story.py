@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from holdfast.cluster.chaos.breaking import Breaker, Say
-from holdfast.cluster.chaos.readers import MEMBERS, Reader, delivered, forgotten_commits
-from holdfast.cluster.chaos.schedule import UNSAFE_KINDS, Limits, phases
+from holdfast.cluster.chaos.breaking import Breaker, Network, Say
+from holdfast.cluster.chaos.readers import MEMBERS, Ends, Reader, delivered, forgotten_commits
+from holdfast.cluster.chaos.schedule import KINDS, Limits, phases
 from holdfast.cluster.chaos.senders import SAFE_ROLES, UNSAFE_ROLES, Sender
 from holdfast.cluster.cluster import Cluster
 from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.lifecycle import Home
 from holdfast.cluster.settings_for_tests import TEST_CONFIG
 from holdfast.cluster.status import cluster_status
 from holdfast.cluster.waiting import wait_for
 
 PARTITIONS: Final = 3
 DRAIN_S: Final = 90.0
+FIRST: Final = 10
+"""Acknowledgements of each producer before the first fault: some of every partition."""
 GOODBYE_S: Final = 10.0
 TOPIC: Final = {"segment.bytes": "1048576"}
 """Small enough that segments are rolled and cut."""
@@ -36,6 +39,8 @@ class Plan:
     seconds: float
     """How long phases are begun; the last one, and peace, come on top."""
     is_safe: bool = True
+    kinds: tuple[str, ...] = tuple(KINDS)
+    """Which faults may be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,21 +59,38 @@ class Happened:
     """What is wrong whatever the logs say, in sentences."""
 
 
-def play(plan: Plan, say: Say) -> Happened:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where the brokers live and what is between them, if that is not this machine's loopback."""
+
+    homes: Mapping[int, Home]
+    store: str
+    network: Network
+
+
+def play(plan: Plan, say: Say, ground: Ground | None = None) -> Happened:
     """Returns when all brokers have ended; KeyboardInterrupt ends everything at once."""
-    return _Story(plan, say).play()
+    return _Story(plan, say, ground).play()
 
 
 class _Story:
-    def __init__(self, plan: Plan, say: Say) -> None:
+    def __init__(self, plan: Plan, say: Say, ground: Ground | None) -> None:
         self.plan, self.begun = plan, time.monotonic()
         self._say = say
         folder = plan.folder
-        self.cluster = Cluster(folder / "cluster", brokers=3, config=TEST_CONFIG, trace=True)
+        self.cluster = Cluster(
+            folder / "cluster",
+            brokers=3,
+            config=TEST_CONFIG,
+            trace=True,
+            homes=ground.homes if ground else None,
+            store=ground.store if ground else None,
+        )
         self.ledger, self.consumed = folder / "ledger", folder / "consumed"
         self.roles = SAFE_ROLES if plan.is_safe else UNSAFE_ROLES
         self.topics = list(dict.fromkeys(role.topic for role in self.roles))
-        self.breaker = Breaker(self.cluster, self.topics[0], self.say)
+        network = ground.network if ground else None
+        self.breaker = Breaker(self.cluster, self.topics[0], self.say, network)
         self.senders: list[Sender] = []
         self.readers: list[Reader] = []
         self.phases = 0
@@ -104,14 +126,22 @@ class _Story:
             self.readers.append(Reader(number, self.topics, bootstrap, self.consumed, dice))
         for thread in (*self.senders, *self.readers):
             thread.start()
+        wait_for(
+            lambda: min(sender.acknowledged for sender in self.senders) >= FIRST or None,
+            DRAIN_S,
+            lambda: "a producer has no answers before anything is broken",
+        )
         names = ", ".join(role.name for role in self.roles)
         self.say(f"three brokers; producers {names}; a group of {MEMBERS} consumers")
 
     def _break(self) -> None:
         plan = self.plan
-        limits = Limits(brokers=self.cluster.brokers, partitions=PARTITIONS, is_safe=plan.is_safe)
-        if not plan.is_safe:
-            limits = replace(limits, kinds=UNSAFE_KINDS)
+        limits = Limits(
+            brokers=self.cluster.brokers,
+            partitions=PARTITIONS,
+            is_safe=plan.is_safe,
+            kinds=plan.kinds,
+        )
         for phase in phases(plan.seed, limits):
             if time.monotonic() - self.begun >= plan.seconds:
                 return
@@ -133,17 +163,25 @@ class _Story:
         for sender in self.senders:
             sender.join()
         ends = self._ends()
+        self.say("all answers are there, and all copies end at the same offset")
         wait_for(
-            lambda: True if delivered(self.readers) == ends else None,
+            lambda: self._has_all(ends) or None,
             DRAIN_S,
             lambda: f"the group was given up to {delivered(self.readers)} of {ends}",
         )
+        self.say("the group has everything")
         for reader in self.readers:
             reader.end()
         for reader in self.readers:
             reader.join()
-        bootstrap = self.cluster.bootstrap
-        self.breaker.problems += forgotten_commits(bootstrap, self.consumed, ends, GOODBYE_S)
+        if self.plan.is_safe:  # else logs shrink, and what is committed with them
+            bootstrap = self.cluster.bootstrap
+            self.breaker.problems += forgotten_commits(bootstrap, self.consumed, ends, GOODBYE_S)
+
+    def _has_all(self, ends: Ends) -> bool:
+        """Whether the group has come to the end of every log."""
+        given = delivered(self.readers)
+        return all(given.get(place, 0) >= end for place, end in ends.items())
 
     def _ends(self) -> dict[tuple[str, int], int]:
         """Where every log ends, once all copies say the same."""
