@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import click
+
 from holdfast.cli.chaos_output import as_data
 from holdfast.cluster.chaos import Ground, Plan, play
 from holdfast.cluster.chaos.breaking import NETWORK
@@ -60,8 +62,8 @@ def main(opening: str, folder: Path, seed: int, seconds: float) -> None:
             network=machines,
         )
         plan = Plan(folder=folder / "run", seed=seed, seconds=seconds, kinds=KINDS)
-        happened = play(plan, lambda words: print(words, file=sys.stderr), ground)
-    print(json.dumps(as_data(check(happened))))
+        happened = play(plan, lambda words: click.echo(words, err=True), ground)
+    click.echo(json.dumps(as_data(check(happened))))
 
 
 def _server(machines: Namespaces, folder: Path, machine: int) -> ZooKeeperServer:
