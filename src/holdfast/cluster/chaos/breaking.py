@@ -39,7 +39,8 @@ DISK: Final = ("io-error", "disk-full")
 PROCESS: Final = ("kill", POWER_LOSS, "stop", DEPOSE, *DISK)
 """Undone by a restart."""
 NETWORK: Final = ("isolate", "partition", "one-way", "deaf", "delay", "drop")
-HEALED: Final = (*NETWORK, "store-cut", DEPOSE, *DISK)
+HEALED: Final = (*NETWORK, "store-cut", *DISK)
+"""Undone by healing, which heals the others of these, too."""
 
 Say = Callable[[str], None]
 
@@ -65,7 +66,7 @@ class Breaker:
         self._topic = topic
         """Whose leaders are meant."""
         self._say = say
-        self._broken: dict[int, str] = {}
+        self._broken: dict[int, Fault] = {}
         """What is wrong with whom just now."""
         self.struck: Counter[str] = Counter()
         """Faults by kind."""
@@ -99,13 +100,13 @@ class Breaker:
         except ClusterError as error:
             return self._left_out(fault, error.message)
         if taken := [one for one in brokers if one in self._broken]:
-            return self._left_out(fault, f"broker {taken[0]} has {self._broken[taken[0]]}")
+            return self._left_out(fault, f"broker {taken[0]} has {self._broken[taken[0]].kind}")
         if fault.target != ALL and len(self._broken) >= most_at_once:
             return self._left_out(fault, f"{len(self._broken)} broken already")
         whom = "" if fault.target in brokers else f" (broker {', '.join(map(str, brokers))})"
         self._say(f"{fault}{whom}")
         for broker in brokers:
-            self._broken[broker] = fault.kind
+            self._broken[broker] = fault
         self.struck[fault.kind] += 1
         try:
             self._do(fault, brokers)
@@ -153,19 +154,21 @@ class Breaker:
             self.wait_in_sync()
 
     def _end(self, fault: Fault, brokers: tuple[int, ...]) -> None:
-        cluster = self._cluster
+        for broker in brokers:
+            self._broken.pop(broker, None)
         try:
             if fault.kind == "pause":
-                cluster.resume(brokers[0])
+                self._cluster.resume(brokers[0])
             elif fault.kind in PROCESS:
                 self._restart(brokers)
-            if fault.kind in HEALED:
+            if fault.kind in (*HEALED, DEPOSE):
                 self._heal()
+                for broker, other in self._broken.items():  # which was healed, too
+                    if other.kind in HEALED:
+                        self._do(other, (broker,))
         except ClusterError as error:
             self._say(f"  {error.message}")
         self._say(f"{fault.kind} is over: broker {', '.join(map(str, brokers))}")
-        for broker in brokers:
-            self._broken.pop(broker, None)
 
     def _heal(self) -> None:
         """Of all: a link has two ends. Who is only just starting has nothing to heal."""
@@ -188,15 +191,15 @@ class Breaker:
         """Everything runs and is in sync; false, and a problem, if that takes too long."""
         cluster = self._cluster
         for broker, words in cluster.died().items():
-            if self._broken.get(broker) not in DISK:
+            if broker not in self._broken or self._broken[broker].kind not in DISK:
                 self.problems.append(f"broker {broker} has died by itself, {words}")
         try:
-            for broker, kind in self._broken.items():
-                if kind == "pause":
+            for broker, fault in self._broken.items():
+                if fault.kind == "pause":
                     cluster.resume(broker)
             self._heal()
             down = [one for one in cluster.brokers if not cluster.is_running(one)]
-            failed = [one for one, kind in self._broken.items() if kind in DISK]
+            failed = [one for one, fault in self._broken.items() if fault.kind in DISK]
             self._restart(tuple(dict.fromkeys([*down, *failed])))
             self._broken.clear()
             cluster.wait_ready()

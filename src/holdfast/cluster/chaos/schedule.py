@@ -117,7 +117,7 @@ def _phase(number: int, dice: Random, limits: Limits) -> Phase:
         return Phase(number=number, most_at_once=1, faults=(rolling,))
     most = dice.choices((1, 2, len(limits.brokers)), (6, 3, 1))[0]
     kinds = dice.sample(kinds, dice.randint(1, min(5, len(kinds))))
-    length_s = dice.uniform(4.0, 10.0)
+    length_s = dice.uniform(5.0, 12.0)
     gap_s = dice.choice((0.3, 1.0, 2.0))
     faults: list[Fault] = []
     at_s = dice.uniform(0.0, gap_s)
@@ -126,11 +126,17 @@ def _phase(number: int, dice: Random, limits: Limits) -> Phase:
         # Two power losses between two moments of sync may take both copies of a record.
         if kind != POWER_LOSS or not any(one.kind == POWER_LOSS for one in faults):
             faults.append(_fault(at_s, kind, dice, limits))
-        at_s += dice.uniform(0.1, 2 * gap_s)
+        at_s = max(at_s, _room_s(faults, most)) + dice.uniform(0.1, 2 * gap_s)
     if not limits.is_safe:
         mended_s = max((one.at_s + one.lasts_s for one in faults), default=0.0)
         faults.append(_beyond(mended_s + 1.0, dice, limits))
     return Phase(number=number, most_at_once=most, faults=tuple(faults))
+
+
+def _room_s(faults: list[Fault], most: int) -> float:
+    """When fewer than `most` of the faults so far will last."""
+    ends = sorted((one.at_s + one.lasts_s for one in faults), reverse=True)
+    return ends[most - 1] if len(ends) >= most else 0.0
 
 
 def _fault(at_s: float, kind: str, dice: Random, limits: Limits) -> Fault:
