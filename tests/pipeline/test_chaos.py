@@ -35,7 +35,7 @@ def is_good(code: int, told: dict[str, Any], said: str) -> None:
     assert code == 0, f"{wrong}\n{said}"
     verdict = told["audit"]["verdict"]
     assert verdict["acked"] > 1000, "a run that exercised nothing"
-    assert verdict["in_consumed"] == verdict["in_truth"] == verdict["acked"]
+    assert verdict["in_consumed"] == verdict["in_truth"]
     assert sum(told["faults"].values()) > 0
 
 

@@ -25,9 +25,13 @@ DRAIN_S: Final = 90.0
 FIRST: Final = 10
 """Acknowledgements of each producer before the first fault: some of every partition."""
 GOODBYE_S: Final = 10.0
+CONFIG: Final = {**TEST_CONFIG, "controlled.shutdown.retry.backoff.ms": "1000"}
+"""Whoever stops does not wait long for a controller that is away."""
 TOPIC: Final = {"segment.bytes": "1048576"}
 """Small enough that segments are rolled and cut."""
-UNSAFE_TOPIC: Final = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
+UNSAFE_CONFIG: Final = {**TEST_CONFIG, "controlled.shutdown.retry.backoff.ms": "1000"}
+"""Whoever stops does not wait long for a controller that is away."""
+TOPIC: Final = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,7 @@ class _Story:
         self.cluster = Cluster(
             folder / "cluster",
             brokers=3,
-            config=TEST_CONFIG,
+            config=CONFIG,
             trace=True,
             homes=ground.homes if ground else None,
             store=ground.store if ground else None,
