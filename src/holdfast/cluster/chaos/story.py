@@ -29,9 +29,7 @@ CONFIG: Final = {**TEST_CONFIG, "controlled.shutdown.retry.backoff.ms": "1000"}
 """Whoever stops does not wait long for a controller that is away."""
 TOPIC: Final = {"segment.bytes": "1048576"}
 """Small enough that segments are rolled and cut."""
-UNSAFE_CONFIG: Final = {**TEST_CONFIG, "controlled.shutdown.retry.backoff.ms": "1000"}
-"""Whoever stops does not wait long for a controller that is away."""
-TOPIC: Final = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
+UNSAFE_TOPIC: Final = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
