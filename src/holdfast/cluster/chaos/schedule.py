@@ -115,7 +115,7 @@ def _phase(number: int, dice: Random, limits: Limits) -> Phase:
     if ROLLING in limits.kinds and (not kinds or dice.random() < 0.1):
         rolling = Fault(at_s=0.0, kind=ROLLING, target=ALL)
         return Phase(number=number, most_at_once=1, faults=(rolling,))
-    most = dice.choices((1, 2, len(limits.brokers)), (6, 3, 1))[0]
+    most = dice.choices((1, 2, len(limits.brokers)), (5, 3, 2))[0]
     kinds = dice.sample(kinds, dice.randint(1, min(5, len(kinds))))
     length_s = dice.uniform(5.0, 12.0)
     gap_s = dice.choice((0.3, 1.0, 2.0))
