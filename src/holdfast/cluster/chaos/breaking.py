@@ -98,7 +98,7 @@ class Breaker:
         try:
             brokers = self._targets(fault)
         except ClusterError as error:
-            return self._left_out(fault, error.message)
+            return self._left_out(fault, _short(error))
         if taken := [one for one in brokers if one in self._broken]:
             return self._left_out(fault, f"broker {taken[0]} has {self._broken[taken[0]].kind}")
         if fault.target != ALL and len(self._broken) >= most_at_once:
@@ -111,7 +111,7 @@ class Breaker:
         try:
             self._do(fault, brokers)
         except ClusterError as error:
-            self._say(f"  {fault.kind}: {error.message}")
+            self._say(f"  {fault.kind}: {_short(error)}")
         return brokers
 
     def _left_out(self, fault: Fault, reason: str) -> tuple[int, ...]:
@@ -167,7 +167,7 @@ class Breaker:
                     if other.kind in HEALED:
                         self._do(other, (broker,))
         except ClusterError as error:
-            self._say(f"  {error.message}")
+            self._say(f"  {_short(error)}")
         self._say(f"{fault.kind} is over: broker {', '.join(map(str, brokers))}")
 
     def _heal(self) -> None:
@@ -218,6 +218,11 @@ class Breaker:
             return None if lagging else True
 
         wait_for(look, REST_S, lambda: f"not in sync: {', '.join(lagging)}")
+
+
+def _short(error: ClusterError) -> str:
+    """Who does not answer; where its socket should be is no news here."""
+    return error.message.partition(": ")[0]
 
 
 def _make_deaf(cluster: Cluster, broker: int, _: float) -> None:

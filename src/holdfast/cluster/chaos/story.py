@@ -215,9 +215,8 @@ class _Story:
                 thread.join(GOODBYE_S)
 
     def _happened(self) -> Happened:
-        told = [
-            f"{one.name}: {one.problem}" for one in (*self.senders, *self.readers) if one.problem
-        ]
+        clients: list[Sender | Reader] = [*self.senders, *self.readers]
+        told = [f"{one.name}: {one.problem}" for one in clients if one.problem]
         return Happened(
             plan=self.plan,
             logs={f"b{one}": self.cluster.files(one).log for one in self.cluster.brokers},
