@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit.details import KIND_NAMES, PLACES
-from holdfast.pipeline.audit.gather import Context, Packs, Results, judge_packs
+from holdfast.pipeline.audit.gather import Context, Pack, Packs, present
 from holdfast.pipeline.audit.judge import Expectation
+from holdfast.pipeline.audit.moving import judged_here
 from holdfast.pipeline.audit.packs import ROW, Table, content
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.settling import Topic, settle_topics
 from holdfast.pipeline.audit.sources import (
     DELIVERED,
-    PACKS,
-    PRESENT,
     READ,
     SENT,
     Gathered,
@@ -106,23 +104,9 @@ def run_world(world: World, root: Path, span: int) -> Topic:
     return run_packs(packs, context, _look(world))
 
 
-Pack = tuple[str, int, int, int, bytes]
-
-
 def run_packs(packs: list[Pack], context: Context, look: Callable[[int, Any], Packs]) -> Topic:
     """Judge every stretch, and settle what is left."""
-    packs = packs + [
-        (topic, partition, stretch, PRESENT, b"")
-        for (topic, partition), replicas in context.partitions.items()
-        for stretch in range(max(one.end for one in replicas) // context.span + 1)
-    ]
-    results = Results()
-    packs.sort(key=lambda one: one[:3])
-    for _, group in itertools.groupby(packs, lambda one: one[:3]):
-        columns = list(zip(*group, strict=True))
-        arrays = [pa.array(one, field.type) for one, field in zip(columns, PACKS, strict=True)]
-        for made in judge_packs(pa.table(arrays, schema=PACKS), context).to_pylist():
-            results.add(made["what"], made["topic"], made["partition"], made["rows"])
+    results = judged_here([*packs, *present(context)], context)
     return settle_topics(results, [TOPIC], context, look)[TOPIC]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
-from holdfast.pipeline.audit.gather import Context, Packs
+from holdfast.pipeline.audit.gather import Context, Pack, Packs
 from holdfast.pipeline.audit.judge import Expectation
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.roster import consumers, producers
@@ -21,7 +21,7 @@ from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offset
 from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, LOG_STARTS
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
 from tests.pipeline.audit_reference import Content, Findings, Line
-from tests.pipeline.audit_world import NAME, TOPIC, Pack, row, rows_of, run_packs, told
+from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
 
 pytestmark = pytest.mark.slow
 SPAN = 16

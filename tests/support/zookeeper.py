@@ -28,6 +28,7 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 JAR_FOLDERS = (ROOT / ".venv/zookeeper/usr/share/java", Path("/usr/share/java"))
 JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
+HOST = "127.0.0.1"
 TICK_MS = 100
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
@@ -40,7 +41,6 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
-clientPortAddress=127.0.0.1
 """
 
 
@@ -56,17 +56,31 @@ def why_missing() -> str | None:
 class ZooKeeperServer:
     """One server with its own folder and port."""
 
-    def __init__(self, folder: Path, *, more_settings: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        host: str = HOST,
+        port: int | None = None,
+        more_settings: str = "",
+        command: Sequence[str] = (),
+    ) -> None:
+        """`command`: what starts a process where it shall run, such as a network namespace."""
         self._folder = folder
+        self._command = tuple(command)
+        self.host = host
         self._settings = more_settings
         self._process: subprocess.Popen[bytes] | None = None
-        # Ours also while it is down, or a client that tries to reach it could get it.
-        self._held = Port()
-        self.port = self._held.number
+        self._held: Port | None = None
+        if port is None:
+            # Ours also while it is down, or a client that tries to reach it could get it.
+            self._held = Port()
+            port = self._held.number
+        self.port = port
 
     @property
     def connect_string(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def is_running(self) -> bool:
@@ -83,6 +97,7 @@ class ZooKeeperServer:
         self._folder.mkdir(parents=True, exist_ok=True)
         config = self._folder / "zoo.cfg"
         own = f"dataDir={self._folder}/data\nclientPort={self.port}\n"
+        own += f"clientPortAddress={self.host}\n"
         config.write_text(SETTINGS + own + self._settings, encoding="utf-8")
         folder = _jar_folder()
         assert folder is not None
@@ -90,7 +105,7 @@ class ZooKeeperServer:
         frugal = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
         with (self._folder / "out").open("ab") as out:
             self._process = subprocess.Popen(
-                ["java", *frugal, "-cp", classpath, MAIN, str(config)],
+                [*self._command, "java", *frugal, "-cp", classpath, MAIN, str(config)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -102,7 +117,8 @@ class ZooKeeperServer:
     def stop(self) -> None:
         """As a service manager would."""
         self._end(signal.SIGTERM)
-        self._held.release()
+        if self._held is not None:
+            self._held.release()
 
     def kill(self) -> None:
         """As a power failure would, but what was written stays."""
@@ -118,7 +134,7 @@ class ZooKeeperServer:
     def ask(self, word: str) -> str:
         """The answer to a four-letter word such as `srvr`; empty if there is none."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
+            with socket.create_connection((self.host, self.port), timeout=2) as connection:
                 connection.sendall(word.encode())
                 return connection.makefile("rb").read().decode()
         except OSError:

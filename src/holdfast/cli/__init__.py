@@ -19,6 +19,9 @@ COMMANDS = {
     "up": LazyCommand("holdfast.cli.up:up", "Start a cluster on this machine."),
     "status": LazyCommand("holdfast.cli.status:status", "Its brokers and partitions."),
     "fault": LazyCommand("holdfast.cli.fault:fault", "Break it on purpose: kill, isolate, …"),
+    "chaos": LazyCommand(
+        "holdfast.cli.chaos:chaos", "Random faults under load, then every promise is checked."
+    ),
     "testserver": LazyCommand(
         "holdfast.cli.testserver:testserver", "Clusters for tests in any language."
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -22,9 +23,9 @@ _STYLES: Final = {
 }
 
 
-def headline(verdict: Verdict) -> str:
+def headline(verdict: Verdict, code: int) -> str:
     """The verdict in one sentence."""
-    match Exit(verdict.exit_code):
+    match Exit(code):
         case Exit.GOOD:
             return f"nothing is wrong: all {verdict.acked:,} acknowledged records are there"
         case Exit.LOSS:
@@ -41,14 +42,16 @@ def show(audit: Audit, console: Console) -> None:
     """Tables on stdout."""
     verdict = audit.verdict
     is_good = verdict.exit_code == Exit.GOOD
-    console.print(Text(headline(verdict), style="bold green" if is_good else "bold red"))
+    console.print(
+        Text(headline(verdict, verdict.exit_code), style="bold green" if is_good else "bold red")
+    )
     console.print(_numbers(audit))
     if audit.findings:
-        console.print(_findings(audit))
+        console.print(findings_table(audit.findings))
     more = audit.left_out + max(0, len(audit.findings) - MOST_ROWS)
     if more:
         console.print(f"… and {more:,} findings more: --json, --html or --findings has them")
-    for sentence in _causes(audit):
+    for sentence in causes(audit.findings):
         console.print(Text(sentence))
     for sentence in audit.missing:
         console.print(Text(f"missing: {sentence}", style="yellow"))
@@ -78,11 +81,12 @@ def _numbers(audit: Audit) -> Table:
     return table
 
 
-def _findings(audit: Audit) -> Table:
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """The first of them, one a row."""
     table = Table(box=None, pad_edge=False)
     for name in ("finding", "where", "offsets", "records", "has it", "lacks it", "detail"):
         table.add_column(name, justify="right" if name == "records" else "left")
-    for one in audit.findings[:MOST_ROWS]:
+    for one in findings[:MOST_ROWS]:
         table.add_row(
             Text(one.kind, style=_STYLES[one.severity]),
             Text(f"{one.topic}-{one.partition} {one.place}"),
@@ -103,10 +107,10 @@ def offsets(finding: Finding) -> str:
     return f"{finding.offset}–{finding.last_offset}"
 
 
-def _causes(audit: Audit) -> list[str]:
+def causes(findings: Sequence[Finding]) -> list[str]:
     """Each cause once, with its remedy."""
     told: dict[str, None] = {}
-    for one in audit.findings:
+    for one in findings:
         if one.cause is not None:
             remedy = f" (kept by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
             told[f"{one.kind}: {one.cause.sentence}{remedy}"] = None

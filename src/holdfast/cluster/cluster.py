@@ -14,7 +14,6 @@ from holdfast.cluster.client import Client, KafkaError, UnreachableError
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import Breaking
 from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
-from holdfast.cluster.ports import HOST
 from holdfast.cluster.producer import CheckedProducer
 from holdfast.cluster.records import leader_of, produce_patiently, read_all, span_of
 from holdfast.cluster.waiting import wait_for
@@ -60,7 +59,8 @@ class Cluster(Breaking):
 
     def client(self) -> Client:
         """A small blocking client of the brokers that can be reached; close it."""
-        return Client([(HOST, self.entry(broker).port) for broker in self.reachable()])
+        entries = [self.entry(broker) for broker in self.reachable()]
+        return Client([(entry.host, entry.port) for entry in entries])
 
     # Topics.
 

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from holdfast.broker.settings import load
 from holdfast.broker.unflushed import UNFLUSHED
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.manifest import ZOOKEEPER, Manifest
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.manifest import ZOOKEEPER, BrokerEntry, Manifest
 
 OWN_SETTINGS: Final = (
     *("node.id", "broker.id", "listeners", "advertised.listeners", "log.dirs", "log.dir"),
@@ -71,12 +70,12 @@ def defaults(brokers: int) -> dict[str, str]:
     }
 
 
-def properties(folder: Path, manifest: Manifest, broker: int, port: int) -> dict[str, str]:
+def properties(folder: Path, manifest: Manifest, entry: BrokerEntry) -> dict[str, str]:
     """The settings of one broker."""
-    files = files_of(folder, broker)
+    broker, files = entry.id, files_of(folder, entry.id)
     own = {
         "node.id": str(broker),
-        "listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listeners": f"PLAINTEXT://{entry.address}",
         "log.dirs": str(files.log),
         "holdfast.control": str(files.control),
     }

@@ -198,6 +198,10 @@ class Breaking(Lifecycle):
         """Everything fails with EIO."""
         self.ask(broker, "disk", do="io-error", partition=partition)
 
+    def cut_store(self, broker: int) -> None:
+        """The agreed store is out of its reach; `heal` brings it back."""
+        self.ask(broker, "store", do="cut")
+
     def expire_session(self, broker: int) -> None:
         """The store takes the broker for dead; it notices and registers anew."""
         self.ask(broker, "expire-session")

@@ -16,14 +16,14 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from holdfast.cluster import configuring, line_client, manifest
 from holdfast.cluster.client import Client
 from holdfast.cluster.configuring import BrokerFiles
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.manifest import EMBEDDED, BrokerEntry, Manifest
-from holdfast.cluster.ports import HOST, Port
+from holdfast.cluster.ports import Port
 from holdfast.cluster.processes import RESUME, STOP, BrokerProcess, broker_command, identify
 from holdfast.cluster.waiting import wait_for
 
@@ -37,6 +37,15 @@ MOST_BROKERS: Final = 99
 Say = Callable[[str], None]
 
 
+class Home(NamedTuple):
+    """Where a broker lives that has an address of its own, such as a network namespace."""
+
+    host: str
+    port: int
+    command: tuple[str, ...]
+    """What starts a process there: the broker's own command follows."""
+
+
 class Lifecycle:
     """Brokers on this machine, below one data directory."""
 
@@ -48,6 +57,7 @@ class Lifecycle:
         config: Mapping[str, str] | None = None,
         store: str | None = None,
         trace: bool | None = None,
+        homes: Mapping[int, Home] | None = None,
         say: Say = lambda _: None,
     ) -> None:
         """Without a directory: a temporary one, removed at the end.
@@ -71,7 +81,10 @@ class Lifecycle:
         self._held = -1
         self._cut_off: dict[int, None] = {}
         """Brokers that were isolated, and not healed since."""
+        self._homes = dict(homes or {})
         self._manifest = self._found(brokers, store)
+        for broker, home in self._homes.items():
+            self.entry(broker).host, self.entry(broker).port = home.host, home.port
         self._manifest.config.update(config or {})
         if trace is not None:
             self._manifest.trace = trace
@@ -110,7 +123,7 @@ class Lifecycle:
     @property
     def bootstrap(self) -> str:
         """What a client needs to know, host:port,host:port."""
-        return ",".join(f"{HOST}:{entry.port}" for entry in self._manifest.brokers)
+        return ",".join(entry.address for entry in self._manifest.brokers)
 
     @property
     def store(self) -> str:
@@ -185,21 +198,20 @@ class Lifecycle:
     def _prepare(self) -> None:
         entries = self._manifest.brokers
         for entry in entries:  # before anything is touched
-            settings = configuring.properties(self.data_dir, self._manifest, entry.id, entry.port)
+            settings = configuring.properties(self.data_dir, self._manifest, entry)
             configuring.rendered(settings)
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._hold()
         try:
             self._refuse_orphans()
             for entry in entries:
-                self._ports[entry.id] = Port(entry.port)
-                entry.port = self._ports[entry.id].number
+                if entry.id not in self._homes:  # elsewhere a port is not ours to hold
+                    self._ports[entry.id] = Port(entry.port)
+                    entry.port = self._ports[entry.id].number
             self._save()
             (self.data_dir / "traces").mkdir(exist_ok=True)
             for entry in entries:
-                settings = configuring.properties(
-                    self.data_dir, self._manifest, entry.id, entry.port
-                )
+                settings = configuring.properties(self.data_dir, self._manifest, entry)
                 files = self.files(entry.id)
                 files.folder.mkdir(parents=True, exist_ok=True)
                 files.properties.write_text(configuring.rendered(settings), encoding="utf-8")
@@ -245,7 +257,9 @@ class Lifecycle:
         with self._lock:
             files = self.files(broker)
             files.control.unlink(missing_ok=True)
-            process = BrokerProcess(broker_command(files.properties), files.output)
+            home = self._homes.get(broker)
+            command = (*(home.command if home else ()), *broker_command(files.properties))
+            process = BrokerProcess(list(command), files.output)
             self._processes[broker] = process
             self._cut_off.pop(broker, None)
             entry = self.entry(broker)
@@ -265,10 +279,11 @@ class Lifecycle:
                 START_S,
                 partial("broker {} is not ready".format, broker),
             )
-            self.say(f"broker {broker} is up at {HOST}:{self.entry(broker).port}")
+            self.say(f"broker {broker} is up at {self.entry(broker).address}")
         alive = set(self.reachable())
         for broker in wanted:
-            with Client([(HOST, self.entry(broker).port)]) as client:
+            entry = self.entry(broker)
+            with Client([(entry.host, entry.port)]) as client:
                 wait_for(
                     partial(self._is_seen, client, alive),
                     START_S,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.ports import HOST
 from holdfast.cluster.processes import ProcessId
 
 SCHEMA: Final = "holdfast-cluster/1"
@@ -38,6 +39,12 @@ class BrokerEntry:
     """What we did to it last; a broker that died by itself is still called running here."""
     pid: int = 0
     began: str = ""
+    host: str = HOST
+
+    @property
+    def address(self) -> str:
+        """Where clients find it."""
+        return f"{self.host}:{self.port}"
 
     @property
     def process(self) -> ProcessId | None:
@@ -100,6 +107,8 @@ def _parsed(content: Any) -> Manifest:
     numbers = [value for entry in brokers for value in (entry.id, entry.port, entry.pid)]
     if not all(type(value) is int and value >= 0 for value in numbers):
         raise ValueError("an id, port or pid is not a number")
+    if not all(type(entry.host) is str for entry in brokers):
+        raise TypeError("a host is not text")
     if any(entry.state not in STATES for entry in brokers):
         raise ValueError("a broker is in a state that nobody knows")
     if type(manifest.config) is not dict or type(manifest.store) is not str:

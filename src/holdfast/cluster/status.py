@@ -10,7 +10,6 @@ from holdfast.cluster import line_client, manifest
 from holdfast.cluster.configuring import files_of
 from holdfast.cluster.lifecycle import Lifecycle
 from holdfast.cluster.manifest import BrokerEntry, Manifest
-from holdfast.cluster.ports import HOST
 
 PATIENCE_S: Final = 5.0
 
@@ -34,7 +33,7 @@ def status_of(folder: Path) -> dict[str, Any]:
     return {
         "data_dir": str(folder),
         "is_running": owner is not None and owner.is_alive(),
-        "bootstrap": ",".join(f"{HOST}:{entry.port}" for entry in known.brokers),
+        "bootstrap": ",".join(entry.address for entry in known.brokers),
         "store": known.store,
         "started_ms": known.started_ms,
         "brokers": brokers,
@@ -64,7 +63,7 @@ def _broker(entry: BrokerEntry, told: dict[str, Any] | None) -> dict[str, Any]:
         state = "silent" if told is None else told["state"]
     row: dict[str, Any] = {
         "id": entry.id,
-        "address": f"{HOST}:{entry.port}",
+        "address": entry.address,
         "pid": entry.pid if told is not None or state in (manifest.PAUSED, "silent") else None,
         "state": state,
         "epoch": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from holdfast.model import BatchHeader, Offset
 from holdfast.protocol.records import Batch, EndMarker
@@ -13,6 +14,9 @@ from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
 from holdfast.storage.segment import Segment
 from holdfast.storage.snapshots import read_snapshot, snapshot_path
+
+TAIL_BYTES: Final = 1 << 20
+"""How much of a log before a snapshot is looked at for the latest batches of producers."""
 
 
 def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
@@ -66,13 +70,46 @@ def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
 def producer_headers(
     disk: Disk, directory: str, segments: Sequence[Segment], start: Offset, end: Offset
 ) -> Iterator[BatchHeader]:
-    """The last batch of each producer in the newest snapshot, then every batch after it."""
+    """What is known of each producer from the newest snapshot on, then every batch after it.
+
+    A snapshot has the last batch of a producer, and a client may send any of its last five again:
+    those that stood unanswered in the log of a leader which was stopped. So the batches that lie
+    closely before the snapshot are given, too. Producers that it does not have stay forgotten.
+    """
     offsets = snapshot_offsets(disk, directory)
     offset, book = newest_snapshot(disk, directory, start, end, offsets)
-    yield from book.headers()
-    for _, found in headers_from(segments, offset):
+    known = {(header.producer_id, header.base_offset): header for header in book.headers()}
+    tail = headers_from(segments, _tail_start(segments, offset))
+    after: list[BatchHeader] = []
+    for _, found in tail:
+        header = found.header
+        if header.producer_id < 0 or header.is_control:
+            continue
+        if header.base_offset >= offset:
+            after.append(header.to_model())
+            break
+        entry = book.entries.get(header.producer_id)
+        if entry is not None and entry.producer_epoch == header.producer_epoch:
+            model = header.to_model()
+            known[model.producer_id, model.base_offset] = model
+    yield from sorted(known.values(), key=lambda header: header.base_offset)
+    yield from after
+    for _, found in tail:
         if found.header.producer_id >= 0 and not found.header.is_control:
             yield found.header.to_model()
+
+
+def _tail_start(segments: Sequence[Segment], offset: Offset) -> int:
+    """Where the last megabyte before an offset begins, or somewhat earlier."""
+    left = TAIL_BYTES
+    for segment in reversed(segments):
+        if segment.base_offset >= offset:
+            continue
+        if segment.size >= left:
+            entry = segment.index().last_start(segment.size - left)
+            return segment.base_offset if entry is None else min(entry.offset, offset)
+        left -= segment.size
+    return segments[0].base_offset if segments else offset
 
 
 def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:

@@ -12,7 +12,7 @@ from holdfast.pipeline.audit.findings import (
     Verdict,
 )
 from holdfast.pipeline.audit.inputs import AuditInputs
-from holdfast.pipeline.audit.running import run
+from holdfast.pipeline.audit.running import run, run_here
 
 __all__ = [
     "Audit",
@@ -26,4 +26,5 @@ __all__ = [
     "TimelinePoint",
     "Verdict",
     "run",
+    "run_here",
 ]

@@ -1,4 +1,4 @@
-"""The Spark job: packs of every source meet by stretch, and every stretch is judged once.
+"""Packs of every source meet by stretch, and every stretch is judged once.
 
 One shuffle. It moves what ledgers and tables say, some fifty bytes a row, in packs. Logs are not
 moved at all: whoever judges a stretch reads that stretch of every copy's files, because a log is
@@ -63,6 +63,8 @@ class Context(NamedTuple):
         return Rules(self.is_partial, needed, self.is_acks_all)
 
 
+Pack = tuple[str, int, int, int, bytes]
+"""Topic, partition, stretch, source, rows: as in PACKS."""
 Packs = dict[tuple[str, int], list[bytes]]
 """By topic and partition."""
 
@@ -117,9 +119,9 @@ def table_scan(table: DataFrame, span: int) -> DataFrame:
     return columns.mapInArrow(packs, PACKS_DDL)
 
 
-def stretches(spark: SparkSession, context: Context) -> DataFrame:
+def present(context: Context) -> list[Pack]:
     """One empty pack for every stretch that a log has: it is judged even if nobody sent there."""
-    rows = [
+    return [
         (topic, partition, number, PRESENT, b"")
         for (topic, partition), replicas in context.partitions.items()
         for number in range(
@@ -127,7 +129,6 @@ def stretches(spark: SparkSession, context: Context) -> DataFrame:
             max(one.end for one in replicas) // context.span + 1,
         )
     ]
-    return spark.createDataFrame(rows, PACKS_DDL)
 
 
 def judged(packs: DataFrame, context: Context) -> Results:

@@ -21,6 +21,8 @@ class AuditInputs:
     """A Delta table: a path that Spark can read."""
     consumed: Path | None = None
     """A directory of consumers' ledgers."""
+    is_consumed_whole: bool = False
+    """The consumers began at the start of every partition, so nothing may be missing there."""
     traces: tuple[Path, ...] = field(default=())
     topics: tuple[str, ...] = ()
     """None: those in the ledger."""

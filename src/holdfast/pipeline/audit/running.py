@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast import __version__
-from holdfast.pipeline.audit import gather
 from holdfast.pipeline.audit.causes import explain
 from holdfast.pipeline.audit.details import KIND_NUMBER, PLACES
 from holdfast.pipeline.audit.findings import (
@@ -24,6 +23,7 @@ from holdfast.pipeline.audit.findings import (
 from holdfast.pipeline.audit.gather import Context, Packs, Results
 from holdfast.pipeline.audit.inputs import AuditInputs
 from holdfast.pipeline.audit.judge import Expectation
+from holdfast.pipeline.audit.moving import BySpark, Here, Mover
 from holdfast.pipeline.audit.packs import ACKED, MOST_BROKERS, REFUSED, ROW, UNKNOWN, unpack
 from holdfast.pipeline.audit.replicas import Replica, find_replicas
 from holdfast.pipeline.audit.roster import Roster, consumers, producers
@@ -34,46 +34,52 @@ from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import failures
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
     """Judge everything; PipelineError if the inputs are none, StreamFailedError if Spark fails."""
-    if not 0 < len(inputs.logs) <= MOST_BROKERS:
-        raise PipelineError(
-            f"{len(inputs.logs)} log directories", hint=f"give 1 to {MOST_BROKERS} as NAME=DIR"
-        )
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        return _Run(spark, inputs).audit()
+        return _Run(BySpark(spark), inputs).audit()
     except (Py4JError, PySparkException) as error:
         raise failures.told(error, "the audit could not go on") from error
 
 
+def run_here(inputs: AuditInputs) -> Audit:
+    """The same without Spark, for what this process can hold; a table cannot be audited so."""
+    return _Run(Here(), inputs).audit()
+
+
 class _Run:
-    def __init__(self, spark: SparkSession, inputs: AuditInputs) -> None:
-        self.spark, self.inputs = spark, inputs
+    def __init__(self, mover: Mover, inputs: AuditInputs) -> None:
+        if not 0 < len(inputs.logs) <= MOST_BROKERS:
+            raise PipelineError(
+                f"{len(inputs.logs)} log directories", hint=f"give 1 to {MOST_BROKERS} as NAME=DIR"
+            )
+        self.mover, self.inputs = mover, inputs
         self.sent = producers(inputs.ledger)
         self.delivered = consumers(inputs.consumed) if inputs.consumed else None
         self.topics = self._topics()
         self.cluster = find_replicas(inputs.logs, self.topics)
         self.bits = {broker: bit for bit, broker in enumerate(self.cluster.brokers)}
-        self.table = self._table()
+        table = inputs.table
         self.context = Context(
             partitions=self.cluster.partitions,
             bits=self.bits,
             is_partial=self.cluster.is_partial,
             min_insync=inputs.min_insync,
             is_acks_all=self.sent.is_acks_all(),
-            table=None if self.table is None else _table_ends(self.table),
+            table=None if table is None else mover.open_table(table, self.topics),
             consumed=None if self.delivered is None else self._consumed_spans(self.delivered),
             span=inputs.span,
         )
 
     def audit(self) -> Audit:
-        results = gather.judged(self._packs(), self.context)
+        delivered = self.delivered.files if self.delivered else None
+        results = self.mover.judged(self.context, self.topics, self.sent.files, delivered)
         topics = settle_topics(results, self.topics, self.context, self._look)
         told = [Told(name, topic.found, topic.partitions) for name, topic in topics.items()]
         counts = tally([one.table for one in told])
@@ -111,49 +117,18 @@ class _Run:
             )
         return tuple(sorted(wanted))
 
-    def _table(self) -> DataFrame | None:
-        from pyspark.errors import AnalysisException
-        from pyspark.sql.functions import col
-
-        if self.inputs.table is None:
-            return None
-        try:
-            table = self.spark.read.format("delta").load(self.inputs.table)
-        except AnalysisException:
-            raise PipelineError(
-                f"{self.inputs.table} is no Delta table",
-                hint="give the path that `holdfast ingest` fills",
-            ) from None
-        lacking = sorted({"topic", "partition", "offset", "key", "value"} - set(table.columns))
-        if lacking:
-            raise PipelineError(
-                f"the table {self.inputs.table} has no column {lacking[0]!r}",
-                hint="give a table that `holdfast ingest` made",
-            )
-        return table.where(col("topic").isin(*self.topics))
-
     def _consumed_spans(self, roster: Roster) -> Mapping[tuple[str, int], Expectation]:
         """A consumer may begin anywhere, so its first delivery is where it is held to account."""
-        packs = gather.scan(self.spark, roster.files, self.topics, DELIVERED, self.inputs.span)
         spans: dict[tuple[str, int], Expectation] = {}
-        for row in packs.where(f"source = {DELIVERED}").toLocalIterator():
-            offsets = unpack([bytes(row.rows)], ROW)["offset"]
-            old = spans.get((row.topic, row.partition), Expectation(1 << 62, 0))
-            spans[row.topic, row.partition] = Expectation(
-                min(old.first, int(offsets.min())), max(old.end, int(offsets.max()) + 1)
+        packs = self.mover.packs(roster.files, self.topics, DELIVERED, self.inputs.span)
+        for topic, partition, _, _, rows in packs:
+            offsets = unpack([rows], ROW)["offset"]
+            old = spans.get((topic, partition), Expectation(1 << 62, 0))
+            first = 0 if self.inputs.is_consumed_whole else int(offsets.min())
+            spans[topic, partition] = Expectation(
+                min(old.first, first), max(old.end, int(offsets.max()) + 1)
             )
         return spans
-
-    def _packs(self) -> DataFrame:
-        span = self.inputs.span
-        packs = gather.scan(self.spark, self.sent.files, self.topics, SENT, span)
-        packs = packs.unionAll(gather.stretches(self.spark, self.context))
-        if self.table is not None:
-            packs = packs.unionAll(gather.table_scan(self.table, span))
-        if self.delivered is not None:
-            files = self.delivered.files
-            packs = packs.unionAll(gather.scan(self.spark, files, self.topics, DELIVERED, span))
-        return packs
 
     # After.
 
@@ -161,12 +136,10 @@ class _Run:
         """Read ledgers again, for some of their rows."""
         roster = self.sent if source == SENT else self.delivered
         assert roster is not None
-        packs = gather.scan(
-            self.spark, roster.files, self.topics, source, self.inputs.span, is_wanted
-        )
         found: Packs = {}
-        for row in packs.where(f"source = {source}").toLocalIterator():
-            found.setdefault((row.topic, row.partition), []).append(bytes(row.rows))
+        packs = self.mover.packs(roster.files, self.topics, source, self.inputs.span, is_wanted)
+        for topic, partition, _, _, rows in packs:
+            found.setdefault((topic, partition), []).append(rows)
         return found
 
     def _missing(self, results: Results, told: Sequence[Told]) -> Iterable[str]:
@@ -199,7 +172,8 @@ class _Run:
         acked = sum(facts["acked"] for _, _, facts in results.facts)
         acked += int(np.count_nonzero(opened == ACKED))
         refused, unknown = (int(np.count_nonzero(opened == one)) for one in (REFUSED, UNKNOWN))
-        has_table, has_consumed = self.table is not None, self.delivered is not None
+        has_table = self.context.table is not None
+        has_consumed = self.delivered is not None
         return Verdict(
             sent=acked + refused + unknown,
             acked=acked,
@@ -254,16 +228,9 @@ class _Run:
             "topics": ",".join(self.topics),
             "min.insync.replicas": str(inputs.min_insync) if inputs.min_insync else None,
             "holdfast": __version__,
-            "spark": self.spark.version,
+            **self.mover.versions,
         }
         return {name: value for name, value in told.items() if value is not None}
-
-
-def _table_ends(table: DataFrame) -> Mapping[tuple[str, int], Expectation]:
-    from pyspark.sql.functions import max as greatest
-
-    ends = table.groupBy("topic", "partition").agg(greatest("offset").alias("last")).collect()
-    return {(row.topic, row.partition): Expectation(0, row["last"] + 1) for row in ends}
 
 
 def _total(results: Results, reader: str) -> int:

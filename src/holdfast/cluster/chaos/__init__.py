@@ -1,0 +1,21 @@
+"""Clients under random faults: what `holdfast chaos` does before it checks.
+
+`schedule` draws the faults from one seed, `breaking` carries them out, `senders` and `readers` are
+the clients, `story` runs everything and gives back what is to be checked.
+"""
+
+from holdfast.cluster.chaos.schedule import KINDS, UNSAFE_KINDS, Fault, Limits, Phase, phases
+from holdfast.cluster.chaos.story import Ground, Happened, Plan, play
+
+__all__ = [
+    "KINDS",
+    "UNSAFE_KINDS",
+    "Fault",
+    "Ground",
+    "Happened",
+    "Limits",
+    "Phase",
+    "Plan",
+    "phases",
+    "play",
+]
