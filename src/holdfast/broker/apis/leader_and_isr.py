@@ -39,6 +39,10 @@ def handle(broker: Broker, call: Call) -> None:
     """
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
+    error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
+    if error:
+        call.answer(LeaderAndIsrResponse(error_code=error))
+        return
     fresh = [
         topic.topic_name
         for topic in request.topic_states
