@@ -21,7 +21,6 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaException
 
-
 from bench import load
 from bench.against_kafka import say
 from bench.rivals import Holdfast, cpu_seconds, memory_mb, sync_disks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +60,14 @@ class Town:
         """How many the broker has open."""
         return sum(1 for _ in Path(f"/proc/{self.pid(broker)}/fd").iterdir())
 
+    def sockets(self, broker: int = 1) -> int:
+        """How many of them are connections, or listen."""
+        found = 0
+        for entry in Path(f"/proc/{self.pid(broker)}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found += entry.readlink().name.startswith("socket:")
+        return found
+
     @contextmanager
     def memory_within(self, most_bytes: int, broker: int = 1) -> Iterator[None]:
         """A broker never holds more than this beyond what it held before."""
@@ -86,8 +94,10 @@ def wire(request: Request, version: int, number: int = 1) -> bytes:
 def is_answered(connection: socket.socket) -> bool:
     """Whether a small request over this connection gets its answer."""
     try:
-        connection.sendall(wire(ApiVersionsRequest(), 0, 99))
-        return connection.recv(4) != b""
+        connection.sendall(wire(ApiVersionsRequest(), 0))
+        size = connection.recv(4, socket.MSG_WAITALL)
+        left = int.from_bytes(size, "big")
+        return bool(size) and len(connection.recv(left, socket.MSG_WAITALL)) == left
     except ConnectionError:
         return False
 

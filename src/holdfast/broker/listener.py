@@ -87,8 +87,8 @@ class Listener:
         self._bytes_under_way = 0
         self.unsent_bytes = 0
         """Answers that clients have not taken, where there are many."""
-        self._refused = 0
-        """Connections since the log last told of any."""
+        self._refused: dict[str, int] = {}
+        """Connections by the limit they met, since the log last told of any."""
 
     @property
     def handled(self) -> Iterable[int]:
@@ -135,15 +135,15 @@ class Listener:
 
     def _say_refused(self, host: str, reason: str) -> None:
         """Tell of the first at once, and of how many there were a little later."""
-        self._refused += 1
-        if self._refused == 1:
+        count = self._refused[reason] = self._refused.get(reason, 0) + 1
+        if count == 1:
             self.log.warning("connection refused: too many", client=host, limit=reason)
-            self.loop.call_later(SAY_S, self._say_how_many)
+            self.loop.call_later(SAY_S, self._say_how_many, reason)
 
-    def _say_how_many(self) -> None:
-        if self._refused > 1:
-            self.log.warning("connections refused: too many", count=self._refused)
-        self._refused = 0
+    def _say_how_many(self, reason: str) -> None:
+        count = self._refused.pop(reason)
+        if count > 1:
+            self.log.warning("connections refused: too many", count=count, limit=reason)
 
     def lost(self, connection: Connection) -> None:
         """A connection is gone."""
