@@ -11,6 +11,12 @@ from random import Random
 import pytest
 
 from holdfast.cluster import Cluster
+from holdfast.protocol.messages.control import (
+    ControlledShutdownRequest,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from holdfast.protocol.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -22,7 +28,7 @@ from holdfast.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.hostile.frames import TOPIC, batches, bombs, mutated, nonsense, requests
-from tests.hostile.town import MIB, Town, is_answered, wire
+from tests.hostile.town import MIB, Town, is_answer, is_answered, wire
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +85,33 @@ def test_nonsense_before_between_and_after_requests(town: Town) -> None:
     with town.memory_within(100 * MIB):
         attack(town, streams())
         town.check()
+
+
+def test_commands_of_somebody_who_is_no_controller(town: Town) -> None:
+    """A higher epoch than the controller's does not lock that one out; nobody is sent away."""
+    epoch = 2**31 - 1
+    commands = [
+        wire(LeaderAndIsrRequest(controller_id=1, controller_epoch=epoch, live_leaders=[]), 7),
+        wire(
+            UpdateMetadataRequest(controller_id=1, controller_epoch=epoch, live_brokers=[]),
+            8,
+        ),
+        wire(StopReplicaRequest(controller_id=1, controller_epoch=epoch), 4),
+        *(
+            wire(ControlledShutdownRequest(broker_id=broker), version)
+            for broker in (1, 2, 3)
+            for version in (1, 2, 3)
+        ),
+    ]
+    for broker in (1, 2, 3):
+        with town.connect(broker) as connection:
+            for command in commands:
+                connection.sendall(command)
+            for _ in commands:
+                assert is_answer(connection)
+    town.cluster.create_topic("after-commands", 3, 3)
+    assert {town.cluster.leader("after-commands", number) for number in range(3)} == {1, 2, 3}
+    town.check()
 
 
 def test_batches_that_lie(town: Town) -> None:

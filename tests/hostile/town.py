@@ -95,11 +95,16 @@ def is_answered(connection: socket.socket) -> bool:
     """Whether a small request over this connection gets its answer."""
     try:
         connection.sendall(wire(ApiVersionsRequest(), 0))
-        size = connection.recv(4, socket.MSG_WAITALL)
-        left = int.from_bytes(size, "big")
-        return bool(size) and len(connection.recv(left, socket.MSG_WAITALL)) == left
+        return is_answer(connection)
     except ConnectionError:
         return False
+
+
+def is_answer(connection: socket.socket) -> bool:
+    """Whether a whole answer comes."""
+    size = connection.recv(4, socket.MSG_WAITALL)
+    left = int.from_bytes(size, "big")
+    return bool(size) and len(connection.recv(left, socket.MSG_WAITALL)) == left
 
 
 def is_hung_up(connection: socket.socket) -> bool:
