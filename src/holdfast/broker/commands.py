@@ -17,7 +17,8 @@ def refusal_of(broker: Broker, controller_epoch: int, broker_epoch: int) -> Erro
     lead where it has lost records. A former controller is refused by its own epoch. That one is
     looked at last, because a higher one is kept: a stranger's would lock the controller out.
     """
-    if broker_epoch < 0 or broker_epoch != broker.life.broker_epoch:
+    is_over = broker.membership.is_leaving or broker_epoch < 0
+    if is_over or broker_epoch != broker.life.broker_epoch:
         error = ErrorCode.STALE_BROKER_EPOCH
     else:
         error = broker.life.accept_controller(ControllerEpoch(controller_epoch))

@@ -15,6 +15,7 @@ from holdfast.broker.configs import Configs
 from holdfast.broker.flushes import Flushes
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
+from holdfast.broker.tasks import in_parts
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
 from holdfast.storage import LogDirectory, LogOfflineError, write_epochs_together
@@ -88,9 +89,10 @@ class Replicas:
 
     # Coming and going.
 
-    def load(self) -> None:
+    async def load(self) -> None:
         """Make a replica of every log on the disk; none knows its role yet."""
-        failed = self.directory.open_all()
+        failed: dict[TopicPartition, OSError] = {}
+        await in_parts(self.directory.opening(failed))
         for name in tuple(self.directory.partitions):
             if name in failed:
                 self.failures.append(name)

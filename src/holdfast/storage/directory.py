@@ -12,7 +12,7 @@ anything can be appended: a point above unflushed records would keep recovery fr
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -125,15 +125,21 @@ class LogDirectory:
     def open_all(self) -> dict[TopicPartition, OSError]:
         """Open every log that is there; those on which the disk fails, and how."""
         failed: dict[TopicPartition, OSError] = {}
-        for partition in self.partitions:
+        for _ in self.opening(failed):
+            pass
+        return failed
+
+    def opening(self, failed: dict[TopicPartition, OSError]) -> Iterator[TopicPartition]:
+        """The same, a log at a time, for who has other things to do between them."""
+        for partition in tuple(self.partitions):
             try:
                 self.log(partition)
             except OSError as error:
                 self.notes.append(f"{partition}: {error}; the log is not open")
                 failed[partition] = error
+            yield partition
         if failed:
             self.last_shutdown = None  # It vouched for these, too.
-        return failed
 
     def _open(self, partition: TopicPartition, name: str) -> Log:
         self._changes()
@@ -267,6 +273,13 @@ class LogDirectory:
         """How far each compacted log has been cleaned."""
         write_offsets(self.disk, CLEANER_OFFSETS, self.cleaner_offsets)
 
+    def closing(self, now_ms: int) -> Iterator[Log]:
+        """Close the logs, one at a time; `close` does the rest."""
+        for log in tuple(self.logs.values()):
+            with suppress(LogOfflineError):
+                log.close(now_ms)
+            yield log
+
     def close(
         self,
         now_ms: int,
@@ -275,9 +288,8 @@ class LogDirectory:
         intact_since: int = -1,
     ) -> bool:
         """Shut down cleanly; False, and no mark, if a log cannot be vouched for."""
-        for log in self.logs.values():
-            with suppress(LogOfflineError):
-                log.close(now_ms)
+        for _ in self.closing(now_ms):
+            pass
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if self.last_shutdown is None and len(self.logs) < len(self.partitions):
             is_clean = False  # Nobody has looked at these since a crash, or could.
