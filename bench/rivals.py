@@ -93,6 +93,14 @@ class Rival(ABC):
         """As if its machine's plug were pulled, but for what the kernel holds."""
         self._processes[node].kill()
 
+    def leave(self) -> None:
+        """Cleanly, to be started again."""
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            process.wait()
+        self._processes.clear()
+
     def stop(self) -> None:
         """Not cleanly: nobody needs what is in there any more."""
         for process in self._processes.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.protocol import Api, Payload, Request, Response, encode_response
@@ -14,10 +15,12 @@ class Call:
     """One request. Answered once, at any later time; the connection keeps the order."""
 
     __slots__ = (
+        "answer_size",
         "api",
         "client_id",
         "connection",
         "correlation_id",
+        "dropped",
         "parts",
         "request",
         "size",
@@ -26,6 +29,10 @@ class Call:
 
     parts: list[Payload] | None
     """The answer's bytes once there is one; empty if none is to be sent."""
+    answer_size: int
+    """How many they are; there with them."""
+    dropped: Callable[[], None] | None
+    """Called if the connection is lost before there is an answer: nobody waits any more."""
 
     def __init__(
         self,
@@ -46,6 +53,7 @@ class Call:
         self.size = size
         """Bytes of its frame, which stay in memory until it is answered."""
         self.parts = None
+        self.dropped = None
 
     def answer(self, response: Response) -> None:
         """Send the response as soon as those before it have been sent."""

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 def refusal_of(broker: Broker, controller_epoch: int, broker_epoch: int) -> ErrorCode:
     """NONE if the command may be carried out.
 
-    A former controller is refused by its epoch. A command to a former life is refused by the
-    broker's epoch: it could make a restarted broker lead where it has lost records.
+    A command to a former life is refused by the broker's epoch: it could make a restarted broker
+    lead where it has lost records. A former controller is refused by its own epoch. That one is
+    looked at last, because a higher one is kept: a stranger's would lock the controller out.
     """
-    error = broker.life.accept_controller(ControllerEpoch(controller_epoch))
-    if not error and broker_epoch != broker.life.broker_epoch:
+    is_over = broker.membership.is_leaving or broker_epoch < 0
+    if is_over or broker_epoch != broker.life.broker_epoch:
         error = ErrorCode.STALE_BROKER_EPOCH
+    else:
+        error = broker.life.accept_controller(ControllerEpoch(controller_epoch))
     if error and broker.trace is not None:
         broker.trace.command_refused(controller_epoch, error)
     return error

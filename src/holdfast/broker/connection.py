@@ -2,7 +2,8 @@
 
 Several requests may be under way at once. What becomes ready in one tick of the loop leaves with
 one write. Back-pressure never drops anything: a connection with too much under way, or a reader
-that does not read, is not read from until that has changed.
+that does not read, is not read from until that has changed. Frames that came in one read with the
+one that was too much wait here.
 """
 
 from __future__ import annotations
@@ -20,24 +21,67 @@ if TYPE_CHECKING:
 
 MAX_CALLS: Final = 256
 """Requests of one connection under way before we stop reading from it."""
+UNSENT_BYTES: Final = 1024 * 1024
+"""Bytes of answers that one connection may have waiting before we stop reading from it."""
+MOST_UNSENT_BYTES: Final = 256 * 1024 * 1024
+"""The same of all connections, before a fetch gives one batch at a time."""
+
+_CALLS: Final = "calls"
+_ANSWERS: Final = "answers"
+_SLOW_READER: Final = "slow reader"
+_ENDED: Final = "ended"
 
 
 class Connection(asyncio.BufferedProtocol):
     """A client, or another broker."""
+
+    __slots__ = (
+        "_calls",
+        "_holds",
+        "_is_queued",
+        "_listener",
+        "_reader",
+        "_ready",
+        "_ready_bytes",
+        "_untaken",
+        "_waiting_bytes",
+        "broker",
+        "bytes_under_way",
+        "host",
+        "last_active_s",
+        "transport",
+        "unsent_bytes",
+    )
+
+    _holds: dict[str, None]
+    """Why we do not read now; empty while we do."""
+    _untaken: list[bytearray]
+    """Frames that came, and are looked at when we go on."""
+    _waiting_bytes: int
+    """Answers that wait for an earlier one or for the end of the tick."""
+    unsent_bytes: int
+    """The same and what the other side has not taken, as of the last look. Nobody looks while all
+    is well: then it is little."""
+    broker: int | None
+    """The broker at the other end, if it is one: it says so in its client id."""
+    last_active_s: float
+    """When bytes last came or went."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._reader = FrameReader(listener.limits.request_bytes)
         self._calls: deque[Call] = deque()
         self._ready: list[Payload] = []
+        self._ready_bytes = 0
         self._is_queued = False
-        self._holds: dict[str, None] = {}
-        """Why we do not read now; empty while we do."""
+        self._holds = {}
+        self._untaken = []
+        self._waiting_bytes = 0
+        self.unsent_bytes = 0
         self.transport: asyncio.Transport | None = None
         self.host = ""
-        self.broker: int | None = None
-        """The broker at the other end, if it is one: it says so in its client id."""
-        self.last_read_s = 0.0
+        self.broker = None
+        self.last_active_s = listener.loop.time()
         self.bytes_under_way = 0
 
     # What asyncio calls.
@@ -48,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
         if not self._listener.connected(self):
-            self.transport.abort()
+            self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
         return self._reader.buffer()
@@ -61,11 +105,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._listener.links.swallows(self.broker, self.transport):
             return
-        self.last_read_s = self._listener.loop.time()
+        self.last_active_s = self._listener.loop.time()
         for frame in frames:
-            if self.transport is None:
-                return
-            self._take(frame)
+            if self._holds:
+                self._untaken.append(frame)
+            else:
+                self._take(frame)
 
     def _take(self, frame: bytearray) -> None:
         listener, known = self._listener, self.broker
@@ -74,24 +119,36 @@ class Connection(asyncio.BufferedProtocol):
         except (MalformedMessage, UnsupportedVersionError) as error:
             self.refuse(str(error))
             return
+        except Exception as error:  # noqa: BLE001  # whatever it was, others are served
+            listener.log.bug("request not read", error, client=self.host)
+            self.close()
+            return
         if self.broker != known and listener.links.swallows(self.broker, self.transport):
             return  # Only its first request says who it is.
         self._calls.append(call)
         self._listener.bytes_came(self, len(frame))
         if len(self._calls) >= MAX_CALLS:
-            self.hold("calls")
+            self.hold(_CALLS)
         self._listener.handle(call)
 
     def pause_writing(self) -> None:
-        self.hold("slow reader")
+        self.hold(_SLOW_READER)
+        self._look_at_unsent()
 
     def resume_writing(self) -> None:
-        self.release("slow reader")
+        self._look_at_unsent()
+        self.release(_SLOW_READER)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._end()
         self.transport = None
+        for call in self._calls:
+            if call.dropped is not None and not call.is_answered:
+                call.dropped()
         self._calls.clear()
         self._ready.clear()
+        self._waiting_bytes = 0
+        self._look_at_unsent()
         self._listener.lost(self)
 
     # What the broker calls.
@@ -99,25 +156,58 @@ class Connection(asyncio.BufferedProtocol):
     def answered(self, call: Call) -> None:
         """A call has its answer; send what the order allows."""
         calls = self._calls
-        if not calls or calls[0] is not call:
+        if not calls:
+            return
+        assert call.parts is not None
+        size = call.answer_size = sum(map(len, call.parts))
+        self._waiting_bytes += size
+        if self._waiting_bytes > UNSENT_BYTES:
+            self.hold(_ANSWERS)
+            self._look_at_unsent()
+        if calls[0] is not call:
             return
         done = 0
         while calls and (parts := calls[0].parts) is not None:
             self._ready += parts
-            done += calls.popleft().size
+            first = calls.popleft()
+            self._ready_bytes += first.answer_size
+            done += first.size
         if not self._is_queued:
             self._is_queued = True
             self._listener.queue_write(self)
-        if "calls" in self._holds and len(calls) < MAX_CALLS // 2:
-            self.release("calls")
+        if _CALLS in self._holds and len(calls) < MAX_CALLS // 2:
+            self.release(_CALLS)
         self._listener.bytes_went(self, done)
 
     def write(self) -> None:
         """One write for everything that became ready in this tick."""
         self._is_queued = False
         ready, self._ready = self._ready, []
-        if self.transport is not None and ready:
-            self._listener.links.write(self.broker, self.transport, ready)
+        self._waiting_bytes -= self._ready_bytes
+        self._ready_bytes = 0
+        if self.transport is None or not ready:
+            return
+        self.last_active_s = self._listener.loop.time()
+        self._listener.links.write(self.broker, self.transport, ready)
+        if self._holds:
+            self._look_at_unsent()
+            if self._waiting_bytes <= UNSENT_BYTES:
+                self.release(_ANSWERS)
+
+    def _look_at_unsent(self) -> bool:
+        """Count what waits on this side; say whether that has changed since the last look."""
+        transport = self.transport
+        left = transport.get_write_buffer_size() if transport is not None else 0
+        change = self._waiting_bytes + left - self.unsent_bytes
+        self.unsent_bytes += change
+        self._listener.unsent_bytes += change
+        return change != 0
+
+    def room_for(self, wanted: int) -> int:
+        """How many bytes of records an answer may have: 0 for one batch, -1 for none at all."""
+        if self.unsent_bytes > UNSENT_BYTES:
+            return -1
+        return 0 if self._listener.unsent_bytes > MOST_UNSENT_BYTES else wanted
 
     def hold(self, reason: str) -> None:
         """Do not read until this reason is gone."""
@@ -126,11 +216,25 @@ class Connection(asyncio.BufferedProtocol):
         self._holds[reason] = None
 
     def release(self, reason: str) -> None:
-        """One reason is gone; the last one lets us read again."""
+        """One reason is gone; the last one lets us go on."""
         self._holds.pop(reason, None)
-        transport = self.transport
-        if not self._holds and transport is not None and not transport.is_closing():
-            transport.resume_reading()
+        if self._holds or self.transport is None:
+            return
+        if self._untaken:
+            # Not now: whoever answers a request may be far down in the handling of another.
+            self._listener.loop.call_soon(self._go_on)
+        else:
+            self.transport.resume_reading()
+
+    def _go_on(self) -> None:
+        frames, self._untaken = self._untaken, []
+        for place, frame in enumerate(frames):
+            if self._holds:
+                self._untaken = frames[place:]
+                return
+            self._take(frame)
+        if not self._holds and self.transport is not None:
+            self.transport.resume_reading()
 
     def refuse(self, reason: str) -> None:
         """What came cannot be answered: say why in the log, and hang up."""
@@ -138,6 +242,27 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     def close(self) -> None:
-        """Hang up; requests under way are forgotten."""
+        """Hang up when what was answered is sent; requests under way are forgotten."""
+        self._end()
         if self.transport is not None:
             self.transport.close()
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        self._end()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _end(self) -> None:
+        """Nothing that came, or comes, is looked at any more."""
+        self._holds[_ENDED] = None
+        self._untaken.clear()
+
+    def abort_if_idle(self, now_s: float, idle_s: float) -> None:
+        """Hang up if no byte has moved for so long; one that the other side takes counts, too."""
+        if now_s - self.last_active_s <= idle_s:
+            return
+        if self._look_at_unsent():
+            self.last_active_s = now_s
+        else:
+            self.abort()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from holdfast.broker.unflushed import Journal
-from holdfast.storage.disk import Buffer
+from holdfast.storage.disk import Buffer, File
 from holdfast.storage.real_disk import RealDisk, RealFile, RealSharedFile
 
 FULL: Final = "full"
@@ -166,6 +166,14 @@ class FaultyDisk(RealDisk):
             super().remove_directory(path)
         else:
             self.journal.around(lambda: RealDisk.remove_directory(self, path), "remove", path)
+
+    def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        for path in directories:
+            self.maybe_fail("flush_directory", path)
+        super().flush_all(files, directories)
+        if self.journal is not None and len(files) + len(directories) > 1:
+            for path in directories:
+                self.journal.note("flush_directory", path)
 
     def flush_directory(self, path: str) -> None:
         self.maybe_fail("flush_directory", path)

@@ -24,6 +24,8 @@ NO_SESSION: Final = 0
 FINAL_EPOCH: Final = -1
 FIRST_EPOCH: Final = 0
 _LARGEST_ID: Final = 2**31 - 1
+MOST_FOLLOWERS: Final = 1_000
+"""Sessions of followers: anybody can claim to be one."""
 
 TopicKey = str | bytes
 """A topic's name, or its id from version 13 on."""
@@ -220,9 +222,17 @@ class FetchSessions:
         return session, ErrorCode.NONE
 
     def _open(self, follower: BrokerId | None) -> FetchSession:
-        peers = [one for one in self._sessions.values() if one.follower == follower]
-        # A follower has one session; a new one means that it lost the other.
-        if peers and (follower is not None or len(peers) >= self._limit):
+        peers = [
+            one for one in self._sessions.values() if (one.follower is None) == (follower is None)
+        ]
+        own = [one for one in peers if one.follower == follower]
+        if follower is None:
+            if len(peers) >= self._limit:
+                self._close(peers[0].id)
+        elif own:
+            # A follower has one session; a new one means that it lost the other.
+            self._close(own[0].id)
+        elif len(peers) >= MOST_FOLLOWERS:
             self._close(peers[0].id)
         identity = NO_SESSION
         while identity == NO_SESSION or identity in self._sessions:

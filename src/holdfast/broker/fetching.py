@@ -18,7 +18,6 @@ from holdfast.broker.nearest import preferred_replica
 from holdfast.core import Fetch, Leader
 from holdfast.model import (
     NO_BROKER,
-    BrokerEpoch,
     BrokerId,
     EpochEnd,
     ErrorCode,
@@ -204,6 +203,16 @@ class ParkedFetch:
         if self._timer is None:
             loop = self._broker.loop
             self._timer = loop.call_later(request.max_wait_ms / 1000, self.finish)
+            self._call.dropped = self._drop
+
+    def _drop(self) -> None:
+        """Nobody waits: a client may have asked to wait for weeks."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session.parked is self:
+            self._session.parked = None
+        if self._session.id == NO_SESSION:
+            self._session.close()
 
     def _available(self, reader: Reader, upto: int) -> int:
         """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
@@ -254,7 +263,8 @@ class ParkedFetch:
             self._timer.cancel()
         if session.parked is self:
             session.parked = None
-        budget = min(self._request.max_bytes, self._broker.fetch_max_bytes)
+        wanted = max(0, min(self._request.max_bytes, self._broker.fetch_max_bytes))
+        budget = self._call.connection.room_for(wanted)
         topics: dict[str | bytes, list[FetchPartitionData]] = {}
         is_full = session.id == NO_SESSION
         at_end = session.follower is not None
@@ -318,10 +328,10 @@ class ParkedFetch:
             )
             if nearest != NO_BROKER:
                 missing = 0
-        may_send = missing > 0 and verdict.diverging is None and (budget > 0 or is_first)
+        may_send = missing > 0 and verdict.diverging is None and budget >= (not is_first)
         if may_send and not self._must_wait(reader):
             try:
-                limit = min(reader.max_bytes, max(budget, 0)) if not is_first else reader.max_bytes
+                limit = min(reader.max_bytes, budget)
                 records = partition.read(reader.fetch_offset, limit, verdict.upto)
             except LogOfflineError as error:
                 partition.failed(error)
@@ -382,13 +392,3 @@ def _has_news(reader: Reader, data: FetchPartitionData) -> bool:
         or data.log_start_offset != reader.answered_start
         or data.diverging_epoch is not None
     )
-
-
-def follower_of(request: FetchRequest, version: int) -> tuple[BrokerId | None, BrokerEpoch]:
-    """Which broker fetches, and in which of its lives; None for a consumer."""
-    state = request.replica_state
-    if version >= 15 and state is not None:
-        follower, epoch = state.replica_id, state.replica_epoch
-    else:
-        follower, epoch = request.replica_id, -1
-    return (BrokerId(follower) if follower >= 0 else None), BrokerEpoch(epoch)

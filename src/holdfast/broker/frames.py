@@ -16,8 +16,11 @@ from typing import Final
 from holdfast.protocol import MalformedMessage
 
 SCRATCH_BYTES: Final = 128 * 1024
-FIRST_BYTES: Final = 1024 * 1024
+FIRST_BYTES: Final = 4096
 """What a frame gets at once, whatever its length claims."""
+TRUST: Final = 8
+"""How many times as much as has come it gets then: a megabyte that comes in full reads is copied
+once at most, and half a frame never holds more than this many times its bytes."""
 
 _LENGTH: Final = Packer(">i")
 _SCRATCH: Final = memoryview(bytearray(SCRATCH_BYTES))
@@ -82,5 +85,5 @@ class FrameReader:
     def _begin(self, length: int, start: memoryview) -> None:
         self._length = length
         self._filled = len(start)
-        self._body = bytearray(min(length, max(FIRST_BYTES, self._filled)))
+        self._body = bytearray(min(length, max(FIRST_BYTES, TRUST * self._filled)))
         self._body[: self._filled] = start

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,7 +24,17 @@ from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 BROKER_CLIENT_ID: Final = "holdfast-broker-"
 """How brokers name themselves to each other, followed by their id."""
 
+LONGEST_ID: Final = 10
+"""Digits of a broker's id."""
+SPARE_DESCRIPTORS: Final = 64
+"""What is kept from connections at least, for logs and other brokers."""
+SAY_S: Final = 1.0
+"""How often the log tells of connections that were refused."""
+
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
+
+_OWN_BYTES: Final = "bytes"
+_ALL_BYTES: Final = "queued bytes"
 
 Handler = Callable[[Call], None]
 
@@ -73,6 +85,10 @@ class Listener:
         self._to_write: list[Connection] = []
         self._held: dict[Connection, None] = {}
         self._bytes_under_way = 0
+        self.unsent_bytes = 0
+        """Answers that clients have not taken, where there are many."""
+        self._refused: dict[str, int] = {}
+        """Connections by the limit they met, since the log last told of any."""
 
     @property
     def handled(self) -> Iterable[int]:
@@ -104,14 +120,30 @@ class Listener:
         self._per_address[host] = count + 1
         self.connections[connection] = None
         limits = self.limits
-        _set_buffers(connection, limits)
-        if (
-            count >= limits.of_address.get(host, limits.connections_per_address)
-            or len(self.connections) > limits.connections
-        ):
-            self.log.warning("connection refused: too many", client=host)
-            return False
-        return True
+        descriptor = _set_buffers(connection, limits)
+        reason = ""
+        if count >= limits.of_address.get(host, limits.connections_per_address):
+            reason = "max.connections.per.ip"
+        elif len(self.connections) > limits.connections:
+            reason = "max.connections"
+        elif descriptor > _highest_descriptor():
+            # The next file of a log must find one, or the log fails.
+            reason = "the system's limit of open files"
+        if reason:
+            self._say_refused(host, reason)
+        return not reason
+
+    def _say_refused(self, host: str, reason: str) -> None:
+        """Tell of the first at once, and of how many there were a little later."""
+        count = self._refused[reason] = self._refused.get(reason, 0) + 1
+        if count == 1:
+            self.log.warning("connection refused: too many", client=host, limit=reason)
+            self.loop.call_later(SAY_S, self._say_how_many, reason)
+
+    def _say_how_many(self, reason: str) -> None:
+        count = self._refused.pop(reason)
+        if count > 1:
+            self.log.warning("connections refused: too many", count=count, limit=reason)
 
     def lost(self, connection: Connection) -> None:
         """A connection is gone."""
@@ -125,8 +157,7 @@ class Listener:
     def _close_idle(self) -> None:
         now = self.loop.time()
         for connection in tuple(self.connections):
-            if now - connection.last_read_s > self.limits.idle_s and not connection.bytes_under_way:
-                connection.close()
+            connection.abort_if_idle(now, self.limits.idle_s)
         self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
 
     # Requests.
@@ -138,7 +169,8 @@ class Listener:
             raise UnsupportedVersionError(f"API {api.key}", version)
         if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
             number = client_id.removeprefix(BROKER_CLIENT_ID)
-            connection.broker = int(number) if number.isdecimal() else None
+            is_id = number.isdecimal() and len(number) <= LONGEST_ID
+            connection.broker = int(number) if is_id else None
         if api.key == _API_VERSIONS and version not in api.versions:
             asked = ApiVersionsRequest()
             call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
@@ -174,21 +206,35 @@ class Listener:
         """Count what is under way, and stop reading when it is too much."""
         connection.bytes_under_way += size
         self._bytes_under_way += size
+        if connection.bytes_under_way > self.limits.request_bytes:
+            connection.hold(_OWN_BYTES)
         if 0 <= self.limits.queued_bytes < self._bytes_under_way:
-            connection.hold("queued bytes")
+            connection.hold(_ALL_BYTES)
             self._held[connection] = None
 
     def bytes_went(self, connection: Connection, size: int) -> None:
         """Requests of this size are answered, or their connection is gone."""
+        was_too_much = connection.bytes_under_way > self.limits.request_bytes
         connection.bytes_under_way -= size
         self._bytes_under_way -= size
+        if was_too_much and connection.bytes_under_way <= self.limits.request_bytes:
+            connection.release(_OWN_BYTES)
         if self._held and self._bytes_under_way <= self.limits.queued_bytes:
             held, self._held = self._held, {}
             for one in held:
-                one.release("queued bytes")
+                one.release(_ALL_BYTES)
 
 
-def _set_buffers(connection: Connection, limits: Limits) -> None:
+def _highest_descriptor() -> int:
+    """Of a connection: an eighth is left for files. The system gives the lowest that is free."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return most - max(most // 8, SPARE_DESCRIPTORS)
+
+
+def _set_buffers(connection: Connection, limits: Limits) -> int:
+    """As the settings say; gives the connection's descriptor."""
     transport = connection.transport
     end = transport.get_extra_info("socket") if transport is not None else None
     if end is not None:
@@ -196,3 +242,5 @@ def _set_buffers(connection: Connection, limits: Limits) -> None:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
         if limits.receive_buffer_bytes > 0:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
+        return int(end.fileno())
+    return -1

@@ -73,7 +73,7 @@ class Membership:
         self._rack: str | None = None
         self._directory_id = ""
         self._task: asyncio.Task[None] | None = None
-        self._is_leaving = False
+        self.is_leaving = False
 
     async def identify(self, directory: LogDirectory) -> str:
         """Whose directory is this? Gives the cluster's id; StartError if it is not ours."""
@@ -189,14 +189,14 @@ class Membership:
 
     def _session_changed(self, state: SessionState) -> None:
         self._log.info("session", state=state.value)
-        if state is SessionState.LOST and not self._is_leaving and self._task is None:
+        if state is SessionState.LOST and not self.is_leaving and self._task is None:
             self.life.session_lost()
             self._task = asyncio.get_running_loop().create_task(self._register_again())
 
     async def _register_again(self) -> None:
         """A new session and a new epoch, however long it takes; what we hold is still intact."""
         try:
-            while not self._is_leaving:
+            while not self.is_leaving:
                 try:
                     await self._store.renew()
                     if await self._register():
@@ -209,7 +209,7 @@ class Membership:
 
     async def leave(self) -> None:
         """End the session: the others hear of it at once."""
-        self._is_leaving = True
+        self.is_leaving = True
         if self._task is not None:
             self._task.cancel()
         await self._store.close()

@@ -38,6 +38,7 @@ from holdfast.broker.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.shutdown import move_leaderships
 from holdfast.broker.strays import drop_strays
+from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId
@@ -138,7 +139,7 @@ class Broker:
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self.configs.reload(self.store)
         await drop_strays(self, is_running=False)
-        self.replicas.load()
+        await self.replicas.load()
         for note in self.directory.notes:
             self.log.warning("log directory", note=note)
         self.directory.notes.clear()
@@ -211,6 +212,8 @@ class Broker:
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
+        self.membership.is_leaving = True
+        await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:

@@ -317,7 +317,7 @@ class Partition:
             elif isinstance(effect, TruncateTo):
                 self._truncate(effect)
             elif isinstance(effect, WriteEpoch):
-                self._guarded_write_epochs()
+                self.owner.write_epochs(self)
 
     def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
         for session in self.sessions:
@@ -330,12 +330,6 @@ class Partition:
         for session, reader in self.sessions.items():
             session.isr_changed(reader, applied.isr)
         self.owner.isr_applied(self, applied)
-
-    def _guarded_write_epochs(self) -> None:
-        try:
-            self.log.write_epochs()
-        except LogOfflineError as error:
-            self.failed(error)
 
     def _truncate(self, cut: TruncateTo) -> None:
         wall_ms = self.owner.clock.wall_ms()

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
 from holdfast.broker.flushes import Flushes
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
+from holdfast.broker.tasks import in_parts
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
-from holdfast.storage import LogDirectory, LogOfflineError
+from holdfast.storage import LogDirectory, LogOfflineError, write_epochs_together
 
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
@@ -29,6 +30,14 @@ TICK_MS: Final = 250
 """How often expired requests, flushes that are due and laggards are looked for."""
 LONGEST_TURN_MS: Final = 2000
 """How long it may be between two looks at a partition where nobody waits."""
+
+
+class Told(NamedTuple):
+    """What the controller says of one partition."""
+
+    name: TopicPartition
+    topic_id: bytes
+    state: PartitionState
 
 
 class Replicas:
@@ -64,6 +73,8 @@ class Replicas:
         self._flushes = Flushes(self)
         self._awaited: dict[Partition, None] = {}
         """Where the next tick may have something to do: written to since, or waited for."""
+        self._unwritten_epochs: dict[Partition, None] | None = None
+        """While it is there: what `apply_all` will write."""
         self._turn: list[Partition] = []
         """Those that this round has not come to yet."""
 
@@ -78,9 +89,10 @@ class Replicas:
 
     # Coming and going.
 
-    def load(self) -> None:
+    async def load(self) -> None:
         """Make a replica of every log on the disk; none knows its role yet."""
-        failed = self.directory.open_all()
+        failed: dict[TopicPartition, OSError] = {}
+        await in_parts(self.directory.opening(failed))
         for name in tuple(self.directory.partitions):
             if name in failed:
                 self.failures.append(name)
@@ -143,8 +155,53 @@ class Replicas:
     def _discard(self, name: TopicPartition) -> None:
         self.directory.delete(name, uuid.uuid4(), self.clock.wall_ms())
 
-    def apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
-        """What the controller says of one partition."""
+    def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
+        """What the controller says of some partitions; what goes to the disk goes together."""
+        self._host_new(told)
+        self._unwritten_epochs = unwritten = dict[Partition, None]()
+        try:
+            errors = [self._apply(*one) for one in told]
+        finally:
+            self._unwritten_epochs = None
+        try:
+            write_epochs_together([one.log for one in unwritten])
+        except LogOfflineError:
+            for partition in unwritten:
+                self.write_epochs(partition)
+        return [
+            ErrorCode.KAFKA_STORAGE_ERROR if self._has_failed(one.name) else error
+            for one, error in zip(told, errors, strict=True)
+        ]
+
+    def _has_failed(self, name: TopicPartition) -> bool:
+        partition = self.partitions.get(name)
+        return partition is not None and partition.replica.has_failed
+
+    def _host_new(self, told: Sequence[Told]) -> None:
+        """Make the logs that are new here; one that cannot be made is tried alone later."""
+        known = self.directory.partitions
+        new = {one.name: one for one in told if one.name not in known}
+        try:
+            self.directory.create_all(
+                {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
+            )
+        except OSError as error:
+            self.log.warning("logs not made together", error=str(error))
+            return
+        for name, one in new.items():
+            self._add(name, one.topic_id)
+
+    def write_epochs(self, partition: Partition) -> None:
+        """A reign has begun: write that down, with those of others if there are any."""
+        if self._unwritten_epochs is not None:
+            self._unwritten_epochs[partition] = None
+            return
+        try:
+            partition.log.write_epochs()
+        except LogOfflineError as error:
+            partition.failed(error)
+
+    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
             partition = self.host(name, topic_id)
             partition.apply(state)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.broker.calls import Call
 from holdfast.protocol import Response
@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 
 _RUNNING: dict[asyncio.Task[Any], None] = {}
 """The loop holds tasks weakly; these must end."""
+
+
+AT_ONCE: Final = 20
+"""Steps of long work before the loop turns: some milliseconds, more if the disk is slow."""
+
+
+async def in_parts(work: Iterable[object]) -> None:
+    """Go through long work, and let the loop turn now and then: others wait, and a broker whose
+    loop stands still is taken for dead.
+    """
+    for place, _ in enumerate(work):
+        if place % AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -> None:

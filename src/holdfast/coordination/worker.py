@@ -58,7 +58,8 @@ class Worker:
 
     def _put(self, entry: tuple[Job, asyncio.Future[Any]] | None) -> None:
         self._jobs.append(entry)
-        with suppress(BlockingIOError):  # full of wake-up calls already
+        # Full of wake-up calls already; or the thread was awake, and this was its end.
+        with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._wake_writer, b"\0")
 
     def _run(self) -> None:

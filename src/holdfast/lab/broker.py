@@ -166,9 +166,10 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def _on_state(self, source: str, message: StateMessage) -> None:
         life = self.life
-        error = life.accept_controller(message.controller_epoch)
         if message.broker_epoch != life.broker_epoch:
             error = ErrorCode.STALE_BROKER_EPOCH
+        else:
+            error = life.accept_controller(message.controller_epoch)
         if error:
             self._trace(
                 "command-refused", controller_epoch=message.controller_epoch, error=error.name

@@ -16,7 +16,7 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, parent
+from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File, parent
 
 
 class Write(NamedTuple):
@@ -165,6 +165,12 @@ class ByteDisk:
         self._step(Step("flush_directory", path))
         node.flushed = dict(node.visible)
         node.pending = []
+
+    def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        for file in files:
+            file.flush()
+        for path in directories:
+            self.flush_directory(path)
 
     def lock(self, path: str) -> ByteLock:
         if path in self._held:

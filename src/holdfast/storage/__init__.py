@@ -7,6 +7,7 @@ It has no thread and no clock of its own. What a broker calls, when, and on whic
 `docs/storage.md`.
 """
 
+from holdfast.storage.appending import Appended
 from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
 from holdfast.storage.compaction import Cleaning
 from holdfast.storage.directory import LogDirectory
@@ -20,7 +21,7 @@ from holdfast.storage.errors import (
 from holdfast.storage.examine import Examined, Finding, examine_log
 from holdfast.storage.flushing import BackgroundFlush
 from holdfast.storage.held import HeldSlice, SliceCutError
-from holdfast.storage.log import Appended, Log
+from holdfast.storage.log import Log
 from holdfast.storage.reading import (
     TimedOffset,
     aborted_transactions,
@@ -34,6 +35,7 @@ from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention
 from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
+from holdfast.storage.together import write_epochs_together
 
 __all__ = [
     "BROKER_NAMES",
@@ -74,4 +76,5 @@ __all__ = [
     "offset_for_timestamp",
     "open_log",
     "read",
+    "write_epochs_together",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader, parse_header
@@ -12,6 +13,15 @@ from holdfast.storage.errors import AppendRefusedError
 from holdfast.storage.index import OFFSET_ENTRY_BYTES
 from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
+
+
+class Appended(NamedTuple):
+    """What an append has written."""
+
+    base_offset: Offset
+    end_offset: Offset
+    size: int
+    has_rolled: bool
 
 
 def headers_of(buffers: Sequence[Buffer]) -> list[RecordBatchHeader]:

@@ -64,7 +64,12 @@ def read_epochs(disk: Disk, path: str) -> list[EpochEntry] | None:
 
 def write_epochs(disk: Disk, path: str, entries: Iterable[EpochEntry]) -> None:
     """Replace the reigns of one log."""
-    write_whole(disk, path, _content([f"{epoch} {start}" for epoch, start in entries]))
+    write_whole(disk, path, epochs_content(entries))
+
+
+def epochs_content(entries: Iterable[EpochEntry]) -> bytes:
+    """What is in that file."""
+    return _content([f"{epoch} {start}" for epoch, start in entries])
 
 
 def _content(lines: list[str]) -> bytes:

@@ -12,7 +12,7 @@ anything can be appended: a point above unflushed records would keep recovery fr
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from holdfast.storage.names import (
     HIGH_WATERMARKS,
     LOCK,
     LOG_STARTS,
+    PARTITION_METADATA,
     RECOVERY_POINTS,
     is_deleted_directory,
     partition_of,
@@ -35,11 +36,13 @@ from holdfast.storage.properties import (
     read_clean_shutdown,
     read_topic_id,
     remove_clean_shutdown,
+    topic_id_content,
     write_clean_shutdown,
     write_topic_id,
 )
 from holdfast.storage.recovery import LastKnown, open_log
 from holdfast.storage.settings import LogSettings
+from holdfast.storage.together import flush_new, write_together
 
 SettingsOf = Callable[[TopicPartition], LogSettings]
 Offsets = dict[TopicPartition, Offset]
@@ -122,15 +125,21 @@ class LogDirectory:
     def open_all(self) -> dict[TopicPartition, OSError]:
         """Open every log that is there; those on which the disk fails, and how."""
         failed: dict[TopicPartition, OSError] = {}
-        for partition in self.partitions:
+        for _ in self.opening(failed):
+            pass
+        return failed
+
+    def opening(self, failed: dict[TopicPartition, OSError]) -> Iterator[TopicPartition]:
+        """The same, a log at a time, for who has other things to do between them."""
+        for partition in tuple(self.partitions):
             try:
                 self.log(partition)
             except OSError as error:
                 self.notes.append(f"{partition}: {error}; the log is not open")
                 failed[partition] = error
+            yield partition
         if failed:
             self.last_shutdown = None  # It vouched for these, too.
-        return failed
 
     def _open(self, partition: TopicPartition, name: str) -> Log:
         self._changes()
@@ -146,22 +155,41 @@ class LogDirectory:
         self.logs[partition] = log
         return log
 
-    def create(
-        self, partition: TopicPartition, topic_id: uuid.UUID | None, start: Offset = _ZERO
-    ) -> Log:
-        """A new, empty log; its directory is on the disk when this returns."""
-        name = str(partition)
-        assert partition not in self.partitions, f"{name} exists"
+    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> None:
+        """New, empty logs; they are on the disk when this returns."""
+        self._make_room(wanted)
+        contents = {
+            f"{partition}/{PARTITION_METADATA}": topic_id_content(topic_id)
+            for partition, topic_id in wanted.items()
+        }
+        write_together(self.disk, contents, lasting=False)
+        made = {partition: self._open(partition, str(partition)) for partition in wanted}
+        flush_new(self.disk, made.values())
+        self.partitions.update({partition: str(partition) for partition in made})
+
+    def _make_room(self, wanted: Iterable[TopicPartition]) -> None:
+        """Empty directories for new logs, and nothing left of earlier ones of their names."""
         self._changes()
-        self._forget(partition)
+        for partition in wanted:
+            assert partition not in self.partitions, f"{partition} exists"
+            self._forget(partition)
         if self._says_too_much:
             # Of an earlier log of this name: its start would have records of this one deleted,
             # its recovery point would have them believed.
             self.write_checkpoints({})
             self.write_cleaner_offsets()
             self._says_too_much = False
-        if not self.disk.exists(name):  # As a creation that failed half way leaves it.
-            self.disk.create_directory(name)
+        for partition in wanted:
+            # One may be there: as a creation that failed half way leaves it.
+            if not self.disk.exists(str(partition)):
+                self.disk.create_directory(str(partition))
+
+    def create(
+        self, partition: TopicPartition, topic_id: uuid.UUID | None, start: Offset = _ZERO
+    ) -> Log:
+        """A new, empty log; its directory is on the disk when this returns."""
+        name = str(partition)
+        self._make_room((partition,))
         if topic_id is not None:
             write_topic_id(self.disk, name, topic_id)
         self.disk.flush_directory("")
@@ -245,6 +273,13 @@ class LogDirectory:
         """How far each compacted log has been cleaned."""
         write_offsets(self.disk, CLEANER_OFFSETS, self.cleaner_offsets)
 
+    def closing(self, now_ms: int) -> Iterator[Log]:
+        """Close the logs, one at a time; `close` does the rest."""
+        for log in tuple(self.logs.values()):
+            with suppress(LogOfflineError):
+                log.close(now_ms)
+            yield log
+
     def close(
         self,
         now_ms: int,
@@ -253,9 +288,8 @@ class LogDirectory:
         intact_since: int = -1,
     ) -> bool:
         """Shut down cleanly; False, and no mark, if a log cannot be vouched for."""
-        for log in self.logs.values():
-            with suppress(LogOfflineError):
-                log.close(now_ms)
+        for _ in self.closing(now_ms):
+            pass
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if self.last_shutdown is None and len(self.logs) < len(self.partitions):
             is_clean = False  # Nobody has looked at these since a crash, or could.

@@ -144,6 +144,9 @@ class Disk(Protocol):
     def flush_directory(self, path: str) -> None:
         """The names in it survive a power failure once this returns."""
 
+    def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        """Flush them all, in any order and at once if that is quicker."""
+
     def lock(self, path: str) -> Lock:
         """Hold a lock file, or raise DirectoryLockedError."""
 

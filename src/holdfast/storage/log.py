@@ -22,7 +22,7 @@ from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset, ProducerId
 from holdfast.protocol.records import Batch, RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
-from holdfast.storage.appending import headers_of, needs_roll, span_of
+from holdfast.storage.appending import Appended, headers_of, needs_roll, span_of
 from holdfast.storage.checkpoints import write_epochs
 from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
@@ -37,15 +37,6 @@ from holdfast.storage.transactions import AbortedTransaction
 
 _Result = TypeVar("_Result")
 NO_REIGN = EpochEntry(NO_EPOCH, NO_OFFSET)
-
-
-class Appended(NamedTuple):
-    """What an append has written."""
-
-    base_offset: Offset
-    end_offset: Offset
-    size: int
-    has_rolled: bool
 
 
 class Bounds(NamedTuple):
@@ -229,11 +220,14 @@ class Log:
 
     def write_epochs(self) -> None:
         """Put the leader-epoch checkpoint in line with the cache."""
-        entries: list[EpochEntry] = self.epochs.entries
         path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-        self._guarded(lambda: write_epochs(self.disk, path, entries))
-        self._written_epochs = tuple(entries)
-        self._newest = entries[-1] if entries else NO_REIGN
+        self._guarded(lambda: write_epochs(self.disk, path, self.epochs.entries))
+        self.epochs_written()
+
+    def epochs_written(self) -> None:
+        """The checkpoint says what the cache says."""
+        self._written_epochs = tuple(self.epochs.entries)
+        self._newest = self.epochs.entries[-1] if self.epochs.entries else NO_REIGN
 
     # Cutting.
 

@@ -107,8 +107,13 @@ def read_topic_id(disk: Disk, directory: str) -> uuid.UUID | None:
 
 def write_topic_id(disk: Disk, directory: str, topic_id: uuid.UUID) -> None:
     """Done once, when the log is made; its name lasts when the log's directory is flushed."""
-    text = f"version: {_METADATA_VERSION}\ntopic_id: {id_text(topic_id)}"
-    write_whole(disk, f"{directory}/{PARTITION_METADATA}", text.encode(), lasting=False)
+    path = f"{directory}/{PARTITION_METADATA}"
+    write_whole(disk, path, topic_id_content(topic_id), lasting=False)
+
+
+def topic_id_content(topic_id: uuid.UUID) -> bytes:
+    """What is in that file."""
+    return f"version: {_METADATA_VERSION}\ntopic_id: {id_text(topic_id)}".encode()
 
 
 class CleanShutdownMarker(NamedTuple):

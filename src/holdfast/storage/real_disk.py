@@ -14,12 +14,16 @@ import fcntl
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry
+from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
 OPEN_FILES = 512
 """How many idle descriptors one disk keeps."""
+FLUSH_THREADS = 16
+"""How many flushes wait at once: the system writes for all of them together."""
 _LOOKS = 16
 """How many are looked at to find one: with very many unflushed files, none may be idle."""
 _MOST_BUFFERS = 1024
@@ -207,6 +211,28 @@ class RealDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        if len(files) + len(directories) == 1:
+            for file in files:
+                file.flush()
+            for path in directories:
+                self.flush_directory(path)
+            return
+        sizes = [file.size for file in files]
+        shared = [file.share() for file in files]
+        flush_directory = partial(RealDisk.flush_directory, self)
+        try:
+            with ThreadPoolExecutor(FLUSH_THREADS) as threads:
+                waiting = [threads.submit(one.flush) for one in shared]
+                waiting += [threads.submit(flush_directory, path) for path in directories]
+            for one in waiting:
+                one.result()
+        finally:
+            for handle in shared:
+                handle.close()
+        for file, size in zip(files, sizes, strict=True):
+            file.flushed(size)
 
     def lock(self, path: str) -> RealLock:
         return RealLock(self.full(path))

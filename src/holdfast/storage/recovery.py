@@ -315,7 +315,7 @@ class _Opening:
         entries: list[EpochEntry] | None = None
         try:
             entries = self.checkpointed = read_epochs(self.disk, path)
-            if entries is None:
+            if entries is None and upto > self.start:
                 self.report.notes.append(f"{path}: missing; rebuilt")
         except DamagedFileError as error:
             self.report.notes.append(f"{error}; rebuilt")
@@ -334,7 +334,7 @@ class _Opening:
         self.epochs.truncate_to(upto)
 
     def _write_epochs(self) -> None:
-        if self.epochs.entries != self.checkpointed:
+        if self.epochs.entries != (self.checkpointed or []):
             path = f"{self.directory}/{EPOCH_CHECKPOINT}"
             write_epochs(self.disk, path, self.epochs.entries)
             self.checkpointed = list(self.epochs.entries)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.broker import frames
-from holdfast.broker.frames import FIRST_BYTES, SCRATCH_BYTES, FrameReader
+from holdfast.broker.frames import FIRST_BYTES, SCRATCH_BYTES, TRUST, FrameReader
 from holdfast.protocol import MalformedMessage
 
 
@@ -50,6 +50,13 @@ def test_a_claimed_length_takes_no_memory_before_its_bytes_come() -> None:
     buffer[:5] = struct.pack(">i", 2**31 - 1) + b"x"
     assert reader.received(5) == []
     assert len(reader.buffer()) < FIRST_BYTES
+
+
+def test_half_a_frame_holds_little_more_than_what_came_of_it() -> None:
+    reader = FrameReader(2**31 - 1)
+    start = struct.pack(">i", 2**31 - 1) + bytes(10_000)
+    feed(reader, start, [len(start)])
+    assert len(reader.buffer()) <= (TRUST - 1) * 10_000
 
 
 @pytest.mark.parametrize("length", [-1, 101, 2**31 - 1])

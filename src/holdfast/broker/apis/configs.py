@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -36,10 +37,10 @@ async def alter_each(
     service: ControllerService, resources: Sequence[ConfigResource], *, validate_only: bool
 ) -> list[Result]:
     """Change one resource after the other; each stands or falls alone."""
-    names = [(one.kind, one.name) for one in resources]
+    named = Counter((one.kind, one.name) for one in resources)
     results: list[Result] = []
     for one in resources:
-        if names.count((one.kind, one.name)) > 1:
+        if named[one.kind, one.name] > 1:
             message = "Each resource must appear at most once."
             results.append((ErrorCode.INVALID_REQUEST, message))
             continue

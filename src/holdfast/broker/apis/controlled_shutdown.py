@@ -33,8 +33,8 @@ def handle(broker: Broker, call: Call) -> None:
         known = service.core.brokers.get(leaving)
         if known is None:
             return refuse(ErrorCode.BROKER_ID_NOT_REGISTERED, "")
-        epoch = BrokerEpoch(request.broker_epoch)
-        if call.version >= 2 and epoch != known.broker_epoch:
+        # Versions 0 and 1 name no epoch: no broker of ours sends them, and a stranger may not.
+        if BrokerEpoch(request.broker_epoch) != known.broker_epoch:
             return refuse(ErrorCode.STALE_BROKER_EPOCH, "")
         service.run(service.core.shutdown_asked(leaving, known.broker_epoch))
         hosted = [

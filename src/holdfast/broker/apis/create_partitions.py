@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.relay import answer_as_controller
 from holdfast.broker.calls import Call
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.validation import RefusedError
+from holdfast.broker.controller.validation import RefusedError, check_count
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.topics import (
     CreatePartitionsRequest,
@@ -45,17 +46,20 @@ async def _grow(
     service: ControllerService, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     cluster = await service.admin.cluster()
-    names = [topic.name for topic in request.topics]
+    named = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
     added: list[TopicPartition] = []
+    planned = 0
     for topic in request.topics:
-        if names.count(topic.name) > 1:
+        if named[topic.name] > 1:
             results[topic.name] = _result(
                 topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
             )
             continue
         try:
             assignment = service.admin.plan_growth(topic, cluster)
+            check_count(planned + len(assignment))
+            planned += len(assignment)
             if not request.validate_only:
                 await service.admin.grow(topic.name, assignment)
                 added += [TopicPartition(topic.name, number) for number in assignment]

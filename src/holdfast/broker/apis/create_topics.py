@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.relay import answer_as_controller
 from holdfast.broker.calls import Call
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topics import Planned
-from holdfast.broker.controller.validation import Cluster, RefusedError
+from holdfast.broker.controller.validation import Cluster, RefusedError, check_count
 from holdfast.broker.settings import TopicConfigs, describe_topic
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.topics import (
@@ -49,15 +50,17 @@ class _Creation:
         self._service = service
         self._request = request
         self._created: list[Planned] = []
+        self._partitions = 0
+        """Of the topics so far."""
 
     async def run(self) -> CreateTopicsResponse:
         request = self._request
         timeout_s = request.timeout_ms / 1000
         cluster = await self._service.admin.cluster()
-        names = [topic.name for topic in request.topics]
+        named = Counter(topic.name for topic in request.topics)
         results: dict[str, CreatableTopicResult] = {}
         for topic in request.topics:
-            if names.count(topic.name) > 1:
+            if named[topic.name] > 1:
                 results[topic.name] = _failed(
                     topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
                 )
@@ -74,6 +77,8 @@ class _Creation:
     async def _create(self, topic: CreatableTopic, cluster: Cluster) -> CreatableTopicResult:
         try:
             planned = self._service.admin.plan(topic, cluster)
+            check_count(self._partitions + len(planned.assignment))
+            self._partitions += len(planned.assignment)
             if not self._request.validate_only:
                 await self._service.admin.create(planned)
                 self._created.append(planned)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.calls import Call
-from holdfast.broker.fetching import ParkedFetch, follower_of
+from holdfast.broker.fetching import ParkedFetch
+from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.protocol.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -16,10 +17,20 @@ def handle(broker: Broker, call: Call) -> None:
     """Answer, or park."""
     request = call.request
     assert isinstance(request, FetchRequest)
-    follower, broker_epoch = follower_of(request, call.version)
+    follower, broker_epoch = _follower_of(request, call.version)
     session, error = broker.fetch_sessions.find(request, follower)
     if session is None:
         call.answer(FetchResponse(error_code=error, responses=[]))
         return
     session.broker_epoch = broker_epoch
     ParkedFetch(broker, call, session).begin()
+
+
+def _follower_of(request: FetchRequest, version: int) -> tuple[BrokerId | None, BrokerEpoch]:
+    """Which broker fetches, and in which of its lives; None for a consumer."""
+    state = request.replica_state
+    if version >= 15 and state is not None:
+        follower, epoch = state.replica_id, state.replica_epoch
+    else:
+        follower, epoch = request.replica_id, -1
+    return (BrokerId(follower) if follower >= 0 else None), BrokerEpoch(epoch)

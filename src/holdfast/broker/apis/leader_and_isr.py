@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.commands import refusal_of
 from holdfast.broker.peers import Endpoint
+from holdfast.broker.replicas import Told
 from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
 from holdfast.model import (
@@ -29,6 +31,9 @@ from holdfast.protocol.messages.control import (
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
+AT_ONCE: Final = 200
+"""Partitions that take their roles, and their place on the disk, in one go."""
+
 
 def handle(broker: Broker, call: Call) -> None:
     """Take every role, then answer; a refused command changes nothing.
@@ -39,15 +44,16 @@ def handle(broker: Broker, call: Call) -> None:
     """
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
+    error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
+    if error:
+        call.answer(LeaderAndIsrResponse(error_code=error))
+        return
     fresh = [
         topic.topic_name
         for topic in request.topic_states
         if any(_is_fresh(broker, topic, told) for told in topic.partition_states)
     ]
-    if fresh:
-        answer_by(broker, call, _read_and_take(broker, request, fresh))
-    else:
-        call.answer(_take(broker, request))
+    answer_by(broker, call, _read_and_take(broker, request, fresh))
 
 
 def _is_fresh(
@@ -62,34 +68,40 @@ def _is_fresh(
 async def _read_and_take(
     broker: Broker, request: LeaderAndIsrRequest, fresh: list[str]
 ) -> LeaderAndIsrResponse:
-    try:
-        await broker.configs.read_topics(broker.store, fresh)
-        broker.replicas.settings_changed(fresh)
-    except StoreError:
-        return LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
-    return _take(broker, request)
+    if fresh:
+        try:
+            await broker.configs.read_topics(broker.store, fresh)
+            broker.replicas.settings_changed(fresh)
+        except StoreError:
+            return LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    return await _take(broker, request)
 
 
-def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
-    if error:
-        return LeaderAndIsrResponse(error_code=error)
-    for one in request.live_leaders:
-        broker.peers.update(BrokerId(one.broker_id), Endpoint(one.host_name, one.port))
-    topics = []
-    for topic in request.topic_states:
-        errors = [
-            LeaderAndIsrPartitionError(
-                partition_index=told.partition_index,
-                error_code=broker.replicas.apply(
-                    TopicPartition(topic.topic_name, told.partition_index),
-                    topic.topic_id,
-                    _state(told),
-                ),
-            )
-            for told in topic.partition_states
-        ]
-        topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
+async def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    """Some at a time, so that others are served between them."""
+    told = [
+        Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
+        for topic in request.topic_states
+        for one in topic.partition_states
+    ]
+    errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
+    for first in range(0, max(1, len(told)), AT_ONCE):
+        if first:
+            await asyncio.sleep(0)
+        error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
+        if error:
+            return LeaderAndIsrResponse(error_code=error)
+        if not first:
+            for one in request.live_leaders:
+                broker.peers.update(BrokerId(one.broker_id), Endpoint(one.host_name, one.port))
+        some = told[first : first + AT_ONCE]
+        for (name, topic_id, _), code in zip(some, broker.replicas.apply_all(some), strict=True):
+            answer = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
+            errors.setdefault(topic_id, []).append(answer)
+    topics = [
+        LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
+        for topic_id, found in errors.items()
+    ]
     return LeaderAndIsrResponse(error_code=0, topics=topics)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 
+BY_ID_FROM: Final = 12
 PATIENCE_S: Final = 5.0
 PAUSE_S: Final = 0.02
 
@@ -56,6 +57,9 @@ def _response(broker: Broker, call: Call) -> MetadataResponse:
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
         topics = [_described(topic) for topic in known.topics.values()]
+    elif call.version < BY_ID_FROM and any(map(_is_by_id, wanted)):
+        # They have a field for an id, and an answer cannot do without a name.
+        topics = [_unknown(one.name or "", ErrorCode.INVALID_REQUEST) for one in wanted]
     else:
         topics = _named(broker, wanted, may_create=request.allow_auto_topic_creation)
     brokers = [
@@ -70,6 +74,10 @@ def _response(broker: Broker, call: Call) -> MetadataResponse:
         controller_id=known.controller if known.controller is not None else -1,
         topics=topics,
     )
+
+
+def _is_by_id(topic: MetadataRequestTopic) -> bool:
+    return topic.name is None or topic.topic_id != ZERO_UUID
 
 
 def _named(

@@ -11,8 +11,8 @@ from holdfast.protocol.messages.topics import CreatableTopic
 
 LONGEST_NAME: Final = 249
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-MOST_PARTITIONS: Final = 100_000
-"""In one request: more would hold up everybody else for too long."""
+MOST_PARTITIONS: Final = 10_000
+"""In one request, as KRaft has it: more would hold up everybody else for too long."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 
@@ -91,16 +91,12 @@ def replicas_of_new(
         )
     partitions = defaults[0] if partitions == -1 else partitions
     replicas = defaults[1] if replicas == -1 else replicas
-    if partitions > MOST_PARTITIONS:
-        raise RefusedError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"Number of partitions must not be larger than {MOST_PARTITIONS}.",
-        )
     return choose(range(partitions), replicas, cluster, dice)
 
 
 def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dice) -> Assignment:
     """Replicas on live brokers, spread evenly."""
+    check_count(len(partitions))
     live = len(cluster.live)
     if replicas > live:
         reason = (
@@ -112,6 +108,14 @@ def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dic
             f"Unable to replicate the partition {replicas} time(s): {reason}",
         )
     return assign(cluster.live, partitions, replicas, dice.start % live, dice.shift % live)
+
+
+def check_count(partitions: int) -> None:
+    """Of one request."""
+    if partitions > MOST_PARTITIONS:
+        raise RefusedError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
 
 
 def _given(topic: CreatableTopic, cluster: Cluster) -> Assignment:

@@ -15,6 +15,7 @@ class Conditions:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: dict[asyncio.Future[bool], Callable[[], bool]] = {}
+        self._is_asking = False
 
     async def until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         """Whether it holds, now or within the time."""
@@ -32,7 +33,13 @@ class Conditions:
             self._waiting.pop(future, None)
 
     def changed(self) -> None:
-        """Ask again."""
+        """Ask again when this tick is over: it may change thousands of partitions."""
+        if self._waiting and not self._is_asking:
+            self._is_asking = True
+            self._loop.call_soon(self._ask)
+
+    def _ask(self) -> None:
+        self._is_asking = False
         for future, holds in tuple(self._waiting.items()):
             if holds():
                 _set(future, True)

@@ -72,7 +72,7 @@ def test_defaults_stand_in_for_minus_one() -> None:
     [
         (0, 1, ErrorCode.INVALID_PARTITIONS),
         (-2, 1, ErrorCode.INVALID_PARTITIONS),
-        (2_000_000, 1, ErrorCode.INVALID_PARTITIONS),
+        (10_001, 1, ErrorCode.POLICY_VIOLATION),
         (1, 0, ErrorCode.INVALID_REPLICATION_FACTOR),
         (1, -2, ErrorCode.INVALID_REPLICATION_FACTOR),
         (1, 4, ErrorCode.INVALID_REPLICATION_FACTOR),

@@ -1,0 +1,141 @@
+"""Whatever bytes come in: brokers live, serve others, keep what they promised, and stay small."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections import deque
+from collections.abc import Iterable, Iterator
+from random import Random
+
+import pytest
+
+from holdfast.cluster import Cluster
+from holdfast.protocol.messages.control import (
+    ControlledShutdownRequest,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from holdfast.protocol.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from holdfast.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from tests.hostile.frames import TOPIC, batches, bombs, mutated, nonsense, requests
+from tests.hostile.town import MIB, Town, is_answer, is_answered, wire
+
+pytestmark = pytest.mark.slow
+
+SEED = 20261115
+OPEN_AT_ONCE = 50
+BATCH_VERSION = 9
+
+
+@pytest.fixture(scope="module")
+def town() -> Iterator[Town]:
+    with Cluster(brokers=3) as cluster:
+        cluster.create_topic(TOPIC, 3)
+        yield Town(cluster)
+
+
+def attack(town: Town, streams: Iterable[bytes]) -> None:
+    """Each over a connection of its own, some of them open at a time, none of them read."""
+    opened: deque[socket.socket] = deque()
+    for place, stream in enumerate(streams):
+        connection = town.connect(1 + place % 3)
+        opened.append(connection)
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(stream)
+        if len(opened) > OPEN_AT_ONCE:
+            opened.popleft().close()
+    for connection in opened:
+        connection.close()
+
+
+def test_mutated_requests_of_every_api_and_version(town: Town) -> None:
+    dice = Random(SEED)
+    with town.memory_within(100 * MIB):
+        attack(town, (mutated(frame, dice) for frame in requests(dice, 6)))
+        town.check()
+
+
+def test_requests_that_are_valid_in_form_and_mad_in_content(town: Town) -> None:
+    dice = Random(SEED + 1)
+    with town.memory_within(100 * MIB):
+        attack(town, requests(dice, 4))
+        town.check()
+
+
+def test_nonsense_before_between_and_after_requests(town: Town) -> None:
+    dice = Random(SEED + 2)
+
+    def streams() -> Iterator[bytes]:
+        good = list(requests(dice, 1))
+        for _ in range(500):
+            some = [dice.choice(good) for _ in range(dice.randint(0, 20))]
+            some.insert(dice.randint(0, len(some)), nonsense(dice))
+            yield b"".join(some)
+
+    with town.memory_within(100 * MIB):
+        attack(town, streams())
+        town.check()
+
+
+def test_commands_of_somebody_who_is_no_controller(town: Town) -> None:
+    """A higher epoch than the controller's does not lock that one out; nobody is sent away."""
+    epoch = 2**31 - 1
+    commands = [
+        wire(LeaderAndIsrRequest(controller_id=1, controller_epoch=epoch, live_leaders=[]), 7),
+        wire(
+            UpdateMetadataRequest(controller_id=1, controller_epoch=epoch, live_brokers=[]),
+            8,
+        ),
+        wire(StopReplicaRequest(controller_id=1, controller_epoch=epoch), 4),
+        *(
+            wire(ControlledShutdownRequest(broker_id=broker), version)
+            for broker in (1, 2, 3)
+            for version in (1, 2, 3)
+        ),
+    ]
+    for broker in (1, 2, 3):
+        with town.connect(broker) as connection:
+            for command in commands:
+                connection.sendall(command)
+            for _ in commands:
+                assert is_answer(connection)
+    town.cluster.create_topic("after-commands", 3, 3)
+    assert {town.cluster.leader("after-commands", number) for number in range(3)} == {1, 2, 3}
+    town.check()
+
+
+def test_batches_that_lie(town: Town) -> None:
+    """By their checksum, length, count, offsets, codec, or what they expand to."""
+    dice = Random(SEED + 3)
+
+    def produced(records: bytes, acks: int) -> bytes:
+        data = PartitionProduceData(index=0, records=records)
+        topic = TopicProduceData(name=TOPIC, partition_data=[data])
+        request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic])
+        return wire(request, BATCH_VERSION)
+
+    asked = ListOffsetsPartition(partition_index=0, timestamp=1)
+    by_time = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[asked])]
+    )
+    streams = [produced(one, acks) for one in (*bombs(), *batches(dice)) for acks in (-1, 0, 1)]
+    with town.memory_within(200 * MIB):
+        for broker in (1, 2, 3):
+            connection = town.connect(broker)
+            for stream in streams:
+                connection.sendall(stream)
+            assert is_answered(connection), "bad batches cost no connection"
+            # Looking for a time opens the batches that were taken.
+            connection.sendall(wire(by_time, 4))
+            connection.close()
+        town.check()

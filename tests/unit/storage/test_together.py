@@ -1,0 +1,98 @@
+"""Many logs made, and many reigns written down, at one go: as safe as one by one."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from holdfast.lab.byte_disk import ByteDisk, Fault, Step
+from holdfast.lab.crash_states import Bound, crash_states
+from holdfast.model import EpochEntry, LeaderEpoch, Offset, TopicPartition
+from holdfast.storage import Disk, LogDirectory, LogOfflineError, write_epochs_together
+from holdfast.storage.checkpoints import read_epochs
+from holdfast.storage.names import EPOCH_CHECKPOINT
+from tests.unit.storage.support import SMALL, fill
+
+WANTED = {TopicPartition("a", number): uuid.UUID(int=number + 7) for number in range(4)}
+ENTRY = EpochEntry(LeaderEpoch(3), Offset(2))
+
+
+def opened(disk: Disk) -> LogDirectory:
+    return LogDirectory(disk, lambda partition: SMALL)
+
+
+def test_new_logs_are_there_with_their_ids(disk: Disk) -> None:
+    directory = opened(disk)
+    directory.create_all(WANTED)
+    for partition, topic_id in WANTED.items():
+        assert directory.topic_id(partition) == topic_id
+        fill(directory.log(partition), 3)
+        assert directory.log(partition).log_end_offset == 3
+
+
+def test_no_crash_takes_a_log_that_was_made_or_hinders_the_next_attempt() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    crashes = 0
+
+    def crash(step: Step | None) -> None:
+        nonlocal crashes
+        for state in crash_states(disk, step, Bound(states=6, cuts=1, seed=disk.steps)):
+            crashes += 1
+            again = opened(state.disk)
+            for partition in tuple(again.partitions):
+                again.delete(partition, uuid.uuid4(), 0)
+            again.create_all(WANTED)
+            assert {one: again.topic_id(one) for one in WANTED} == WANTED, state.what
+
+    disk.on_step = crash
+    directory.create_all(WANTED)
+    disk.on_step = None
+    assert crashes > 50
+    for state in crash_states(disk, None, Bound()):
+        after = opened(state.disk)
+        assert not after.open_all(), state.what
+        assert {one: after.topic_id(one) for one in after.partitions} == WANTED, state.what
+
+
+def test_logs_that_cannot_be_made_together_can_be_made_alone() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    disk.faults.append(Fault("flush_directory", "a-2"))
+    with pytest.raises(OSError, match="simulated"):
+        directory.create_all(WANTED)
+    disk.faults.clear()
+    for partition, topic_id in WANTED.items():
+        fill(directory.create(partition, topic_id), 2)
+        assert directory.log(partition).log_end_offset == 2
+
+
+def test_reigns_are_written_down_and_survive(disk: Disk) -> None:
+    directory = opened(disk)
+    directory.create_all(WANTED)
+    logs = [directory.log(one) for one in WANTED]
+    for log in logs:
+        fill(log, 2)
+        log.epochs.assign(*ENTRY)
+    write_epochs_together(logs)
+    paths = [f"{one}/{EPOCH_CHECKPOINT}" for one in WANTED]
+    after = [disk]
+    if isinstance(disk, ByteDisk):
+        after += [state.disk for state in crash_states(disk, None, Bound())]
+    for one in after:
+        for path in paths:
+            entries = read_epochs(one, path)
+            assert entries is not None
+            assert entries[-1] == ENTRY
+
+
+def test_a_reign_that_cannot_be_written_takes_its_own_log_offline_only() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    directory.create_all(WANTED)
+    logs = [directory.log(one) for one in WANTED]
+    disk.faults.append(Fault("flush", f"a-1/{EPOCH_CHECKPOINT}"))
+    with pytest.raises(LogOfflineError):
+        write_epochs_together(logs)
+    assert [log.offline is not None for log in logs] == [False, True, False, False]
