@@ -12,17 +12,14 @@ from holdfast.protocol import Response
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
-_RUNNING: dict[asyncio.Task[Any], None] = {}
-"""The loop holds tasks weakly; these must end."""
-
 
 def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -> None:
     """Answer with what the work gives; a bug in it costs the connection, not the broker."""
     task = broker.loop.create_task(work)
-    _RUNNING[task] = None
+    broker.running[task] = None
 
     def done(task: asyncio.Task[Response]) -> None:
-        _RUNNING.pop(task, None)
+        broker.running.pop(task, None)
         if task.cancelled():
             return
         error = task.exception()
