@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from holdfast.model import BatchHeader, Offset
 from holdfast.protocol.records import Batch, EndMarker
@@ -13,6 +14,9 @@ from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
 from holdfast.storage.segment import Segment
 from holdfast.storage.snapshots import read_snapshot, snapshot_path
+
+RETRIED_BYTES: Final = 1 << 20
+"""How far before a snapshot batches are looked for that a client may send again."""
 
 
 def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
@@ -66,13 +70,49 @@ def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
 def producer_headers(
     disk: Disk, directory: str, segments: Sequence[Segment], start: Offset, end: Offset
 ) -> Iterator[BatchHeader]:
-    """The last batch of each producer in the newest snapshot, then every batch after it."""
+    """The last batches of each producer in the newest snapshot, then every batch after it.
+
+    A snapshot, Kafka's format, knows one batch of each. A client has up to five under way, and may
+    send any of them again: the ones before are taken from the log.
+    """
     offsets = snapshot_offsets(disk, directory)
     offset, book = newest_snapshot(disk, directory, start, end, offsets)
+    if book.entries:
+        yield from _before(segments, offset, book)
     yield from book.headers()
     for _, found in headers_from(segments, offset):
         if found.header.producer_id >= 0 and not found.header.is_control:
             yield found.header.to_model()
+
+
+def _before(
+    segments: Sequence[Segment], offset: Offset, book: ProducerBook
+) -> Iterator[BatchHeader]:
+    """Batches not long before a snapshot, of producers that have a later one in it."""
+    for _, found in headers_from(segments, _retried_from(segments, offset)):
+        header = found.header
+        if header.base_offset >= offset:
+            return
+        last = book.entries.get(header.producer_id)
+        if last is None or header.is_control or header.producer_epoch != last.producer_epoch:
+            continue
+        if header.end_offset <= last.last_offset - last.offset_delta:
+            yield header.to_model()
+
+
+def _retried_from(segments: Sequence[Segment], offset: Offset) -> int:
+    """The offset of a batch about RETRIED_BYTES before this one."""
+    left = RETRIED_BYTES
+    for segment in reversed(segments):
+        if segment.base_offset >= offset:
+            continue
+        found = segment.find(offset)
+        size = segment.size if found is None else found.position
+        if size > left:
+            entry = segment.index().last_start(size - left)
+            return segment.base_offset if entry is None else entry.offset + 1
+        left -= size
+    return segments[0].base_offset
 
 
 def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:

@@ -80,7 +80,7 @@ class Machine:
         self.is_stopping = False
         self.lives = 0
         self.on_end: Callable[[Machine], None] | None = None
-        """Called when the process has ended by itself."""
+        """Called when the process has ended, unless by `kill` or `lose_power` from outside."""
 
     @property
     def is_up(self) -> bool:
@@ -120,8 +120,7 @@ class Machine:
             # As a process does that cannot start: it says why, and ends.
             self.log.warning("not started", error=str(error))
             self._end()
-            if self.on_end is not None:
-                self.on_end(self)
+            self._tell_end()
 
     # Ends.
 
@@ -135,6 +134,9 @@ class Machine:
         assert self.broker is not None
         await self.broker.stop()
         self._end()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
         if self.on_end is not None:
             self.on_end(self)
 
@@ -148,6 +150,7 @@ class Machine:
             if left < 0:
                 self._tear(step)
                 self.kill()
+                self._tell_end()
                 raise ProcessKilledError
 
         self.disk.on_step = count

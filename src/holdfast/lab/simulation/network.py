@@ -214,9 +214,10 @@ class Stream:
     def __init__(self, source: SimTransport, target: SimTransport) -> None:
         self._source = source
         self._target = target
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[tuple[float, bytes]] = deque()
+        """What is under way, and when it arrives."""
+        self._last_s = 0.0
         self._is_moving = False
-        self._due_s = 0.0
         self.size = 0
         """Bytes that the reader has not taken yet."""
 
@@ -227,37 +228,43 @@ class Stream:
     def send(self, data: bytes) -> None:
         """Bytes, or the END."""
         self.size += len(data)
-        self._queue.extend(self._network.pieces(data) if data else [END])
-        self.move_on()
+        for piece in self._network.pieces(data) if data else (END,):
+            self._queue.append((self._draw_s(), piece))
+        self._move()
+
+    def _draw_s(self) -> float:
+        """When what is sent now arrives: never before what was sent earlier."""
+        delay_s = self._network.delay_s(self._source.host, self._target.host)
+        self._last_s = max(self._last_s, self._network.kernel.time() + delay_s)
+        return self._last_s
 
     def drop(self) -> None:
         """What is still on its way never arrives."""
         self._queue.clear()
 
     def move_on(self) -> None:
-        """The next bytes set out, unless some are under way."""
-        if self._is_moving or not self._queue:
-            return
-        source, target = self._source.host, self._target.host
-        network = self._network
-        if not network.is_open(source, target):
-            return
-        self._is_moving = True
-        kernel = network.kernel
-        self._due_s = max(self._due_s, kernel.time() + network.delay_s(source, target))
-        kernel.call_at(self._due_s, self._arrive)
+        """The way is open again: what was held back sets out anew."""
+        if self._queue and not self._is_moving:
+            self._queue = deque((self._draw_s(), data) for _, data in self._queue)
+            self._move()
+
+    def _move(self) -> None:
+        if self._queue and not self._is_moving:
+            self._is_moving = True
+            self._network.kernel.call_at(self._queue[0][0], self._arrive)
 
     def _arrive(self) -> None:
         self._is_moving = False
-        if not self._queue or not self._network.is_open(self._source.host, self._target.host):
+        if not self._network.is_open(self._source.host, self._target.host):
             return
-        data = self._queue.popleft()
-        if self._target.is_gone:
-            # There is no such connection: the system says so.
-            self._source.lose(ConnectionResetError(104, "no such connection"))
-            return
-        self._target.loop.call_soon(self._target.received, data)
-        self.move_on()
+        if self._queue:
+            _, data = self._queue.popleft()
+            if self._target.is_gone:
+                # There is no such connection: the system says so.
+                self._source.lose(ConnectionResetError(104, "no such connection"))
+                return
+            self._target.loop.call_soon(self._target.received, data)
+        self._move()
 
     def taken(self, size: int) -> None:
         """The reader has these bytes."""
