@@ -94,9 +94,7 @@ class Broker:
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
         self.directory = self._open_directory(disk)
-        self.replicas = Replicas(
-            self.id, loop, self.clock, self.directory, self.configs, log, dice
-        )
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)

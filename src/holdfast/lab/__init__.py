@@ -1,1 +1,61 @@
-"""The whole broker in the lab: real broker code on a simulated loop, network, disk and store."""
+"""The lab: scenarios, the simulated world and seeded runs, all on the real replication core.
+
+Nothing here decides how replication works; it shows what the core decides, and judges it.
+"""
+
+from holdfast.lab.byte_disk import ByteDisk, Fault, Step
+from holdfast.lab.catalogue import UnknownScenarioError, ids, load, paths, section_of
+from holdfast.lab.commands import HANDLERS
+from holdfast.lab.crash_states import Bound, CrashState, crash_states
+from holdfast.lab.explain import Explanation, explain
+from holdfast.lab.frames import Frame, fold, steps, table
+from holdfast.lab.memory_store import MemoryServer, MemoryStore
+from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
+from holdfast.lab.remedies import remedies
+from holdfast.lab.rewrite import rewritten
+from holdfast.lab.run import Mismatch, Run, run_scenario
+from holdfast.lab.scenario import Scenario, ScenarioError, Variant, normal, parse, suggestion
+from holdfast.lab.seeded import SeededRun, run_seed
+from holdfast.lab.verdict import OUTCOMES, Verdict
+
+__all__ = [
+    "HANDLERS",
+    "OPTIONS",
+    "OUTCOMES",
+    "Bound",
+    "ByteDisk",
+    "CrashState",
+    "Explanation",
+    "Fault",
+    "Frame",
+    "MemoryServer",
+    "MemoryStore",
+    "Mismatch",
+    "OptionError",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "SeededRun",
+    "Step",
+    "UnknownScenarioError",
+    "Variant",
+    "Verdict",
+    "build",
+    "crash_states",
+    "explain",
+    "fold",
+    "ids",
+    "load",
+    "normal",
+    "parse",
+    "parse_option",
+    "paths",
+    "remedies",
+    "rewritten",
+    "run_scenario",
+    "run_seed",
+    "section_of",
+    "steps",
+    "suggestion",
+    "table",
+]

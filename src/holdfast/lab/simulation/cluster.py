@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from holdfast.broker.controller.nodes import decode_state
-from holdfast.coordination import paths
+from holdfast.coordination import Node, paths
 from holdfast.lab.memory_store import MemoryServer
 from holdfast.lab.simulation.loop import SimLoop, Timeline
 from holdfast.lab.simulation.machine import PORT, Machine, Surroundings
@@ -50,9 +50,7 @@ class SimulatedCluster:
         self.network = Network(self.timeline, self.dice, self.recording.log_of(0))
         self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.dice.random())
         self.server.loop = self.network.kernel
-        around = Surroundings(
-            self.timeline, self.network, self.server, self.recording, self.dice
-        )
+        around = Surroundings(self.timeline, self.network, self.server, self.recording, self.dice)
         copies = str(min(3, brokers))
         chosen = {
             **SETTINGS,
@@ -63,6 +61,7 @@ class SimulatedCluster:
         self.machines = {
             number: Machine(around, number, chosen) for number in range(1, brokers + 1)
         }
+        self._states: dict[str, tuple[Node, PartitionState]] = {}
         self.clients = SimLoop(
             self.timeline, self.network, CLIENTS, self.dice, self.recording.log_of(0)
         )
@@ -123,7 +122,12 @@ class SimulatedCluster:
         """As the store has it."""
         path = paths.partition_state(*partition)
         node = self.server.tree.nodes.get(path)
-        return None if node is None else decode_state(path, node.data)
+        if node is None:
+            return None
+        known = self._states.get(path)
+        if known is None or known[0] is not node:
+            known = self._states[path] = (node, decode_state(path, node.data))
+        return known[1]
 
     def is_whole(self, partitions: tuple[TopicPartition, ...]) -> bool:
         """Whether every partition has a leader and all its replicas in sync."""

@@ -93,7 +93,9 @@ class Network:
     def is_open(self, source: str, target: str) -> bool:
         """Whether bytes that are sent now arrive."""
         ways = self._cut
-        return (source, target) not in ways and target not in self._dark and source not in self._dark
+        return (
+            (source, target) not in ways and target not in self._dark and source not in self._dark
+        )
 
     def _move_on(self) -> None:
         for link in tuple(self._links):

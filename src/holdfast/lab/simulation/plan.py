@@ -33,19 +33,39 @@ class Plan:
 
     seed: int
     faults: tuple[str, ...]
-    duration_s: float
-    fault_every_s: float
-    send_every_s: float
-    latency_s: float
+    duration_ms: int
+    fault_every_ms: int
+    send_every_ms: int
+    latency_ms: float
     is_flushed: bool
     """Every record is flushed before it is acknowledged; then every machine may lose power."""
+    is_rolling: bool
+    """Segments are small: a new one every second or so."""
+    is_rebalancing: bool
+    """Leaderships go back to the preferred replicas all the time."""
 
     @property
     def summary(self) -> str:
         """One line about the run."""
         faults = ", ".join(self.faults) or "none"
-        flushed = ", every record flushed" if self.is_flushed else ""
-        return f"seed {self.seed}: {self.duration_s:.1f} s{flushed}, faults: {faults}"
+        ways = {
+            "every record flushed": self.is_flushed,
+            "short segments": self.is_rolling,
+            "leaders moved back": self.is_rebalancing,
+        }
+        told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
+        return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
+
+    def settings(self) -> dict[str, str]:
+        """What the brokers are set to."""
+        chosen: dict[str, str] = {}
+        if self.is_flushed:
+            chosen["log.flush.interval.messages"] = "1"
+        if self.is_rolling:
+            chosen["log.roll.ms"] = "1000"
+        if self.is_rebalancing:
+            chosen["leader.imbalance.check.interval.seconds"] = "1"
+        return chosen
 
 
 def plan_of(seed: int) -> Plan:
@@ -54,9 +74,11 @@ def plan_of(seed: int) -> Plan:
     return Plan(
         seed=seed,
         faults=tuple(fault for fault in FAULTS if dice.random() < 0.4),
-        duration_s=dice.uniform(4.0, 12.0),
-        fault_every_s=dice.uniform(0.3, 1.5),
-        send_every_s=dice.uniform(0.05, 0.2),
-        latency_s=dice.choice((0.0005, 0.005, 0.03)),
+        duration_ms=dice.randrange(3_000, 10_000),
+        fault_every_ms=dice.randrange(300, 1_500),
+        send_every_ms=dice.randrange(50, 200),
+        latency_ms=dice.choice((0.5, 5.0, 30.0)),
         is_flushed=dice.random() < 0.2,
+        is_rolling=dice.random() < 0.5,
+        is_rebalancing=dice.random() < 0.3,
     )

@@ -21,6 +21,8 @@ from holdfast.model import TraceEvent
 
 REST_S: Final = 120.0
 """Within which a cluster must come to rest when the faults have stopped."""
+LOOK_S: Final = 0.1
+"""How often somebody looks whether it has."""
 TOPIC: Final = "events"
 PARTITIONS: Final = 2
 
@@ -52,8 +54,7 @@ def simulate(seed: int, changes: Mapping[str, Any] | None = None) -> SimulatedRu
 class _Runner:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        settings = {"log.flush.interval.messages": "1"} if plan.is_flushed else {}
-        self.cluster = SimulatedCluster(plan.seed, 3, settings)
+        self.cluster = SimulatedCluster(plan.seed, 3, plan.settings())
         self.dice = self.cluster.dice
         self.network = self.cluster.network
         self.is_faulty = True
@@ -69,13 +70,13 @@ class _Runner:
         recording.emit("said", text=plan.summary)
         invariants = self.invariants = Invariants(cluster, self.partitions)
         self._start_clients()
-        self.network.latency_s = plan.latency_s
+        self.network.latency_s = plan.latency_ms / 1000
         self.network.torn = 0.2 if "torn-bytes" in plan.faults else 0.0
-        self.later(plan.fault_every_s, self._fault)
-        cluster.timeline.run_for(plan.duration_s)
+        self.later(plan.fault_every_ms / 1000, self._fault)
+        cluster.timeline.run_for(plan.duration_ms / 1000)
         self._make_peace()
         failures: list[str] = []
-        if cluster.timeline.run_until(self._is_at_rest, REST_S):
+        if self._comes_to_rest():
             failures += judge(
                 cluster, self.partitions, self.ledger, self.producers, self.invariants
             )
@@ -107,7 +108,7 @@ class _Runner:
             for name, acks, exact in (*kinds, ("hasty", ACKS_LEADER, False))
         ]
         for producer in self.producers:
-            cluster.spawn(producer.run(self.plan.send_every_s))
+            cluster.spawn(producer.run(self.plan.send_every_ms / 1000))
         self.consumers = [
             Consumer(cluster.client("reader"), self.ledger, one) for one in self.partitions
         ]
@@ -123,7 +124,8 @@ class _Runner:
     def _fault(self) -> None:
         if not self.is_faulty:
             return
-        self.later(self.plan.fault_every_s * (0.5 + self.dice.random()), self._fault)
+        pause_s = self.plan.fault_every_ms / 1000 * (0.5 + self.dice.random())
+        self.later(pause_s, self._fault)
         actions = [one for one in self.plan.faults if one in _FAULTS]
         if actions:
             machine = self.cluster.machines[self.dice.randrange(1, len(self.cluster.machines) + 1)]
@@ -235,6 +237,15 @@ class _Runner:
             if machine.number in self._disk_failed:
                 self._kill(machine)
             machine.start()
+
+    def _comes_to_rest(self) -> bool:
+        timeline = self.cluster.timeline
+        end_s = timeline.now_s + REST_S
+        while timeline.now_s < end_s:
+            timeline.run_for(LOOK_S)
+            if self._is_at_rest():
+                return True
+        return False
 
     def _is_at_rest(self) -> bool:
         cluster = self.cluster
