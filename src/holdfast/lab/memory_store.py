@@ -1,8 +1,9 @@
 """The agreed store, simulated: same promises, no disk, no thread, no clock of its own.
 
 All time comes from an event loop's `call_later`, so on a loop with virtual time one seed gives one
-run: what the server does is timed by its loop, what reaches a session by the session's. What can go wrong is what goes wrong with a real store: answers take time, a store is
-away and comes back, a request is lost on its way or only its answer is, a session ends unnoticed.
+run: what the server does is timed by its loop, what reaches a session by the session's. What can go
+wrong is what goes wrong with a real store: answers take time, a store is away and comes back, a
+request is lost on its way or only its answer is, a session ends unnoticed.
 """
 
 from __future__ import annotations

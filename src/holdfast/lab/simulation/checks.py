@@ -154,7 +154,7 @@ def judge(
         if kept.get((name, offset)) != value:
             failures.append(f"vanished: {value.decode()}, read from {name} at {offset}")
     for producer in producers:
-        failures += _of_producer(producer, ledger, kept)
+        failures += _of_producer(producer, kept)
     unknown = [value for value in kept.values() if value not in ledger.sent]
     failures += [f"nobody sent {value.decode(errors='replace')}" for value in unknown]
     return failures
@@ -210,9 +210,7 @@ def _gaps_and_commits(
     return failures
 
 
-def _of_producer(
-    producer: Producer, ledger: Ledger, kept: dict[tuple[TopicPartition, int], bytes]
-) -> list[str]:
+def _of_producer(producer: Producer, kept: dict[tuple[TopicPartition, int], bytes]) -> list[str]:
     own = f"{producer.name}-"
     values = [value.decode() for value in kept.values() if value.startswith(own.encode())]
     if not producer.is_idempotent:

@@ -16,14 +16,20 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Coroutine
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.broker.log_lines import LogLines
 
 if TYPE_CHECKING:
     from holdfast.lab.simulation.network import Network, SimServer
 
+    # For type checkers everything that a loop may be asked for is abstract in the other one.
+    _Loop = asyncio.BaseEventLoop
+else:
+    _Loop = asyncio.AbstractEventLoop
+
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class ProcessKilledError(BaseException):
@@ -95,7 +101,7 @@ def _run(handle: asyncio.Handle) -> None:
         asyncio._set_running_loop(None)
 
 
-class SimLoop(asyncio.AbstractEventLoop):
+class SimLoop(_Loop):
     """The event loop of one simulated process."""
 
     def __init__(
@@ -158,8 +164,8 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def call_soon(
         self,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
@@ -170,8 +176,8 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_later(
         self,
         delay: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         return self.call_at(self.timeline.now_s + delay, callback, *args, context=context)
@@ -179,8 +185,8 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)

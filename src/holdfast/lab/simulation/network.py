@@ -152,7 +152,7 @@ class Network:
         self._links.pop(link, None)
 
 
-class SimServer(asyncio.AbstractServer):
+class SimServer:
     """A listening socket."""
 
     def __init__(

@@ -115,7 +115,7 @@ class _Runner:
         for consumer in self.consumers:
             cluster.spawn(consumer.run())
 
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
+    def later(self, seconds: float, action: Callable[[], object]) -> None:
         """By nobody's loop: faults happen whoever lives."""
         self.network.kernel.call_later(seconds, action)
 
