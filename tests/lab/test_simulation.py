@@ -179,8 +179,19 @@ def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
     assert simulate(seed).failures == ()
 
 
-MUTANTS: dict[str, tuple[int, ...]] = {}
-"""Which core, and the seeds that catch it. One of them is enough."""
+MUTANTS: dict[str, tuple[str, ...]] = {
+    "truncation=high-watermark": ("kill", "controller-loss"),
+    "without=(stale-answer-by-offset)": ("kill", "stop", "slow"),
+    "without=(offline-on-io-error)": ("disk-error",),
+}
+"""Which core, and the faults that show what is wrong with it."""
+WITHIN = 10
+"""Seeds, one of which must catch it."""
+
+
+def is_caught(faults: tuple[str, ...], **changes: Any) -> bool:
+    plan = {"faults": faults, "fault_every_ms": 400, "send_every_ms": 60, **changes}
+    return any(simulate(seed, plan).failures for seed in range(WITHIN))
 
 
 @pytest.mark.slow
@@ -191,4 +202,10 @@ def test_a_broker_with_a_broken_core_is_caught(
     key, _, value = mutant.partition("=")
     rules = build({key: value}, 3)[1]
     monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
-    assert any(simulate(seed).failures for seed in MUTANTS[mutant])
+    assert is_caught(MUTANTS[mutant])
+
+
+@pytest.mark.slow
+def test_a_disk_that_only_claims_to_flush_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ByteDisk, "flush_file", lambda *_: None)
+    assert is_caught(("power-loss",), is_flushed=True)

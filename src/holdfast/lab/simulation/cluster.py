@@ -55,6 +55,8 @@ class SimulatedCluster:
         chosen = {
             **SETTINGS,
             "default.replication.factor": copies,
+            "offsets.topic.replication.factor": copies,
+            "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(min(2, brokers)),
             **(settings or {}),
         }

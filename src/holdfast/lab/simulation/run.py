@@ -15,6 +15,7 @@ from holdfast.lab.byte_disk import Fault
 from holdfast.lab.simulation.checks import Invariants, judge
 from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.cluster import CLIENTS, SimulatedCluster
+from holdfast.lab.simulation.committing import Committer
 from holdfast.lab.simulation.machine import Machine
 from holdfast.lab.simulation.plan import Plan, plan_of
 from holdfast.model import TraceEvent
@@ -80,6 +81,7 @@ class _Runner:
             failures += judge(
                 cluster, self.partitions, self.ledger, self.producers, self.invariants
             )
+            failures += self._look_at_commits()
         else:
             failures.append(f"not at rest {REST_S:g} s after the faults stopped: {self._unrest()}")
         failures += [f"{text} (event {event})" for text, event in invariants.violations.items()]
@@ -114,6 +116,8 @@ class _Runner:
         ]
         for consumer in self.consumers:
             cluster.spawn(consumer.run())
+        self.committer = Committer(cluster.client("committer"), self.partitions[0])
+        cluster.spawn(self.committer.run())
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:
         """By nobody's loop: faults happen whoever lives."""
@@ -222,11 +226,20 @@ class _Runner:
 
     # Peace.
 
+    def _look_at_commits(self) -> list[str]:
+        committer = self.committer
+        found = self.cluster.do(committer.committed())
+        if committer.acknowledged <= found <= committer.sent:
+            return []
+        told = f"{committer.acknowledged} was acknowledged and {committer.sent} sent"
+        return [f"a group's offset is {found}, {told}"]
+
     def _make_peace(self) -> None:
         """Faults stop; everything that was broken is mended."""
         self.is_faulty = False
         self.network.torn = 0.0
         self._heal()
+        self.committer.is_paused = True
         for producer in self.producers:
             producer.is_paused = True
         for machine in self.cluster.machines.values():
