@@ -200,7 +200,9 @@ class SimLoop(_Loop):
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Coroutine[Any, Any, T], **more: Any) -> asyncio.Task[T]:  # type: ignore[override]
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, T], **more: Any
+    ) -> asyncio.Task[T]:
         task = asyncio.Task(coro, loop=self, **more)
         self._tasks[task] = None
         task.add_done_callback(self._forget)
