@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 
 class Clock:
     """The loop's clock and the machine's."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, wall_s: Callable[[], float] = time.time
+    ) -> None:
         self._loop = loop
+        self._wall_s = wall_s
 
     def now_ms(self) -> int:
         """Milliseconds since some moment, never falling."""
@@ -22,4 +26,4 @@ class Clock:
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970."""
-        return int(time.time() * 1000)
+        return int(self._wall_s() * 1000)

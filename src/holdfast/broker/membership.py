@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import uuid
+import random
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +23,7 @@ from holdfast.broker.controller.nodes import (
     encode_broker,
 )
 from holdfast.broker.errors import StartError
+from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
@@ -61,6 +62,7 @@ class Membership:
         store: Store,
         clock: Clock,
         log: LogLines,
+        dice: random.Random,
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker
@@ -68,6 +70,7 @@ class Membership:
         self._store = store
         self._clock = clock
         self._log = log
+        self._dice = dice
         self._on_registered = registered
         self._endpoint = Endpoint("", 0)
         self._rack: str | None = None
@@ -92,7 +95,7 @@ class Membership:
             )
         cluster_id = await self._cluster_id(meta)
         if meta is None:
-            meta = MetaProperties(cluster_id, self.broker, id_text(uuid.uuid4()))
+            meta = MetaProperties(cluster_id, self.broker, id_text(new_uuid(self._dice)))
             write_meta_properties(directory.disk, meta)
         if meta.node_id != self.broker:
             raise StartError(
@@ -115,7 +118,7 @@ class Membership:
                     f"the store is empty, and this directory belongs to cluster {meta.cluster_id}: "
                     "mend the store's address, or move the directory away to start empty"
                 )
-            fresh = json.dumps({"version": "1", "id": id_text(uuid.uuid4())}).encode()
+            fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._dice))}).encode()
             # A conflict: another broker of the same new cluster was first.
             with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
@@ -52,7 +52,7 @@ SPARE_S: Final = 2.0
 
 
 class Broker:
-    """One broker. Everything outside is handed in: loop, disk, store."""
+    """One broker. Everything outside is handed in: loop, disk, store, dice, clock."""
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Broker:
         log: LogLines,
         dice: random.Random,
         trace: BrokerTrace | None = None,
+        clock: Clock | None = None,
     ) -> None:
         settings = BrokerSettings.of(layers)
         self.id = BrokerId(settings.node_id)
@@ -71,14 +72,16 @@ class Broker:
         self.dice = dice
         self.store = store
         self.trace = trace
+        self.running: dict[asyncio.Task[Any], None] = {}
+        """Tasks that answer a call. The loop holds tasks weakly; these must end."""
         self._strays: asyncio.Task[None] | None = None
         self.is_started = False
         self.is_stopping = False
-        self.clock = Clock(loop)
+        self.clock = clock or Clock(loop)
         self.configs = Configs(self.id, layers, log)
-        self.links = Links(loop)
+        self.links = Links(loop, dice)
         self.peers = Peers(loop, self.links, self.id, _patience(settings))
-        self.membership = Membership(self.id, store, self.clock, log, self._registered)
+        self.membership = Membership(self.id, store, self.clock, log, dice, self._registered)
         self.metadata = Metadata("")
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, dice
@@ -92,7 +95,7 @@ class Broker:
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
         self.directory = self._open_directory(disk)
-        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log)
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)

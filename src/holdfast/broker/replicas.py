@@ -6,6 +6,7 @@ What many partitions ask for in one tick is done once at its end: writes, ISR pr
 from __future__ import annotations
 
 import asyncio
+import random
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from holdfast.broker.clock import Clock
 from holdfast.broker.configs import Configs
 from holdfast.broker.flushes import Flushes
+from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.broker.tasks import in_parts
@@ -51,6 +53,7 @@ class Replicas:
         directory: LogDirectory,
         configs: Configs,
         log: LogLines,
+        dice: random.Random,
     ) -> None:
         self.broker = broker
         self.loop = loop
@@ -58,6 +61,7 @@ class Replicas:
         self.directory = directory
         self.configs = configs
         self.log = log
+        self._dice = dice
         self.trace: BrokerTrace | None = None
         self.partitions: dict[TopicPartition, Partition] = {}
         self.fetchers: Fetchers
@@ -153,7 +157,7 @@ class Replicas:
             self._discard(name)
 
     def _discard(self, name: TopicPartition) -> None:
-        self.directory.delete(name, uuid.uuid4(), self.clock.wall_ms())
+        self.directory.delete(name, new_uuid(self._dice), self.clock.wall_ms())
 
     def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
         """What the controller says of some partitions; what goes to the disk goes together."""

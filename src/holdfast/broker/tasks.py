@@ -12,9 +12,6 @@ from holdfast.protocol import Response
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
-_RUNNING: dict[asyncio.Task[Any], None] = {}
-"""The loop holds tasks weakly; these must end."""
-
 
 AT_ONCE: Final = 20
 """Steps of long work before the loop turns: some milliseconds, more if the disk is slow."""
@@ -32,10 +29,10 @@ async def in_parts(work: Iterable[object]) -> None:
 def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -> None:
     """Answer with what the work gives; a bug in it costs the connection, not the broker."""
     task = broker.loop.create_task(work)
-    _RUNNING[task] = None
+    broker.running[task] = None
 
     def done(task: asyncio.Task[Response]) -> None:
-        _RUNNING.pop(task, None)
+        broker.running.pop(task, None)
         if task.cancelled():
             return
         error = task.exception()

@@ -56,6 +56,9 @@ CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of
 
 
 HEAVY = {
+    "broker": LazyCommand(
+        "holdfast.cli.lab_broker:broker", "Whole brokers, simulated: one seed, or many."
+    ),
     "compare": LazyCommand(
         "holdfast.cli.lab_compare:compare_command", "In-sync replicas or a majority?"
     ),

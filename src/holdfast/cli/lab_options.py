@@ -94,16 +94,18 @@ def plan_options(command: click.decorators.FC) -> click.decorators.FC:
     return command
 
 
-def split_plan(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_plan(
+    given: Mapping[str, Any], known: Sequence[str] = FAULTS
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The changes of a plan, and the other options; BadInput for a fault nobody knows."""
     names = ("faults", "duration_ms", "send_every_ms")
     changes = {name: given[name] for name in names if given[name] is not None}
     if "faults" in changes:
         wanted = [one for one in changes["faults"].split(",") if one and one != "none"]
         for one in wanted:
-            if one not in FAULTS:
-                raise BadInput(f"no fault is called {one!r}", hint=near_or_known(one, FAULTS))
-        changes["faults"] = tuple(one for one in FAULTS if one in wanted)
+            if one not in known:
+                raise BadInput(f"no fault is called {one!r}", hint=near_or_known(one, known))
+        changes["faults"] = tuple(one for one in known if one in wanted)
     return changes, {name: value for name, value in given.items() if name not in names}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,8 +14,10 @@ from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import plan_words, seed_range
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
+from holdfast.lab import SeededRun
 from holdfast.lab.limits import Limits
 from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds
+from holdfast.model import TraceEvent
 
 
 def run_seeds(
@@ -25,15 +27,16 @@ def run_seeds(
     first, last = seed_range(text)
     with watching("seeds") as watch:
         found = search_seeds(first, last, options, limits, watch)
-    path = _save(save, found) if found.failed else None
+    path = None
+    if found.failed:
+        path = save_trace(save or f"seed-{found.failed.plan.seed}.jsonl", found.failed.events)
     click.echo(_json(found, options, path) if as_json else _text(found, options, path))
     return {VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0)
 
 
-def _save(name: str | None, found: SeedsFound) -> str:
-    assert found.failed is not None
-    name = name or f"seed-{found.failed.plan.seed}.jsonl"
-    trace = "".join(f"{event.to_json()}\n" for event in found.failed.events)
+def save_trace(name: str, events: Sequence[TraceEvent]) -> str:
+    """Write a trace; its name. BadInput if it cannot be written."""
+    trace = "".join(f"{event.to_json()}\n" for event in events)
     try:
         Path(name).write_text(trace, encoding="utf-8")
     except OSError as error:
@@ -41,13 +44,13 @@ def _save(name: str | None, found: SeedsFound) -> str:
     return name
 
 
-def _command(found: SeedsFound, options: Mapping[str, str]) -> str:
+def _command(found: SeedsFound[SeededRun], options: Mapping[str, str]) -> str:
     assert found.failed is not None
     words = "".join(f" --set {quote(f'{key}={value}')}" for key, value in options.items())
     return f"holdfast lab replay {found.failed.plan.seed}{words}{plan_words(found.changes)}"
 
 
-def _text(found: SeedsFound, options: Mapping[str, str], path: str | None) -> str:
+def _text(found: SeedsFound[SeededRun], options: Mapping[str, str], path: str | None) -> str:
     lines: list[str] = []
     if found.failed is not None:
         lines += [seed_text(found.failed, options, found.changes)]
@@ -61,7 +64,7 @@ def _text(found: SeedsFound, options: Mapping[str, str], path: str | None) -> st
     return "\n".join(lines)
 
 
-def _json(found: SeedsFound, options: Mapping[str, str], path: str | None) -> str:
+def _json(found: SeedsFound[SeededRun], options: Mapping[str, str], path: str | None) -> str:
     small = found.failed
     without = options.get("without", "").strip("()")
     facts: dict[str, Any] = {

@@ -65,6 +65,38 @@ def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[Cr
             yield CrashState(f"power lost, {number}", ByteDisk(root))
 
 
+def drawn_power_loss(disk: ByteDisk, dice: Random) -> ByteDisk:
+    """One of the disks that a power failure may leave, drawn."""
+    chosen: dict[int, Outcome] = {}
+    for node in _nodes(disk.root):
+        if not node.pending:
+            continue
+        keeps = dice.randrange(len(node.pending) + 1)
+        if isinstance(node, FileNode):
+            chosen[id(node)] = _drawn_content(node, keeps, dice)
+        else:
+            entries = dict(node.flushed)
+            is_prefix = dice.random() < 0.5
+            for index, renaming in enumerate(node.pending):
+                if index < keeps if is_prefix else dice.random() < 0.5:
+                    rename_in(entries, renaming)
+            chosen[id(node)] = entries
+    return ByteDisk(_build(disk.root, chosen))
+
+
+def _drawn_content(node: FileNode, keeps: int, dice: Random) -> bytes:
+    """Some first changes and a part of the next one, or zeros in its place."""
+    content = bytearray(node.flushed)
+    for change in node.pending[:keeps]:
+        apply(content, change)
+    if keeps < len(node.pending) and isinstance(change := node.pending[keeps], Write):
+        data = change.data[: dice.randrange(len(change.data) + 1)]
+        if dice.random() < 0.2:
+            data = bytes(len(change.data))
+        apply(content, Write(change.position, data))
+    return bytes(content)
+
+
 def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
     """What a file holds when the process is killed inside a write; None: nothing of it."""
     found: list[bytes | None] = [None]

@@ -1,8 +1,9 @@
 """The agreed store, simulated: same promises, no disk, no thread, no clock of its own.
 
-All time comes from the running event loop's `call_later`, so on a loop with virtual time one seed
-gives one run. What can go wrong is what goes wrong with a real store: answers take time, a store is
-away and comes back, a request is lost on its way or only its answer is, a session ends unnoticed.
+All time comes from an event loop's `call_later`, so on a loop with virtual time one seed gives one
+run: what the server does is timed by its loop, what reaches a session by the session's. What can go
+wrong is what goes wrong with a real store: answers take time, a store is away and comes back, a
+request is lost on its way or only its answer is, a session ends unnoticed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class MemoryServer:
         self.tree = MemoryTree()
         self.delay_s = delay_s
         """Drawn for each message, one way."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The server's own; None: that of whoever asks, which must then live as long."""
         self._sessions: dict[int, MemoryStore] = {}
 
     def admit(self, store: MemoryStore) -> int:
@@ -78,6 +81,7 @@ class MemoryStore(Store):
         self._connection = 0
         """Counts connections: what belongs to an earlier one is lost on its way."""
         self._is_away = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         # One line each way: messages of a session never overtake each other.
         self._requests: deque[_Request] = deque()
         self._answers: deque[_Request] = deque()
@@ -87,6 +91,7 @@ class MemoryStore(Store):
         return self._session
 
     async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
         await self._open_session()
 
     async def renew(self) -> None:
@@ -139,6 +144,11 @@ class MemoryStore(Store):
             lives = self._server.has(self._session)
             self._enter(SessionState.CONNECTED if lives else SessionState.LOST)
 
+    def die(self) -> None:
+        """Our process has ended without a word: the session lives on until its timeout."""
+        self._end()
+        self.go_away()
+
     def cut(self) -> None:
         self.go_away()
 
@@ -179,7 +189,7 @@ class MemoryStore(Store):
             raise StoreAwayError("the store is away")
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._requests.append(_Request(job, answer, needs_session))
-        self._later(self._arrive)
+        self._later(self._arrive, self._server_loop)
         return await answer
 
     def _arrive(self) -> None:
@@ -203,7 +213,17 @@ class MemoryStore(Store):
         if not request.answer.done():
             request.answer.set_exception(error)
 
-    def _later(self, callback: Callable[[], None]) -> None:
+    @property
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop or asyncio.get_running_loop()
+
+    @property
+    def _server_loop(self) -> asyncio.AbstractEventLoop:
+        return self._server.loop or self._own_loop
+
+    def _later(
+        self, callback: Callable[[], None], loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
         """After one way's delay, unless the connection is another one by then."""
         connection = self._connection
 
@@ -211,7 +231,7 @@ class MemoryStore(Store):
             if connection == self._connection:
                 callback()
 
-        asyncio.get_running_loop().call_later(self._server.delay_s(), arrive)
+        (loop or self._own_loop).call_later(self._server.delay_s(), arrive)
 
     def _server_notices_silence(self) -> None:
         connection, session = self._connection, self._session
@@ -220,5 +240,4 @@ class MemoryStore(Store):
             if connection == self._connection:
                 self._server.end(session)
 
-        loop = asyncio.get_running_loop()
-        loop.call_later(self._session_timeout_s, end_if_still_silent)
+        self._server_loop.call_later(self._session_timeout_s, end_if_still_silent)

@@ -112,8 +112,8 @@ class Log:
         assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
         age_ms = 0 if self._active_since_ms is None else now_ms - self._active_since_ms
-        has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
         try:
+            has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
             if has_rolled:
                 segment = self._roll(first, now_ms)
             entries = self.epochs.entries

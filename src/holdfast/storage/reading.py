@@ -3,6 +3,8 @@
 Reads give whole batches, as slices of files: the broker sends them without looking inside. The
 first batch may begin below the offset asked for, because an offset inside a batch is served with
 the batch; a reader skips what it did not ask for.
+
+A disk that cannot be read takes the log offline, as one that cannot be written to does.
 """
 
 from __future__ import annotations
@@ -42,6 +44,13 @@ def locate(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> Sl
         raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
     if offset >= end:
         return None
+    try:
+        return _locate(log, offset, max_bytes, end)
+    except OSError as error:
+        raise log.fail(error) from error
+
+
+def _locate(log: Log, offset: int, max_bytes: int, end: int) -> Slice | None:
     for place in range(log.place_of(offset), len(log.segments)):
         segment = log.segments[place]
         found = segment.find(offset)
@@ -67,7 +76,10 @@ def _limit(log: Log, place: int, segment: Segment, end: int) -> int:
 def read(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> bytes:
     """The bytes that `locate` finds; empty if there are none."""
     found = locate(log, offset, max_bytes, upto)
-    return found.read() if found is not None else b""
+    try:
+        return found.read() if found is not None else b""
+    except OSError as error:
+        raise log.fail(error) from error
 
 
 def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
@@ -76,12 +88,15 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
     Times need not rise in a log. So segments, then batches, are skipped by the highest time they
     hold, and the records of the first batch that may have one are looked at.
     """
-    for segment in log.segments:
-        if segment.highest_timestamp().timestamp < timestamp:
-            continue
-        found = _in_segment(segment, max(timestamp, 0), log.log_start_offset)
-        if found is not None:
-            return found
+    try:
+        for segment in log.segments:
+            if segment.highest_timestamp().timestamp < timestamp:
+                continue
+            found = _in_segment(segment, max(timestamp, 0), log.log_start_offset)
+            if found is not None:
+                return found
+    except OSError as error:
+        raise log.fail(error) from error
     return None
 
 
@@ -105,9 +120,12 @@ def _in_segment(segment: Segment, timestamp: int, start: int) -> TimedOffset | N
 
 def latest_timestamp(log: Log) -> TimedOffset | None:
     """The record with the highest time in the log (ListOffsets -3)."""
-    best = max(log.segments, key=lambda segment: segment.highest_timestamp().timestamp)
-    highest = best.highest_timestamp().timestamp
-    return _in_segment(best, highest, log.log_start_offset) if highest >= 0 else None
+    try:
+        best = max(log.segments, key=lambda segment: segment.highest_timestamp().timestamp)
+        highest = best.highest_timestamp().timestamp
+        return _in_segment(best, highest, log.log_start_offset) if highest >= 0 else None
+    except OSError as error:
+        raise log.fail(error) from error
 
 
 def aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTransaction]:

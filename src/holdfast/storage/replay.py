@@ -15,8 +15,10 @@ from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
 from holdfast.storage.segment import Segment
 from holdfast.storage.snapshots import read_snapshot, snapshot_path
 
-TAIL_BYTES: Final = 1 << 20
-"""How much of a log before a snapshot is looked at for the latest batches of producers."""
+RETRIED_BYTES: Final = 5 << 20
+"""How far before a snapshot batches are looked for that a client may send again: five of the
+largest size that is allowed by default.
+"""
 
 
 def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
@@ -70,46 +72,49 @@ def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
 def producer_headers(
     disk: Disk, directory: str, segments: Sequence[Segment], start: Offset, end: Offset
 ) -> Iterator[BatchHeader]:
-    """What is known of each producer from the newest snapshot on, then every batch after it.
+    """The last batches of each producer in the newest snapshot, then every batch after it.
 
-    A snapshot has the last batch of a producer, and a client may send any of its last five again:
-    those that stood unanswered in the log of a leader which was stopped. So the batches that lie
-    closely before the snapshot are given, too. Producers that it does not have stay forgotten.
+    A snapshot, Kafka's format, knows one batch of each. A client has up to five under way, and may
+    send any of them again: the ones before are taken from the log.
     """
     offsets = snapshot_offsets(disk, directory)
     offset, book = newest_snapshot(disk, directory, start, end, offsets)
-    known = {(header.producer_id, header.base_offset): header for header in book.headers()}
-    tail = headers_from(segments, _tail_start(segments, offset))
-    after: list[BatchHeader] = []
-    for _, found in tail:
-        header = found.header
-        if header.producer_id < 0 or header.is_control:
-            continue
-        if header.base_offset >= offset:
-            after.append(header.to_model())
-            break
-        entry = book.entries.get(header.producer_id)
-        if entry is not None and entry.producer_epoch == header.producer_epoch:
-            model = header.to_model()
-            known[model.producer_id, model.base_offset] = model
-    yield from sorted(known.values(), key=lambda header: header.base_offset)
-    yield from after
-    for _, found in tail:
+    if book.entries:
+        yield from _before(segments, offset, book)
+    yield from book.headers()
+    for _, found in headers_from(segments, offset):
         if found.header.producer_id >= 0 and not found.header.is_control:
             yield found.header.to_model()
 
 
-def _tail_start(segments: Sequence[Segment], offset: Offset) -> int:
-    """Where the last megabyte before an offset begins, or somewhat earlier."""
-    left = TAIL_BYTES
+def _before(
+    segments: Sequence[Segment], offset: Offset, book: ProducerBook
+) -> Iterator[BatchHeader]:
+    """Batches not long before a snapshot, of producers that have a later one in it."""
+    for _, found in headers_from(segments, _retried_from(segments, offset)):
+        header = found.header
+        if header.base_offset >= offset:
+            return
+        last = book.entries.get(header.producer_id)
+        if last is None or header.is_control or header.producer_epoch != last.producer_epoch:
+            continue
+        if header.end_offset <= last.last_offset - last.offset_delta:
+            yield header.to_model()
+
+
+def _retried_from(segments: Sequence[Segment], offset: Offset) -> int:
+    """The offset of a batch about RETRIED_BYTES before this one."""
+    left = RETRIED_BYTES
     for segment in reversed(segments):
         if segment.base_offset >= offset:
             continue
-        if segment.size >= left:
-            entry = segment.index().last_start(segment.size - left)
-            return segment.base_offset if entry is None else min(entry.offset, offset)
-        left -= segment.size
-    return segments[0].base_offset if segments else offset
+        found = segment.find(offset)
+        size = segment.size if found is None else found.position
+        if size > left:
+            entry = segment.index().last_start(size - left)
+            return segment.base_offset if entry is None else entry.offset + 1
+        left -= size
+    return segments[0].base_offset
 
 
 def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:

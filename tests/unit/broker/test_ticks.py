@@ -35,7 +35,7 @@ def replicas_of(partitions: list[Still], lag_ms: int) -> Replicas:
     loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(call_soon=lambda *_: None))
     nothing: Any = None
     replicas = Replicas(
-        BrokerId(1), loop, cast("Any", clock), nothing, cast("Any", configs), nothing
+        BrokerId(1), loop, cast("Any", clock), nothing, cast("Any", configs), nothing, nothing
     )
     replicas.partitions = {one.name: cast("Any", one) for one in partitions}
     return replicas

@@ -15,7 +15,9 @@ from holdfast.storage import (
     LastKnown,
     Log,
     LogOfflineError,
+    LogSettings,
     aborted_transactions,
+    latest_timestamp,
     offset_for_timestamp,
     read,
 )
@@ -223,10 +225,30 @@ def test_producer_state_survives_each_way_of_opening(disk: Disk) -> None:
     again = open_(disk)
     again.close(NOW)
     assert open_(disk, SMALL, CLEAN).producers.entries == expected
+
+
+def test_batches_that_a_client_may_send_again_are_known_after_a_clean_start(disk: Disk) -> None:
+    """A snapshot has one batch of each producer; a client has up to five under way."""
+    log = open_(disk)
+    for number in range(12):
+        log.append([produced(number, 40 + number % 3, number // 3)], NOW)
+    log.close(NOW)
     [*headers] = open_(disk, SMALL, CLEAN).producer_headers()
-    assert [(header.producer_id, header.base_sequence) for header in headers] == [
-        (40 + number % 3, number // 3) for number in range(12)
-    ]
+    known = {
+        one: [h.base_sequence for h in headers if h.producer_id == one] for one in (40, 41, 42)
+    }
+    assert known == {40: [0, 1, 2, 3], 41: [0, 1, 2, 3], 42: [0, 1, 2, 3]}
+
+
+def test_of_a_long_log_the_last_batches_are_looked_at(disk: Disk) -> None:
+    log = open_(disk, LogSettings(index_interval_bytes=100))
+    for number in range(40):
+        log.append([produced(number, 40, number, [b"x" * 500_000])], NOW)
+    log.close(NOW)
+    headers = open_(disk, LogSettings(index_interval_bytes=100), CLEAN).producer_headers()
+    sequences = [header.base_sequence for header in headers]
+    assert sequences == list(range(sequences[0], 40))
+    assert 5 <= len(sequences) <= 12
 
 
 def test_a_clean_restart_still_knows_a_retry_of_any_of_the_last_five_batches(disk: Disk) -> None:
@@ -336,6 +358,24 @@ def test_a_failing_disk_takes_the_log_offline_for_good(kind: str) -> None:
         read(log, 0, 100)
     again = open_(disk)
     assert offsets(again)[:2] == [0, 1]
+
+
+def test_a_disk_that_cannot_be_read_takes_the_log_offline() -> None:
+    disk = ByteDisk()
+    log = open_(disk)
+    fill(log, 4)
+    looks: list[Callable[[], object]] = [
+        lambda: read(log, 0, 100),
+        lambda: offset_for_timestamp(log, NOW),
+        lambda: latest_timestamp(log),
+    ]
+    for look in looks:
+        log = open_(disk)
+        disk.faults.append(Fault("read", DIRECTORY))
+        with pytest.raises(LogOfflineError):
+            look()
+        assert log.offline is not None
+        disk.faults.clear()
 
 
 def test_a_full_disk_takes_the_log_offline_and_leaves_a_prefix() -> None:

@@ -7,12 +7,12 @@ that the group's id falls to, among as many partitions as `__consumer_offsets` r
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.broker.groups.reign import Reign
+from holdfast.broker.identities import new_uuid
 from holdfast.broker.metadata import KnownBroker
 from holdfast.broker.partition import Partition
 from holdfast.broker.topic_names import OFFSETS_TOPIC
@@ -115,7 +115,7 @@ class GroupCoordinator:
 
     def new_member_id(self, name: str) -> str:
         """A name that no member ever had."""
-        drawn = uuid.UUID(int=self._broker.dice.getrandbits(128), version=4)
+        drawn = new_uuid(self._broker.dice)
         opening = name.encode()[:LONGEST_NAME_IN_ID].decode(errors="ignore")
         return f"{opening}-{drawn}"
 

@@ -4,7 +4,7 @@ from holdfast.lab.search.bounds import ANY, Bounds, bound_meaning, bound_names
 from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found, explore
 from holdfast.lab.search.ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder
 from holdfast.lab.search.question import Question
-from holdfast.lab.search.seeds import SeedsFound, search_seeds
+from holdfast.lab.search.seeds import SeedsFound, search_runs, search_seeds
 from holdfast.lab.search.story import Story, story_of
 from holdfast.lab.search.symmetry import is_symmetric
 
@@ -28,6 +28,7 @@ __all__ = [
     "explore",
     "is_symmetric",
     "ladder",
+    "search_runs",
     "search_seeds",
     "story_of",
 ]

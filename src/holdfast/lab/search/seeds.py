@@ -8,22 +8,52 @@ they are thrown for changes, so every smaller run is a run of its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast.lab.limits import Limits
 from holdfast.lab.options import build
 from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage
 from holdfast.lab.seeded import SeededRun, run_seed
+from holdfast.model import TraceEvent
 
 _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
 _QUIETEST_MS = 2_000
 
 
+class SeedPlan(Protocol):
+    """What a seed decided."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def faults(self) -> tuple[str, ...]: ...
+    @property
+    def duration_ms(self) -> int: ...
+    @property
+    def send_every_ms(self) -> int: ...
+
+
+class SeedRun(Protocol):
+    """What a seed did."""
+
+    @property
+    def plan(self) -> SeedPlan: ...
+    @property
+    def events(self) -> Sequence[TraceEvent]: ...
+    @property
+    def failures(self) -> Sequence[str]: ...
+
+
+R = TypeVar("R", bound=SeedRun)
+Play = Callable[[int, Mapping[str, Any] | None], R]
+"""Runs a seed, with changes of its plan."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedsFound:
+class SeedsFound(Generic[R]):
     """How a random search ended."""
 
     first: int
@@ -34,9 +64,9 @@ class SeedsFound:
     events: int
     """Trace events of all runs together."""
     limit: str = ""
-    failed: SeededRun | None = None
+    failed: R | None = None
     """The failing run, made small."""
-    original: SeededRun | None = None
+    original: R | None = None
     """The failing run as its seed decides it."""
 
     @property
@@ -59,16 +89,30 @@ def search_seeds(
     options: Mapping[str, str],
     limits: Limits,
     watch: Callable[[Coverage], None] = lambda _: None,
-) -> SeedsFound:
-    """Run seeds first..last until one fails."""
+) -> SeedsFound[SeededRun]:
+    """Run seeds first..last of the core until one fails."""
     settings, rules = build({**_BASE, **options}, 3)
+    return search_runs(
+        first,
+        last,
+        lambda seed, changes: run_seed(seed, settings, rules, changes),
+        limits,
+        watch,
+    )
+
+
+def search_runs(
+    first: int,
+    last: int,
+    play: Play[R],
+    limits: Limits,
+    watch: Callable[[Coverage], None] = lambda _: None,
+) -> SeedsFound[R]:
+    """Run seeds first..last until one fails."""
     began = time.perf_counter()
     events = 0
 
-    def play(seed: int, changes: Mapping[str, Any] | None = None) -> SeededRun:
-        return run_seed(seed, settings, rules, changes)
-
-    def ended(verdict: str, tried: int, **more: Any) -> SeedsFound:
+    def ended(verdict: str, tried: int, **more: Any) -> SeedsFound[R]:
         seconds = time.perf_counter() - began
         return SeedsFound(
             first=first,
@@ -86,16 +130,14 @@ def search_seeds(
         reached = limits.reached(tried, seconds)
         if reached:
             return ended(LIMIT, tried, limit=reached.replace("states", "seeds"))
-        run = play(seed)
+        run = play(seed, None)
         events += len(run.events)
         if run.failures:
             return ended(VIOLATED, tried + 1, failed=smallest(run, play), original=run)
     return ended(HOLDS, last + 1 - first)
 
 
-def smallest(
-    run: SeededRun, play: Callable[[int, Mapping[str, Any] | None], SeededRun]
-) -> SeededRun:
+def smallest(run: R, play: Play[R]) -> R:
     """The same failure with fewer faults, less time, less traffic; each as far as it goes."""
     kept, shorter = run, True
     while shorter:  # Ends: every round but the last makes something of the plan smaller.
@@ -108,13 +150,13 @@ def smallest(
     return kept
 
 
-def _same_failure(run: SeededRun, tried: SeededRun) -> bool:
+def _same_failure(run: SeedRun, tried: SeedRun) -> bool:
     """Whether the first thing that went wrong goes wrong here, too."""
     kind = run.failures[0].partition(":")[0]
     return any(one.partition(":")[0] == kind for one in tried.failures)
 
 
-def _smaller(run: SeededRun) -> Iterator[dict[str, Any]]:
+def _smaller(run: SeedRun) -> Iterator[dict[str, Any]]:
     """Plans with a little less of something, the greatest steps first."""
     plan = run.plan
     now = {

@@ -1,0 +1,227 @@
+"""What must hold in a simulated cluster of real brokers: after every event, and at the end.
+
+After every event, from the trace and the logs themselves: one leader an epoch; no replica's epoch
+falls; no leader's high watermark falls in its reign; the leader is in the ISR; an offset is
+committed with one batch only; every member of the ISR reaches as far as any leader has committed,
+as long as no machine has lost power.
+
+At the end, when the cluster has come to rest: all replicas hold the same bytes, without a gap; what
+was committed, acknowledged with acks=all or read is there, at its offset; an idempotent producer's
+records are there once and in order, and there is nothing that nobody sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from holdfast.broker.partition import Partition
+from holdfast.lab.simulation.clients import Ledger, Producer
+from holdfast.lab.simulation.cluster import SimulatedCluster
+from holdfast.model import TopicPartition, TraceEvent
+from holdfast.protocol.records import batches, check_batch, read_records
+from holdfast.storage import read
+
+MOST_BYTES = 1 << 30
+
+
+class _Committed(NamedTuple):
+    end_offset: int
+    crc: int
+
+
+class Invariants:
+    """Looks at every event of a cluster."""
+
+    def __init__(self, cluster: SimulatedCluster, partitions: tuple[TopicPartition, ...]) -> None:
+        self._cluster = cluster
+        self._partitions = {str(one): one for one in partitions}
+        self.violations: dict[str, int] = {}
+        """What did not hold, and the event at which that was first seen."""
+        self.lossy: dict[int, None] = {}
+        """Machines that have lost what was written."""
+        self.commits: dict[TopicPartition, dict[int, _Committed]] = {}
+        self._leaders: dict[tuple[str, int], int] = {}
+        self._epochs: dict[tuple[str, int, int], int] = {}
+        self._marks: dict[tuple[str, int, int, int], int] = {}
+        cluster.recording.observers.append(self._look)
+
+    def _note(self, event: TraceEvent, text: str) -> None:
+        self.violations.setdefault(f"{event.partition}: {text}", event.id)
+
+    def _look(self, event: TraceEvent) -> None:
+        look = _LOOKS.get(event.kind)
+        if look is not None and (event.partition in self._partitions or not event.partition):
+            look(self, event)
+
+    def _role(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        epoch = event.numbers["leader_epoch"]
+        key = (event.partition, event.broker, self._cluster.machines[event.broker].lives)
+        if epoch < self._epochs.get(key, -1):
+            self._note(event, f"b{event.broker} goes from epoch {self._epochs[key]} to {epoch}")
+        self._epochs[key] = epoch
+
+    def _leads(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        self._role(event)
+        epoch = event.numbers["leader_epoch"]
+        known = self._leaders.setdefault((event.partition, epoch), event.broker)
+        if known != event.broker:
+            self._note(event, f"b{known} and b{event.broker} lead in epoch {epoch}")
+
+    def _elected(self, event: TraceEvent) -> None:
+        leader, isr = event.numbers["leader"], event.numbers["isr"]
+        if leader is not None and leader not in isr:
+            self._note(event, f"b{leader} leads and is not in the ISR {isr}")
+
+    def _high_watermark(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        partition = self._replica(event.broker, self._partitions[event.partition])
+        if partition is None or not partition.presumes_leadership:
+            return
+        mark = event.numbers["high_watermark"]
+        lives = self._cluster.machines[event.broker].lives
+        reign = (event.partition, event.broker, lives, partition.replica.leader_epoch)
+        before = self._marks.get(reign, 0)
+        if mark < before:
+            self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
+        self._marks[reign] = mark
+        self._committed(event, partition, event.numbers["was"], mark)
+        self._isr_has(event, partition.name, mark)
+
+    def _committed(self, event: TraceEvent, partition: Partition, was: int, mark: int) -> None:
+        known = self.commits.setdefault(partition.name, {})
+        assert event.broker is not None
+        with self._cluster.machines[event.broker].disk.mended():
+            content = partition.read(was, MOST_BYTES, mark)
+        for batch in batches(content):
+            header = batch.header
+            found = _Committed(header.end_offset, header.crc)
+            first = known.setdefault(header.base_offset, found)
+            if first != found:
+                where = f"[{header.base_offset}, {header.end_offset})"
+                self._note(event, f"b{event.broker} commits another batch at {where}")
+
+    def _isr_has(self, event: TraceEvent, name: TopicPartition, mark: int) -> None:
+        state = self._cluster.state(name)
+        if state is None or self.lossy:
+            return
+        for member in state.isr:
+            replica = self._replica(member, name)
+            if replica is not None and replica.log.log_end_offset < mark:
+                end = replica.log.log_end_offset
+                text = f"b{member} is in the ISR up to {end}, b{event.broker} committed {mark}"
+                self._note(event, text)
+
+    def _replica(self, broker: int, name: TopicPartition) -> Partition | None:
+        running = self._cluster.machines[broker].broker
+        return None if running is None else running.replicas.partitions.get(name)
+
+    def _lost_power(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        self.lossy[event.broker] = None
+
+
+_LOOKS: dict[str, Any] = {
+    "became-leader": Invariants._leads,
+    "became-follower": Invariants._role,
+    "elected": Invariants._elected,
+    "high-watermark": Invariants._high_watermark,
+    "power-lost": Invariants._lost_power,
+}
+
+
+def judge(
+    cluster: SimulatedCluster,
+    partitions: tuple[TopicPartition, ...],
+    ledger: Ledger,
+    producers: list[Producer],
+    invariants: Invariants,
+) -> list[str]:
+    """What is wrong at the end of a run, in a cluster at rest."""
+    failures: list[str] = []
+    kept: dict[tuple[TopicPartition, int], bytes] = {}
+    for name in partitions:
+        content = _contents(cluster, name, failures)
+        failures += _gaps_and_commits(name, content, invariants, kept)
+    for one in ledger.acknowledged:
+        acks = next(producer.acks for producer in producers if producer.name == one.producer)
+        if acks == -1 and kept.get((one.partition, one.offset)) != one.value:
+            where = f"{one.partition} at {one.offset}"
+            failures.append(f"lost: {one.value.decode()}, acknowledged in {where}")
+    for (name, offset), value in ledger.consumed.items():
+        if kept.get((name, offset)) != value:
+            failures.append(f"vanished: {value.decode()}, read from {name} at {offset}")
+    for producer in producers:
+        failures += _of_producer(producer, kept)
+    unknown = [value for value in kept.values() if value not in ledger.sent]
+    failures += [f"nobody sent {value.decode(errors='replace')}" for value in unknown]
+    return failures
+
+
+def _contents(cluster: SimulatedCluster, name: TopicPartition, failures: list[str]) -> bytes:
+    """The log of a partition; every replica must have the same."""
+    found: dict[bytes, list[str]] = {}
+    for machine in cluster.machines.values():
+        assert machine.broker is not None
+        log = machine.broker.replicas.partitions[name].log
+        content = b"".join(_all(log))
+        found.setdefault(content, []).append(machine.host)
+    if len(found) > 1:
+        sizes = {", ".join(hosts): len(content) for content, hosts in found.items()}
+        failures.append(f"{name}: the replicas differ: {sizes}")
+    return max(found, key=len)
+
+
+def _all(log: Any) -> list[bytes]:
+    pieces: list[bytes] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:  # Each round gets further.
+        piece = bytes(read(log, offset, MOST_BYTES, log.log_end_offset))
+        pieces.append(piece)
+        for batch in batches(piece):
+            offset = batch.header.end_offset
+    return pieces
+
+
+def _gaps_and_commits(
+    name: TopicPartition,
+    content: bytes,
+    invariants: Invariants,
+    kept: dict[tuple[TopicPartition, int], bytes],
+) -> list[str]:
+    failures: list[str] = []
+    end = 0
+    commits = dict(invariants.commits.get(name, {}))
+    for batch in batches(content):
+        check_batch(batch)
+        header = batch.header
+        if header.base_offset != end:
+            failures.append(f"{name}: a gap from {end} to {header.base_offset}")
+        end = header.end_offset
+        committed = commits.pop(header.base_offset, None)
+        if committed is not None and committed != (header.end_offset, header.crc):
+            failures.append(f"{name}: what was committed at {header.base_offset} is another batch")
+        for record in read_records(batch):
+            kept[name, record.offset] = bytes(record.value or b"")
+    if commits:
+        failures.append(f"{name}: committed and gone: {list(commits)}")
+    return failures
+
+
+def _of_producer(producer: Producer, kept: dict[tuple[TopicPartition, int], bytes]) -> list[str]:
+    own = f"{producer.name}-"
+    values = [value.decode() for value in kept.values() if value.startswith(own.encode())]
+    if not producer.is_idempotent:
+        return []
+    failures = [f"doubled: {one}" for one, count in Counter(values).items() if count > 1]
+    for name in dict.fromkeys(one for one, _ in kept):
+        numbers = [
+            int(value.removeprefix(own.encode()))
+            for (where, _), value in kept.items()
+            if where == name and value.startswith(own.encode())
+        ]
+        if numbers != sorted(numbers):
+            failures.append(f"{name}: the records of {producer.name} are out of order")
+    return failures

@@ -1,0 +1,276 @@
+"""Producers and consumers of a simulated cluster, and the ledger of what they were told.
+
+A producer never gives up: it sends a batch until it is acknowledged, the idempotent one always with
+the same sequence number. So at the end every record of it must be there once, in order; of the
+plain one at least once. Batches of one lane (a producer and a partition) are pipelined as Kafka's
+clients do it: after a failure everything without an answer is sent again, oldest first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from holdfast.core import ACKS_ALL
+from holdfast.lab.simulation.wire import ANSWER_S, FAILURES, Client, RefusedError, check
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.fetch import (
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from holdfast.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from holdfast.protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from holdfast.protocol.records import (
+    BatchOptions,
+    NewRecord,
+    batches,
+    build_batch,
+    check_batch,
+    read_records,
+)
+
+BY_NAME: Final = 12
+"""The newest version of Produce and Fetch that names topics, not their ids."""
+INIT_VERSION: Final = 4
+BACKOFF_S: Final = 0.1
+WINDOW: Final = 5
+"""Batches under way at once, as an idempotent producer may have."""
+
+
+class Acknowledged(NamedTuple):
+    """A record that was promised to be kept."""
+
+    producer: str
+    partition: TopicPartition
+    offset: int
+    value: bytes
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What clients sent, were told and read."""
+
+    sent: dict[bytes, TopicPartition] = field(default_factory=dict)
+    acknowledged: list[Acknowledged] = field(default_factory=list)
+    consumed: dict[tuple[TopicPartition, int], bytes] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    """What no client should ever be told."""
+
+
+class _Batch(NamedTuple):
+    values: tuple[bytes, ...]
+    data: bytes
+
+
+class Lane:
+    """One producer's way to one partition."""
+
+    def __init__(self, producer: Producer, partition: TopicPartition) -> None:
+        self._producer = producer
+        self._partition = partition
+        self._waiting: deque[_Batch] = deque()
+        """Without an answer, oldest first."""
+        self._sequence = 0
+        self._has_work = asyncio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._waiting) >= 2 * WINDOW
+
+    def add(self, values: tuple[bytes, ...]) -> None:
+        """Send these in one batch."""
+        producer = self._producer
+        options = BatchOptions()
+        if producer.is_idempotent:
+            options = BatchOptions(
+                producer_id=producer.producer_id, producer_epoch=0, base_sequence=self._sequence
+            )
+            self._sequence += len(values)
+        data = build_batch([NewRecord(value) for value in values], options)
+        self._waiting.append(_Batch(values, bytes(data)))
+        self._has_work.set()
+
+    async def run(self) -> None:
+        """Send until everything is acknowledged, for ever."""
+        while True:
+            if not self._waiting:
+                self._has_work.clear()
+                await self._has_work.wait()
+            try:
+                await self._send_some()
+            except FAILURES:
+                self._producer.client.forget_leader(self._partition)
+                await asyncio.sleep(BACKOFF_S * (0.5 + self._producer.client.dice.random()))
+
+    async def _send_some(self) -> None:
+        """Over one connection, until something goes wrong or nothing is left."""
+        client = self._producer.client
+        leader = await client.leader(self._partition)
+        wire = await client.wire(leader.broker, str(self._partition))
+        under_way: deque[asyncio.Future[ProduceResponse]] = deque()
+        window = WINDOW if self._producer.is_idempotent else 1
+        try:
+            while self._waiting:
+                while len(under_way) < min(window, len(self._waiting)):
+                    batch = self._waiting[len(under_way)]
+                    under_way.append(wire.send(self._request(batch), BY_NAME))
+                answer = await asyncio.wait_for(under_way[0], ANSWER_S)
+                self._answered(answer.responses[0].partition_responses[0])
+                under_way.popleft()
+                self._waiting.popleft()
+        except FAILURES:
+            # Whatever else is under way may or may not be handled; it is sent again.
+            wire.close()
+            raise
+
+    def _request(self, batch: _Batch) -> ProduceRequest:
+        data = PartitionProduceData(index=self._partition.partition, records=bytearray(batch.data))
+        topic = TopicProduceData(name=self._partition.topic, partition_data=[data])
+        return ProduceRequest(acks=self._producer.acks, timeout_ms=1_500, topic_data=[topic])
+
+    def _answered(self, told: PartitionProduceResponse) -> None:
+        producer, batch = self._producer, self._waiting[0]
+        if not told.error_code:
+            for place, value in enumerate(batch.values):
+                offset = told.base_offset + place
+                kept = Acknowledged(producer.name, self._partition, offset, value)
+                producer.ledger.acknowledged.append(kept)
+            return
+        error = ErrorCode(told.error_code)
+        if not error.retriable:
+            # The oldest batch of a lane is never out of order, nor are its producer unknown.
+            what = f"{producer.name} was told {error.name} for {batch.values[0]!r}"
+            producer.ledger.wrong.append(what)
+        raise RefusedError(error)
+
+
+class Producer:
+    """Sends to all partitions."""
+
+    def __init__(
+        self,
+        client: Client,
+        ledger: Ledger,
+        partitions: tuple[TopicPartition, ...],
+        *,
+        acks: int = ACKS_ALL,
+        is_idempotent: bool = False,
+    ) -> None:
+        self.client = client
+        self.name = client.name
+        self.ledger = ledger
+        self.acks = acks
+        self.is_idempotent = is_idempotent
+        self.producer_id = -1
+        self.is_paused = False
+        self._partitions = partitions
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._count = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything has its answer."""
+        return all(lane.is_idle for lane in self._lanes.values())
+
+    async def run(self, every_s: float) -> None:
+        """Send every so often until told to pause."""
+        while self.is_idempotent and self.producer_id < 0:
+            try:
+                await self._init()
+            except FAILURES:
+                await asyncio.sleep(BACKOFF_S)
+        for partition in self._partitions:
+            lane = self._lanes[partition] = Lane(self, partition)
+            self.client.loop.create_task(lane.run())
+        while True:
+            await asyncio.sleep(every_s * (0.5 + self.client.dice.random()))
+            if not self.is_paused:
+                self.send()
+
+    def send(self) -> None:
+        """A batch to one of the partitions, unless too much waits already."""
+        lane = self._lanes[self.client.dice.choice(self._partitions)]
+        if not lane.is_full:
+            count = self.client.dice.choice((1, 1, 1, 3))
+            values = tuple(f"{self.name}-{self._count + i}".encode() for i in range(count))
+            self._count += count
+            self.ledger.sent.update(dict.fromkeys(values, lane._partition))
+            lane.add(values)
+
+    async def _init(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        broker = self.client.any_broker()
+        answer = await self.client.ask(broker, request, INIT_VERSION, InitProducerIdResponse)
+        check(answer.error_code)
+        self.producer_id = answer.producer_id
+
+
+class Consumer:
+    """Reads one partition from its beginning, for ever."""
+
+    def __init__(self, client: Client, ledger: Ledger, partition: TopicPartition) -> None:
+        self._client = client
+        self._ledger = ledger
+        self._partition = partition
+        self.position = 0
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._read()
+            except FAILURES as error:
+                if isinstance(error, RefusedError):
+                    self._look_at(error.code)
+                self._client.forget_leader(self._partition)
+                await asyncio.sleep(BACKOFF_S)
+
+    def _look_at(self, error: ErrorCode) -> None:
+        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            what = f"{self._client.name} had read {self._partition} up to {self.position}"
+            self._ledger.wrong.append(f"{what}, and was told that there is no such offset")
+
+    async def _read(self) -> None:
+        leader = await self._client.leader(self._partition)
+        asked = FetchPartition(
+            partition=self._partition.partition,
+            current_leader_epoch=leader.epoch,
+            fetch_offset=self.position,
+            partition_max_bytes=65_536,
+        )
+        topic = FetchTopic(topic=self._partition.topic, partitions=[asked])
+        request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[topic])
+        purpose = str(self._partition)
+        client = self._client
+        answer = await client.ask(leader.broker, request, BY_NAME, FetchResponse, purpose)
+        check(answer.error_code)
+        [data] = answer.responses[0].partitions
+        check(data.error_code)
+        self._take(data)
+
+    def _take(self, data: FetchPartitionData) -> None:
+        for batch in batches(data.records or b"", partial_end=True):
+            check_batch(batch)
+            for record in read_records(batch):
+                if record.offset < self.position:
+                    continue
+                if record.offset > self.position:
+                    where = f"{self._partition} from {self.position} to {record.offset}"
+                    self._ledger.wrong.append(f"{self._client.name} was led over a gap: {where}")
+                value = bytes(record.value or b"")
+                self._ledger.consumed[self._partition, record.offset] = value
+                self.position = record.offset + 1

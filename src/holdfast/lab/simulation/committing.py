@@ -1,0 +1,94 @@
+"""A client that commits offsets for a group, and remembers what it was promised.
+
+Every commit is a higher number than the one before, and one is under way at a time. So whatever the
+group's coordinator goes through, the number that can be read at the end is at least the last that
+was acknowledged, and at most the last that was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+from holdfast.lab.simulation.wire import FAILURES, Client, RefusedError, check
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.committed_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from holdfast.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
+
+GROUP: Final = "readers"
+FIND_VERSION: Final = 3
+COMMIT_VERSION: Final = 8
+FETCH_VERSION: Final = 7
+PAUSE_S: Final = 0.3
+
+
+class Committer:
+    """Commits for one partition, for ever."""
+
+    def __init__(self, client: Client, partition: TopicPartition) -> None:
+        self._client = client
+        self._partition = partition
+        self.sent = 0
+        self.acknowledged = 0
+        self.is_paused = False
+
+    async def run(self) -> None:
+        """A commit now and then, until told to pause."""
+        while not self.is_paused:
+            # What failed may have been taken or not; the next one is higher.
+            with contextlib.suppress(*FAILURES):
+                await self._commit()
+            await asyncio.sleep(PAUSE_S)
+
+    async def _coordinator(self) -> int:
+        request = FindCoordinatorRequest(key=GROUP)
+        broker = self._client.any_broker()
+        answer = await self._client.ask(broker, request, FIND_VERSION, FindCoordinatorResponse)
+        check(answer.error_code)
+        return answer.node_id
+
+    async def _commit(self) -> None:
+        coordinator = await self._coordinator()
+        self.sent += 1
+        number = self.sent
+        asked = OffsetCommitRequestPartition(
+            partition_index=self._partition.partition,
+            committed_offset=number,
+            committed_metadata=None,
+        )
+        topic = OffsetCommitRequestTopic(name=self._partition.topic, partitions=[asked])
+        request = OffsetCommitRequest(group_id=GROUP, member_id="", topics=[topic])
+        client = self._client
+        answer = await client.ask(coordinator, request, COMMIT_VERSION, OffsetCommitResponse)
+        check(answer.topics[0].partitions[0].error_code)
+        self.acknowledged = number
+
+    async def committed(self) -> int:
+        """What the group remembers, as soon as somebody can say."""
+        topic = OffsetFetchRequestTopic(
+            name=self._partition.topic, partition_indexes=[self._partition.partition]
+        )
+        request = OffsetFetchRequest(group_id=GROUP, topics=[topic])
+        while True:
+            try:
+                coordinator = await self._coordinator()
+                client = self._client
+                answer = await client.ask(coordinator, request, FETCH_VERSION, OffsetFetchResponse)
+                check(answer.error_code)
+                [told] = answer.topics[0].partitions
+                check(told.error_code)
+            except FAILURES as error:
+                if isinstance(error, RefusedError) and error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+                    return 0
+                await asyncio.sleep(PAUSE_S)
+                continue
+            return max(0, told.committed_offset)

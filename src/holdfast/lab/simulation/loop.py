@@ -1,0 +1,263 @@
+"""Virtual time, and event loops on it: one for each simulated process, all on one timeline.
+
+Nothing waits: when nobody has anything to do, time jumps to the next timer. What is due at the same
+moment runs in the order in which it was asked for, so one seed gives one run. A process can be
+paused: what would run meanwhile runs when it goes on. A process that is killed never runs again,
+and whatever its code still asks of its loop is ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
+
+from holdfast.broker.log_lines import LogLines
+
+if TYPE_CHECKING:
+    from holdfast.lab.simulation.network import Network, SimServer
+
+    # For type checkers everything that a loop may be asked for is abstract in the other one.
+    _Loop = asyncio.BaseEventLoop
+else:
+    _Loop = asyncio.AbstractEventLoop
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class ProcessKilledError(BaseException):
+    """Raised inside a process that has just been killed, to leave whatever it was doing."""
+
+
+class Timeline:
+    """The time of a whole simulated cluster, and everything that is due."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.ran = 0
+        """Callbacks run so far."""
+        self._count = itertools.count()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: deque[asyncio.Handle] = deque()
+
+    def add_ready(self, handle: asyncio.Handle) -> None:
+        """Run it when what is due before it has run."""
+        self._ready.append(handle)
+
+    def add_timer(self, handle: asyncio.TimerHandle) -> None:
+        """Run it when its time has come."""
+        heapq.heappush(self._timers, (handle.when(), next(self._count), handle))
+
+    def run_until(self, is_done: Callable[[], bool], patience_s: float) -> bool:
+        """Let things happen until this holds; False if that much time has gone by before."""
+        end_s = self.now_s + patience_s
+        while not is_done():
+            if not self._advance(end_s):
+                return False
+        return True
+
+    def run_for(self, seconds: float) -> None:
+        """Let so much time go by."""
+        end_s = self.now_s + seconds
+        while self._advance(end_s):
+            pass
+
+    def _advance(self, end_s: float) -> bool:
+        """One round: everything that is due now. False if there is nothing before the end."""
+        ready, timers = self._ready, self._timers
+        if not ready:
+            if not timers or timers[0][0] > end_s:
+                self.now_s = max(self.now_s, end_s)
+                return False
+            self.now_s = max(self.now_s, timers[0][0])
+        while timers and timers[0][0] <= self.now_s:
+            ready.append(heapq.heappop(timers)[2])
+        for _ in range(len(ready)):
+            _run(ready.popleft())
+            self.ran += 1
+        return True
+
+
+def _run(handle: asyncio.Handle) -> None:
+    if handle.cancelled():
+        return
+    loop = handle._loop  # type: ignore[attr-defined]
+    if loop.is_dead:
+        return
+    if loop.is_paused:
+        loop.waiting.append(handle)
+        return
+    asyncio._set_running_loop(loop)
+    try:
+        handle._run()
+    finally:
+        asyncio._set_running_loop(None)
+
+
+class SimLoop(_Loop):
+    """The event loop of one simulated process."""
+
+    def __init__(
+        self, timeline: Timeline, network: Network, host: str, dice: Random, log: LogLines
+    ) -> None:
+        self.timeline = timeline
+        self.host = host
+        self.is_dead = False
+        self.is_paused = False
+        self.waiting: list[asyncio.Handle] = []
+        """What a paused process will run when it goes on."""
+        self.disk_s = 0.002
+        """How long work on another thread takes at most; it is there to wait for a disk."""
+        self._network = network
+        self._dice = dice
+        self._log = log
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+
+    # The process.
+
+    def kill(self) -> None:
+        """End at once, in the middle of everything."""
+        self.is_dead = True
+        self.waiting.clear()
+        for task in self._tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused = False
+        waiting, self.waiting = self.waiting, []
+        for handle in waiting:
+            self.timeline.add_ready(handle)
+
+    def bury(self) -> None:
+        """Let go of what a killed process had begun."""
+        assert self.is_dead
+        for task in self._tasks:
+            coroutine = task.get_coro()
+            assert coroutine is not None
+            with contextlib.suppress(ProcessKilledError, RuntimeError):
+                coroutine.close()
+        self._tasks.clear()
+
+    # What asyncio asks of a loop.
+
+    def time(self) -> float:
+        return self.timeline.now_s
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self.is_dead
+
+    def is_closed(self) -> bool:
+        return self.is_dead
+
+    def call_soon(
+        self,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.is_dead:
+            self.timeline.add_ready(handle)
+        return handle
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.timeline.now_s + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self.is_dead:
+            self.timeline.add_timer(handle)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer is passed over when its time comes."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, T], **more: Any
+    ) -> asyncio.Task[T]:
+        task = asyncio.Task(coro, loop=self, **more)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """The work is done at the start of its time or at the end: a thread may be late."""
+        del executor
+        future: asyncio.Future[T] = asyncio.Future(loop=self)
+        takes_s = self._dice.random() * self.disk_s
+        if self._dice.random() < 0.5:
+            self.call_later(takes_s, _settle, future, *_outcome(func, args))
+        else:
+            self.call_later(takes_s, lambda: _settle(future, *_outcome(func, args)))
+        return future
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if self.is_dead or isinstance(error, ProcessKilledError):
+            return
+        self._log.bug("a callback failed", error or RuntimeError(str(context.get("message"))))
+
+    # The network.
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: Any,
+    ) -> SimServer:
+        return self._network.listen(self, protocol_factory, (host, port))
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], host: str, port: int, **_: Any
+    ) -> tuple[asyncio.Transport, Any]:
+        return await self._network.connect(self, protocol_factory, (host, port))
+
+
+def _outcome(func: Callable[..., T], args: tuple[Any, ...]) -> tuple[T | None, Exception | None]:
+    try:
+        return func(*args), None
+    except Exception as error:  # noqa: BLE001  # it belongs to whoever waits for the work
+        return None, error
+
+
+def _settle(future: asyncio.Future[Any], result: object, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)

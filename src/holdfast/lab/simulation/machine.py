@@ -1,0 +1,245 @@
+"""One machine of the simulated cluster: a disk, a way to the store, and a real broker on it.
+
+Killed, the broker's process is gone in the middle of whatever it did, also inside a write, and what
+it had written is still there. Without power the machine loses of what was not flushed more or less
+anything. Either way the next start finds what a real broker would find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.clock import Clock
+from holdfast.broker.errors import StartError
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.node import Broker
+from holdfast.broker.settings import Layers
+from holdfast.broker.tracing import BrokerTrace
+from holdfast.coordination import StoreError
+from holdfast.lab.byte_disk import ByteDisk, Step, Write, apply
+from holdfast.lab.crash_states import drawn_power_loss
+from holdfast.lab.memory_store import MemoryServer, MemoryStore
+from holdfast.lab.simulation.loop import ProcessKilledError, SimLoop, Timeline
+from holdfast.lab.simulation.network import Network
+from holdfast.lab.simulation.recording import Recording, Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PORT: Final = 9092
+EPOCH_S: Final = 1_700_000_000.0
+"""The date at which virtual time begins."""
+
+
+class Surroundings:
+    """What all machines share."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        network: Network,
+        server: MemoryServer,
+        recording: Recording,
+        dice: Random,
+    ) -> None:
+        self.timeline = timeline
+        self.network = network
+        self.server = server
+        self.recording = recording
+        self.dice = dice
+
+    def wall_s(self) -> float:
+        """The date."""
+        return EPOCH_S + self.timeline.now_s
+
+
+class Machine:
+    """A place for one broker, whatever happens to it."""
+
+    def __init__(self, around: Surroundings, number: int, settings: Mapping[str, str]) -> None:
+        self.around = around
+        self.number = number
+        self.host = f"b{number}"
+        own = {
+            "node.id": str(number),
+            "listeners": f"PLAINTEXT://{self.host}:{PORT}",
+            "log.dirs": f"/{self.host}",
+        }
+        self._layers = Layers(static={**settings, **own})
+        self._session_ms = int(settings["broker.session.timeout.ms"])
+        self.disk = ByteDisk()
+        self.loop: SimLoop | None = None
+        self.broker: Broker | None = None
+        self.store: MemoryStore | None = None
+        self._sink: Sink | None = None
+        self._dead: list[SimLoop] = []
+        self.is_ready = False
+        """Whether the broker has started."""
+        self.is_stopping = False
+        self.lives = 0
+        self.on_end: Callable[[Machine], None] | None = None
+        """Called when the process has ended, unless by `kill` or `lose_power` from outside."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a process."""
+        return self.loop is not None
+
+    @property
+    def log(self) -> LogLines:
+        return self.around.recording.log_of(self.number)
+
+    # Starting.
+
+    def start(self) -> None:
+        """A new process, on whatever the last one left."""
+        if self.loop is not None:
+            return
+        around = self.around
+        around.network.power(self.host, is_on=True)
+        self.lives += 1
+        dice = Random(around.dice.getrandbits(64))  # noqa: S311  # a schedule, not a secret
+        loop = self.loop = SimLoop(around.timeline, around.network, self.host, dice, self.log)
+        self.store = MemoryStore(around.server, session_timeout_ms=self._session_ms)
+        self._sink = Sink(around.recording, self.number)
+        self.is_ready = self.is_stopping = False
+        loop.create_task(self._serve(loop, self.store, BrokerTrace(self._sink), dice))
+
+    async def _serve(
+        self, loop: SimLoop, store: MemoryStore, trace: BrokerTrace, dice: Random
+    ) -> None:
+        clock = Clock(loop, self.around.wall_s)
+        try:
+            broker = Broker(loop, self._layers, self.disk, store, self.log, dice, trace, clock)
+            self.broker = broker
+            await broker.start()
+            self.is_ready = True
+        except (StartError, StoreError) as error:
+            # As a process does that cannot start: it says why, and ends.
+            self.log.warning("not started", error=str(error))
+            self._end()
+            self._tell_end()
+
+    # Ends.
+
+    def stop(self) -> None:
+        """Ask for a clean stop; it takes its time."""
+        if self.loop is not None and self.is_ready and not self.is_stopping:
+            self.is_stopping = True
+            self.loop.create_task(self._stop())
+
+    async def _stop(self) -> None:
+        assert self.broker is not None
+        await self.broker.stop()
+        self._end()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        if self.on_end is not None:
+            self.on_end(self)
+
+    def kill_within(self, steps: int) -> None:
+        """Kill the process inside the write, flush or rename that comes after so many others."""
+        left = steps
+
+        def count(step: Step) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                self._tear(step)
+                self.kill()
+                self._tell_end()
+                raise ProcessKilledError
+
+        self.disk.on_step = count
+
+    def _tear(self, step: Step) -> None:
+        """Of the write that a process dies in, a part is in the file."""
+        if step.file is not None and isinstance(step.change, Write):
+            cut = self.around.dice.randrange(len(step.change.data) + 1)
+            part = Write(step.change.position, step.change.data[:cut])
+            apply(step.file.visible, part)
+            step.file.pending.append(part)
+
+    def kill(self) -> None:
+        """As `kill -9` does it: what was written stays."""
+        if self.loop is not None:
+            self.around.recording.emit("crashed", self.number)
+            self._end()
+
+    def lose_power(self) -> None:
+        """What was not flushed is gone, or damaged, or there."""
+        if self.loop is not None:
+            self._tell_power_lost()
+            self._end(powered=False)
+
+    def _tell_power_lost(self) -> None:
+        partitions = self.broker.replicas.partitions if self.broker is not None else {}
+        for name, partition in partitions.items():
+            was = partition.log.log_end_offset
+            kept = min(partition.log.recovery_point, was)
+            recording = self.around.recording
+            recording.emit("power-lost", self.number, name, kept=kept, was=was, torn=0)
+        if not partitions:
+            self.around.recording.emit("crashed", self.number)
+
+    def _end(self, *, powered: bool = True) -> None:
+        loop, store, sink = self.loop, self.store, self._sink
+        assert loop is not None and store is not None and sink is not None  # noqa: PT018
+        sink.is_closed = True
+        loop.kill()
+        store.die()
+        around = self.around
+        around.network.process_died(loop, powered=powered)
+        # Whatever the dead process still does, it does to a disk that nobody looks at.
+        old = self.disk
+        old.on_step = _refuse
+        if powered:
+            self.disk = ByteDisk(old.root)
+        else:
+            around.network.power(self.host, is_on=False)
+            self.disk = drawn_power_loss(old, around.dice)
+        self._dead.append(loop)
+        self.loop = self.broker = self.store = None
+        self.is_ready = self.is_stopping = False
+
+    def bury(self) -> None:
+        """Let go of all dead processes."""
+        for loop in self._dead:
+            loop.bury()
+        self._dead.clear()
+
+    # Other faults.
+
+    def pause(self) -> None:
+        """The process stands still; the store hears nothing of it."""
+        loop, store = self.loop, self.store
+        if loop is None or store is None or loop.is_paused:
+            return
+        loop.pause()
+        self.around.recording.emit("paused", self.number)
+        session = store.session_id
+
+        def end_if_still() -> None:
+            if loop.is_paused and not loop.is_dead:
+                self.around.server.end(session)
+
+        self.around.network.kernel.call_later(self._session_ms / 1000, end_if_still)
+
+    def resume(self) -> None:
+        loop = self.loop
+        if loop is not None and loop.is_paused:
+            self.around.recording.emit("resumed", self.number)
+            loop.resume()
+
+    def expire_session(self) -> None:
+        """The store takes us for dead, though we are not."""
+        if self.store is not None and self.is_ready:
+            self.around.recording.emit("session-expired", self.number)
+            self.around.server.end(self.store.session_id)
+
+
+def _refuse(_: Step) -> None:
+    raise ProcessKilledError

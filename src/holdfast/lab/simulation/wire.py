@@ -1,0 +1,163 @@
+"""How simulated clients speak to brokers: Kafka's protocol over the simulated network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final, NamedTuple, TypeVar
+
+from holdfast.broker.frames import FrameReader
+from holdfast.lab.simulation.loop import SimLoop
+from holdfast.lab.simulation.network import Address
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from holdfast.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+METADATA_VERSION: Final = 12
+ANSWER_S: Final = 4.0
+"""After which a client takes silence for a lost connection."""
+LONGEST_FRAME: Final = 64 * 1024 * 1024
+
+R = TypeVar("R", bound=Response)
+
+
+class RefusedError(Exception):
+    """A broker said no."""
+
+    def __init__(self, code: int) -> None:
+        self.code = ErrorCode(code)
+        super().__init__(self.code.name)
+
+
+FAILURES: Final = (OSError, RefusedError)
+"""What a client meets and goes on after; TimeoutError is an OSError."""
+
+
+def check(code: int) -> None:
+    """Raise unless the code says that all is well."""
+    if code:
+        raise RefusedError(code)
+
+
+class Wire(asyncio.BufferedProtocol):
+    """One connection: answers come in the order of the requests."""
+
+    def __init__(self, loop: SimLoop, name: str) -> None:
+        self._loop = loop
+        self._name = name
+        self._reader = FrameReader(LONGEST_FRAME)
+        self._waiting: deque[tuple[int, int, asyncio.Future[Any]]] = deque()
+        self._transport: Any = None
+        self.is_open = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self.is_open = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, answer in waiting:
+            if not answer.done():
+                answer.set_exception(exc or ConnectionResetError(104, "hung up"))
+                answer.exception()  # Nobody may be waiting any more.
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
+        return self._reader.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        for frame in self._reader.received(nbytes):
+            key, version, answer = self._waiting.popleft()
+            response = decode_response(frame, APIS[key], version)[1]
+            if not answer.done():
+                answer.set_result(response)
+
+    def send(self, request: Request, version: int) -> asyncio.Future[Any]:
+        """Write a request; its answer comes later, or an OSError."""
+        answer = self._loop.create_future()
+        if not self.is_open:
+            raise ConnectionResetError(104, "hung up")
+        self._waiting.append((request.API_KEY, version, answer))
+        parts = encode_request(request, version, correlation_id=0, client_id=self._name)
+        self._transport.writelines(parts)
+        return answer
+
+    def close(self) -> None:
+        """Hang up; what is not answered never will be."""
+        if self.is_open:
+            self._transport.abort()
+
+
+class Leader(NamedTuple):
+    """Who leads, as far as a client knows."""
+
+    broker: int
+    epoch: int
+
+
+class Client:
+    """One client: its connections, and what it knows of the cluster."""
+
+    def __init__(
+        self, loop: SimLoop, name: str, brokers: Mapping[int, Address], dice: Random
+    ) -> None:
+        self.loop = loop
+        self.name = name
+        self.dice = dice
+        self._brokers = dict(brokers)
+        self._wires: dict[tuple[int, str], Wire] = {}
+        self._leaders: dict[TopicPartition, Leader] = {}
+
+    async def wire(self, broker: int, purpose: str = "") -> Wire:
+        """An open connection to a broker; OSError if it cannot be had."""
+        known = self._wires.get((broker, purpose))
+        if known is not None and known.is_open:
+            return known
+        wire = self._wires[broker, purpose] = Wire(self.loop, self.name)
+        host, port = self._brokers[broker]
+        connecting = self.loop.create_connection(lambda: wire, host, port)
+        await asyncio.wait_for(connecting, ANSWER_S)
+        return wire
+
+    async def ask(
+        self, broker: int, request: Request, version: int, kind: type[R], purpose: str = ""
+    ) -> R:
+        """One request and its answer; OSError if there is none."""
+        wire = await self.wire(broker, purpose)
+        try:
+            answer = await asyncio.wait_for(wire.send(request, version), ANSWER_S)
+        except OSError:
+            wire.close()
+            raise
+        assert isinstance(answer, kind)
+        return answer
+
+    def any_broker(self) -> int:
+        return self.dice.choice(list(self._brokers))
+
+    async def leader(self, partition: TopicPartition) -> Leader:
+        """As known, or as any broker says; RefusedError if nobody leads."""
+        if partition not in self._leaders:
+            topics = [MetadataRequestTopic(name=partition.topic)]
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            broker = self.any_broker()
+            answer = await self.ask(broker, request, METADATA_VERSION, MetadataResponse)
+            for topic in answer.topics:
+                check(topic.error_code)
+                for one in topic.partitions:
+                    if one.leader_id >= 0:
+                        name = TopicPartition(partition.topic, one.partition_index)
+                        self._leaders[name] = Leader(one.leader_id, one.leader_epoch)
+        if partition not in self._leaders:
+            raise RefusedError(ErrorCode.LEADER_NOT_AVAILABLE)
+        return self._leaders[partition]
+
+    def forget_leader(self, partition: TopicPartition) -> None:
+        """It was not so: ask again."""
+        self._leaders.pop(partition, None)

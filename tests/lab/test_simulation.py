@@ -1,0 +1,211 @@
+"""Whole brokers in a simulated world: the smallest case, faults one by one, one seed is one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from holdfast.broker import replicas
+from holdfast.core import Replica
+from holdfast.lab import build, fold
+from holdfast.lab.byte_disk import ByteDisk
+from holdfast.lab.crash_states import drawn_power_loss
+from holdfast.lab.simulation import FAULTS, SimulatedCluster, simulate
+from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
+from holdfast.lab.simulation.machine import Machine
+from holdfast.model import parse_trace
+
+SEEDS = Path(__file__).with_name("broker_seeds.txt")
+PATIENCE_S = 60.0
+
+
+class Small:
+    """A small cluster with one producer and one reader a partition."""
+
+    def __init__(self, brokers: int, partitions: int = 1) -> None:
+        self.cluster = SimulatedCluster(1, brokers)
+        self.partitions = self.cluster.start("events", partitions)
+        self.ledger = Ledger()
+        client = self.cluster.client("writer")
+        self.producer = Producer(client, self.ledger, self.partitions, is_idempotent=True)
+        self.consumers = [
+            Consumer(self.cluster.client("reader"), self.ledger, one) for one in self.partitions
+        ]
+        self.cluster.spawn(self.producer.run(0.05))
+        for consumer in self.consumers:
+            self.cluster.spawn(consumer.run())
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        assert self.cluster.timeline.run_until(is_done, PATIENCE_S), self.cluster.recording.lines
+
+    def read_more(self, count: int) -> None:
+        wanted = len(self.ledger.consumed) + count
+        self.until(lambda: len(self.ledger.consumed) >= wanted)
+
+    def close(self) -> None:
+        self.cluster.close()
+        assert not self.cluster.recording.bugs
+        assert not self.ledger.wrong
+
+
+@pytest.fixture
+def small(request: pytest.FixtureRequest) -> Any:
+    made = Small(request.param)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("small", [1], indirect=True)
+def test_one_broker_takes_a_record_and_gives_it_back(small: Small) -> None:
+    small.read_more(1)
+    small.until(lambda: bool(small.ledger.acknowledged))
+    first = small.ledger.acknowledged[0]
+    assert small.ledger.consumed[first.partition, first.offset] == first.value
+    assert first.value == b"writer-0"
+
+
+@pytest.mark.parametrize("small", [3], indirect=True)
+def test_three_brokers_keep_three_copies(small: Small) -> None:
+    small.read_more(20)
+    kinds = {event.kind for event in small.cluster.recording.events}
+    assert {"elected", "became-leader", "became-follower", "appended", "acknowledged"} <= kinds
+    [name] = small.partitions
+    ends = {
+        machine.broker.replicas.partitions[name].log.log_end_offset
+        for machine in small.cluster.machines.values()
+        if machine.broker is not None
+    }
+    assert len(small.cluster.machines) == 3
+    assert min(ends) >= 18
+
+
+@pytest.mark.parametrize("small", [3], indirect=True)
+@pytest.mark.parametrize("end", [Machine.kill, Machine.lose_power, Machine.stop])
+def test_the_others_go_on_without_a_leader_and_it_comes_back(
+    small: Small, end: Callable[[Machine], None]
+) -> None:
+    small.read_more(5)
+    [name] = small.partitions
+    state = small.cluster.state(name)
+    assert state is not None
+    machine = small.cluster.machines[state.leader]
+    end(machine)
+    small.until(lambda: not machine.is_up)
+    small.read_more(20)
+    after = small.cluster.state(name)
+    assert after is not None
+    assert after.leader != machine.number
+    machine.start()
+    small.until(lambda: small.cluster.is_whole(small.partitions))
+
+
+def test_what_was_not_flushed_may_be_gone_after_a_power_loss() -> None:
+    disk = ByteDisk()
+    file = disk.open("a", create=True)
+    disk.flush_directory("")
+    file.append([b"flushed"])
+    file.flush()
+    file.append([b" and not"])
+    found = {drawn_power_loss(disk, Random(seed)).open("a").read(0, 100) for seed in range(40)}
+    assert all(one.startswith(b"flushed") for one in found)
+    assert b"flushed" in found
+    assert len(found) > 3
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_alone(fault: str) -> None:
+    run = simulate(7, {"faults": (fault,), "duration_ms": 4_000})
+    assert run.failures == ()
+    assert run.acknowledged > 20
+
+
+def test_a_trace_is_one_that_the_lab_can_show() -> None:
+    run = simulate(3, {"duration_ms": 3_000})
+    events = list(parse_trace(event.to_json() for event in run.events))
+    frames = fold(events)
+    assert frames[-1].snapshot.store.leader is not None
+    assert {view.name for view in frames[-1].snapshot.replicas} == {"b1", "b2", "b3"}
+
+
+def test_one_seed_is_one_run_under_any_hash_seed() -> None:
+    program = (
+        "import json; from holdfast.lab.simulation import simulate; "
+        "print(json.dumps([simulate(seed).trace_hash for seed in (4, 5)]))"
+    )
+    hashes = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", program],
+                capture_output=True,
+                text=True,
+                timeout=280,
+                check=True,
+                env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            ).stdout
+        )
+        for hash_seed in ("1", "4242")
+    ]
+    here = [simulate(seed).trace_hash for seed in (4, 5)]
+    assert hashes == [here, here]
+    assert len(set(here)) == 2
+
+
+# What the checks find.
+
+
+def kept() -> dict[int, str]:
+    """The seeds that once found something, with their reasons."""
+    found: dict[int, str] = {}
+    for number, line in enumerate(SEEDS.read_text(encoding="utf-8").splitlines(), 1):
+        if line and not line.startswith("#"):
+            seed = re.fullmatch(r"(\d+): (.{20,})", line)
+            assert seed, f"{SEEDS.name}:{number}: write 'SEED: what it found'"
+            found[int(seed[1])] = seed[2]
+    return found
+
+
+@pytest.mark.parametrize("seed", kept())
+def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
+    assert simulate(seed).failures == ()
+
+
+MUTANTS: dict[str, tuple[str, ...]] = {
+    "truncation=high-watermark": ("kill", "controller-loss"),
+    "without=(stale-answer-by-offset)": ("kill", "stop", "slow"),
+    "without=(offline-on-io-error)": ("disk-error",),
+}
+"""Which core, and the faults that show what is wrong with it."""
+WITHIN = 10
+"""Seeds, one of which must catch it."""
+
+
+def is_caught(faults: tuple[str, ...], **changes: Any) -> bool:
+    plan = {"faults": faults, "fault_every_ms": 400, "send_every_ms": 60, **changes}
+    return any(simulate(seed, plan).failures for seed in range(WITHIN))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_broker_with_a_broken_core_is_caught(
+    mutant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, _, value = mutant.partition("=")
+    rules = build({key: value}, 3)[1]
+    monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
+    assert is_caught(MUTANTS[mutant])
+
+
+@pytest.mark.slow
+def test_a_disk_that_only_claims_to_flush_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ByteDisk, "flush_file", lambda *_: None)
+    assert is_caught(("power-loss",), is_flushed=True)
