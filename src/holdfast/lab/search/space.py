@@ -94,7 +94,7 @@ class Space:
             settings.replica_lag_time_max_ms,
             sees_copies=bounds.duplicates > 0,
         )
-        self.wires = Wires(self.parts)
+        self.wires = Wires(self.parts, 1 + bounds.failovers)
         self.ledgers: list[Facts] = []
         self._ledger_numbers: dict[Facts, int] = {}
         self.budgets: list[tuple[int, ...]] = []
@@ -111,7 +111,7 @@ class Space:
 
     def initial(self, world: World) -> State:
         """The state of the world in which a search begins."""
-        budget = self._budget((0,) * (len(BUDGETED) + 2))
+        budget = self.budget((0,) * (len(BUDGETED) + 2))
         return self.state_of(world, budget)
 
     def state_of(self, world: World, budget: int) -> State:
@@ -124,7 +124,7 @@ class Space:
                 controller.receive(one)
             else:
                 wires = self.wires.put(wires, parts.message(one.source, one.target, one.payload))
-        facts = self._ledger(Facts.of(world))
+        facts = self.ledger(Facts.of(world))
         brokers: list[int] = []
         for broker in world.brokers.values():
             broker.world = stand
@@ -135,13 +135,15 @@ class Space:
         control = parts.add_control(controller, world.store)
         return (*brokers, control, wires, facts, budget)
 
-    def _ledger(self, facts: Facts) -> int:
+    def ledger(self, facts: Facts) -> int:
+        """The number of a ledger."""
         number = self._ledger_numbers.setdefault(facts, len(self.ledgers))
         if number == len(self.ledgers):
             self.ledgers.append(facts)
         return number
 
-    def _budget(self, used: tuple[int, ...]) -> int:
+    def budget(self, used: tuple[int, ...]) -> int:
+        """The number of what is used up, who is cut off and what is held back."""
         number = self._budget_numbers.setdefault(used, len(self.budgets))
         if number == len(self.budgets):
             self.budgets.append(used)
@@ -172,7 +174,7 @@ class Space:
         if found is None:
             used = list(self.budgets[draft.budget])
             used[bound] += 1
-            found = self._spent[key] = self._budget(tuple(used))
+            found = self._spent[key] = self.budget(tuple(used))
         draft.budget = found
 
     def cut_off(self, budget: int) -> int:
@@ -182,7 +184,7 @@ class Space:
     def cut(self, draft: Draft, place: int) -> None:
         """From now on this broker is cut off; 0: nobody is."""
         used = self.budgets[draft.budget]
-        draft.budget = self._budget((*used[:-2], place, used[-1]))
+        draft.budget = self.budget((*used[:-2], place, used[-1]))
 
     def held(self, budget: int) -> int:
         """The links that are held back, a bit each."""
@@ -192,7 +194,7 @@ class Space:
         """From now on these links are held back."""
         used = self.budgets[draft.budget]
         if used[-1] != held:
-            draft.budget = self._budget((*used[:-1], held))
+            draft.budget = self.budget((*used[:-1], held))
 
     # Steps.
 
@@ -246,14 +248,14 @@ class Space:
         found = self._told.get(key)
         if found is None:
             facts, violation = self.ledgers[draft.facts].told(fact)
-            found = self._told[key] = (self._ledger(facts), violation)
+            found = self._told[key] = (self.ledger(facts), violation)
         draft.facts = found[0]
         draft.violation = draft.violation or found[1]
 
     def sent_record(self, draft: Draft) -> int:
         """One record more is under way; its key."""
         facts = self.ledgers[draft.facts]
-        draft.facts = self._ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
+        draft.facts = self.ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
         return len(facts.answers)
 
     def _fetch_number(self, draft: Draft, place: int) -> int:

@@ -1,0 +1,45 @@
+"""Cells: states that have used up the same. What a step leads to is never used up less.
+
+So a step stays in its cell or goes to a later one, and nobody comes back. Cells have no state in
+common: each can be visited apart, by whoever has all states through which it is entered. They are
+known once every cell before it has been visited.
+
+The version of the agreed state only grows, too, and makes the cells smaller.
+"""
+
+from __future__ import annotations
+
+from holdfast.lab.search.space import Space, State
+
+Cell = tuple[int, ...]
+"""What is used up of every bound, then the version of the agreed state."""
+
+
+def precedes(one: Cell, other: Cell) -> bool:
+    """Whether the other can perhaps be reached from this one."""
+    return all(before <= after for before, after in zip(one, other, strict=True))
+
+
+class Cells:
+    """The cells of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._known: dict[tuple[int, int], Cell] = {}
+        self._cells: dict[Cell, Cell] = {}
+
+    def of(self, state: State) -> Cell:
+        """The cell of a state; equal ones are the same object."""
+        control, _, _, budget = state[self._space.count :]
+        key = (control, budget)
+        cell = self._known.get(key)
+        if cell is None:
+            space = self._space
+            version = space.parts.control_views[control].partition_epoch
+            cell = (*space.budgets[budget][:-2], version)
+            cell = self._known[key] = self._cells.setdefault(cell, cell)
+        return cell
+
+    def same(self, cell: Cell) -> Cell:
+        """The object that stands for a cell here."""
+        return self._cells.setdefault(cell, cell)
