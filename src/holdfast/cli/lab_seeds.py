@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,16 +15,28 @@ from holdfast.cli.lab_options import plan_words, seed_range
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import Limits
-from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds
+from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds, spread_seeds
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.spark.pool import SparkPool
 
 
 def run_seeds(
-    text: str, options: Mapping[str, str], limits: Limits, save: str | None, *, as_json: bool
+    text: str,
+    options: Mapping[str, str],
+    limits: Limits,
+    save: str | None,
+    pool: SparkPool | None,
+    *,
+    as_json: bool,
 ) -> int:
     """Search, print, and say how the command ends."""
     first, last = seed_range(text)
     with watching("seeds") as watch:
-        found = search_seeds(first, last, options, limits, watch)
+        if pool is None:
+            found = search_seeds(first, last, options, limits, watch)
+        else:
+            found = spread_seeds(first, last, options, limits, pool, pool.processes, watch)
     path = _save(save, found) if found.failed else None
     click.echo(_json(found, options, path) if as_json else _text(found, options, path))
     return {VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0)

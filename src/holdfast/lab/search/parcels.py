@@ -1,8 +1,8 @@
 """States on their way to another process.
 
 A state is a few numbers, and these mean something only in the process that gave them. A parcel has
-many states with their ways, and once each broker, controller, message, … that they refer to; whoever
-opens it finds its own numbers for them.
+many states with their ways, and once each broker, controller, message, … that they refer to.
+Whoever opens it finds its own numbers for them.
 """
 
 from __future__ import annotations

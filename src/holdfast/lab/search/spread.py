@@ -1,8 +1,8 @@
 """One search, spread over processes: cells are visited by whoever is free.
 
 A cell can be visited once all cells before it have been. What comes of it does not depend on who
-visits it, nor on the order, so the answer is that of `explore`: the same verdict and the same way to
-a violation; and if it holds, the same numbers.
+visits it, nor when. So the answer is that of `explore`: the same verdict and the same way to a
+violation; and if it holds, the same numbers.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class _Spread:
         self._generated.update(visited.generated)
         self._sample = least_marked([*self._sample, *visited.sample], self._rests)
         self._runs += visited.runs
-        if visited.violation is not None:
-            if self._least is None or order_of(visited.way) < order_of(self._least):
-                self._violation, self._least = visited.violation, visited.way
+        is_first = self._least is None or order_of(visited.way) < order_of(self._least)
+        if visited.violation is not None and is_first:
+            self._violation, self._least = visited.violation, visited.way
         for cell, parcel in visited.exits.items():
             if self._least is None or parcel.depth < depth_of(self._least):
                 self._waiting.setdefault(cell, []).append(parcel)

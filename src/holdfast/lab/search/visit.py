@@ -1,8 +1,8 @@
 """Visits all states of some cells, and tells through which states others are entered.
 
 Within a cell states are visited level by level, and what comes in from elsewhere takes its place at
-its depth, in the order of ways. So every state is found by the way by which one search of everything
-would find it, and the least violation of all cells is the one that such a search would find first.
+its depth, in the order of ways. So every state is found by the way by which a search of everything
+would find it, and the least violation of all cells is the one which that would find first.
 """
 
 from __future__ import annotations
