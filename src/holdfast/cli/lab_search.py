@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option, limit_option, overrides_of, rule_options
+from holdfast.cli.lab_options import (
+    json_option,
+    limit_option,
+    overrides_of,
+    rule_options,
+    seed_range,
+)
 from holdfast.cli.lab_seeds import run_seeds
 from holdfast.cli.spark_options import conf_option, spark_pool
 from holdfast.cli.watching import watching
@@ -118,10 +124,11 @@ def search(
     if seeds is not None and given:
         raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
     how = {name: more[name] for name in ("symmetry", "strict")}
+    questions = _questions(given, options, **how)
+    first_and_last = None if seeds is None else seed_range(seeds)
     with spark_pool("holdfast lab search", more["master"], more["conf"]) as pool:
-        if seeds is not None:
-            ctx.exit(run_seeds(seeds, options, stop_at, save, pool, as_json=as_json))
-        questions = _questions(given, options, **how)
+        if first_and_last is not None:
+            ctx.exit(run_seeds(first_and_last, options, stop_at, save, pool, as_json=as_json))
         found = _search(questions, stop_at, more["rests"], pool, quiet=as_json)
         story = _story(found, pool) if found.verdict == VIOLATED else None
     path = _save(save or _file_name(found), story) if story else None

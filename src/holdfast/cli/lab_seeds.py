@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import plan_words, seed_range
+from holdfast.cli.lab_options import plan_words
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import Limits
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_seeds(
-    text: str,
+    first_and_last: tuple[int, int],
     options: Mapping[str, str],
     limits: Limits,
     save: str | None,
@@ -31,7 +31,7 @@ def run_seeds(
     as_json: bool,
 ) -> int:
     """Search, print, and say how the command ends."""
-    first, last = seed_range(text)
+    first, last = first_and_last
     with watching("seeds") as watch:
         if pool is None:
             found = search_seeds(first, last, options, limits, watch)

@@ -9,15 +9,29 @@ The version of the agreed state only grows, too, and makes the cells smaller.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from holdfast.lab.search.space import Space, State
 
-Cell = tuple[int, ...]
-"""What is used up of every bound, then the version of the agreed state."""
+
+class Cell(NamedTuple):
+    """What its states have in common."""
+
+    used: tuple[int, ...]
+    """Of every bound."""
+    version: int
+    """Of the agreed state."""
+    agreed: tuple[int, ...]
+    """The leader and the ISR of that version."""
 
 
 def precedes(one: Cell, other: Cell) -> bool:
     """Whether the other can perhaps be reached from this one."""
-    return all(before <= after for before, after in zip(one, other, strict=True))
+    if one.version > other.version or (
+        one.version == other.version and one.agreed != other.agreed
+    ):
+        return False
+    return all(before <= after for before, after in zip(one.used, other.used, strict=True))
 
 
 class Cells:
@@ -35,9 +49,10 @@ class Cells:
         cell = self._known.get(key)
         if cell is None:
             space = self._space
-            version = space.parts.control_views[control].partition_epoch
-            cell = (*space.budgets[budget][:-2], version)
-            cell = self._known[key] = self._cells.setdefault(cell, cell)
+            view = space.parts.control_views[control]
+            agreed = (view.leader, *view.isr)
+            cell = self.same(Cell(space.budgets[budget][:-2], view.partition_epoch, agreed))
+            self._known[key] = cell
         return cell
 
     def same(self, cell: Cell) -> Cell:

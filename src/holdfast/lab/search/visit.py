@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from holdfast.lab.limits import Limits
-from holdfast.lab.search.cells import Cell, Cells
+from holdfast.lab.search.cells import Cell, Cells, precedes
 from holdfast.lab.search.explore import LOOKS_EVERY, marked
 from holdfast.lab.search.facts import Violation
 from holdfast.lab.search.parcels import Parcel
@@ -120,6 +120,8 @@ class _Visitor:
                 depth = min(waiting)
             if depth in waiting:
                 level = self._joined(level, waiting.pop(depth), seen)
+            if not level:  # All that came in was known.
+                continue
             made.distinct[depth] = made.distinct.get(depth, 0) + len(level)
             self._choose(level)
             before = walk.generated
@@ -166,8 +168,15 @@ class _Visitor:
                         seen.add(key)
                         following.append((way + step_of(place), after))
                 elif space.is_within(after):
-                    _put(self._exits.setdefault(target, {}), key, way + step_of(place), after)
+                    _put(self._exit(cell, target), key, way + step_of(place), after)
         return following, True
+
+    def _exit(self, cell: Cell, target: Cell) -> Entries:
+        entries = self._exits.get(target)
+        if entries is None:
+            assert precedes(cell, target), f"from {cell} nothing leads to {target}"
+            entries = self._exits[target] = {}
+        return entries
 
     def _is_over(self, way: Way) -> bool:
         """Whether a limit is reached, or only what comes after a known violation is left."""
