@@ -4,11 +4,15 @@ So a step stays in its cell or goes to a later one, and nobody comes back. Cells
 common: each can be visited apart, by whoever has all states through which it is entered. They are
 known once every cell before it has been visited.
 
-The version of the agreed state only grows, too, and makes the cells smaller.
+What was used up alone would make few cells, and one after the other. The version of the agreed
+state only grows, too, and no version has two states: between cells that differ in who leads at one
+version no way leads, so they can be visited at the same time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from holdfast.lab.search.space import Space, State
@@ -27,11 +31,19 @@ class Cell(NamedTuple):
 
 def precedes(one: Cell, other: Cell) -> bool:
     """Whether the other can perhaps be reached from this one."""
-    if one.version > other.version or (
-        one.version == other.version and one.agreed != other.agreed
-    ):
+    if one.version > other.version or (one.version == other.version and one.agreed != other.agreed):
         return False
     return all(before <= after for before, after in zip(one.used, other.used, strict=True))
+
+
+def first_of(cells: Iterable[Cell], unfinished: Collection[Cell] = ()) -> list[Cell]:
+    """Cells that can be visited: none of the others, and none that is under way, leads there."""
+    first: list[Cell] = []
+    for cell in sorted(cells, key=lambda one: (sum(one.used), one.version)):
+        # Whatever leads there comes earlier, and so does something among the first.
+        if not any(precedes(one, cell) for one in chain(unfinished, first)):
+            first.append(cell)
+    return first
 
 
 class Cells:

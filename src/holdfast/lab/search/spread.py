@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.lab.limits import Limits
-from holdfast.lab.search.cells import Cell, Cells, precedes
+from holdfast.lab.search.cells import Cell, Cells, first_of
 from holdfast.lab.search.explore import (
     HOLDS,
     LIMIT,
@@ -34,8 +34,8 @@ from holdfast.lab.search.walk import Event, Walk, Way, depth_of, order_of
 
 _SHARE: Final = 2
 """A task gets about so much of what could be done now, divided by the number of processes."""
-_FEW: Final = 500
-"""Entries of a task that is not worth its start."""
+_FEW: Final = 1_000
+"""Entries that make a task worth its start."""
 
 
 def spread(
@@ -94,33 +94,36 @@ class _Spread:
 
     def _submit(self, pool: Executor) -> None:
         """Have no process without work, as far as there is any that can be done now."""
-        ready = self._ready()
+        if not self._running and sum(map(self._size, self._waiting)) < _FEW * self._processes:
+            self._send(pool, list(self._waiting), _FEW * self._processes)
+            return
+        under_way = [cell for cells in self._running.values() for cell in cells]
+        ready = sorted(first_of(self._waiting, under_way), key=self._size)
+        share = sum(map(self._size, ready)) // (_SHARE * self._processes)
         while ready and len(self._running) <= self._processes:
-            most = max(_FEW, sum(map(self._size, ready)) // (_SHARE * self._processes))
             chosen = [ready.pop()]
-            while ready and sum(map(self._size, chosen)) + self._size(ready[-1]) <= most:
-                chosen.append(ready.pop())
-            coverage = self._coverage()
-            left = self._limits.states and self._limits.states - coverage.distinct
-            time_left = self._limits.seconds and self._limits.seconds - coverage.seconds
-            task = Visit(
-                question=self._question,
-                cells=[(cell, self._waiting.pop(cell)) for cell in chosen],
-                limits=replace(self._limits, states=left, seconds=time_left),
-                sample=self._rests,
-                least=self._least,
-            )
-            self._running[pool.submit(task)] = chosen
+            size = self._size(chosen[0])
+            while ready and size + self._size(ready[0]) <= max(_FEW, share):
+                size += self._size(ready[0])
+                chosen.append(ready.pop(0))
+            self._send(pool, chosen)
 
-    def _ready(self) -> list[Cell]:
-        """Cells that nobody can add to any more; the largest last."""
-        before = [*self._waiting, *(cell for cells in self._running.values() for cell in cells)]
-        ready = [
-            cell
-            for cell in self._waiting
-            if not any(precedes(one, cell) and one != cell for one in before)
-        ]
-        return sorted(ready, key=self._size)
+    def _send(self, pool: Executor, chosen: Sequence[Cell], enough: int = 0) -> None:
+        coverage = self._coverage()
+        states, seconds = self._limits.states, self._limits.seconds
+        task = Visit(
+            question=self._question,
+            cells={cell: self._waiting.pop(cell) for cell in chosen},
+            limits=replace(
+                self._limits,
+                states=None if states is None else states - coverage.distinct,
+                seconds=None if seconds is None else seconds - coverage.seconds,
+            ),
+            enough=enough,
+            sample=self._rests,
+            least=self._least,
+        )
+        self._running[pool.submit(task)] = chosen
 
     def _size(self, cell: Cell) -> int:
         return sum(one.count for one in self._waiting[cell])

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from holdfast.lab.limits import Limits
-from holdfast.lab.search.cells import Cell, Cells, precedes
+from holdfast.lab.search.cells import Cell, Cells, first_of, precedes
 from holdfast.lab.search.explore import LOOKS_EVERY, marked
 from holdfast.lab.search.facts import Violation
 from holdfast.lab.search.parcels import Parcel
@@ -57,8 +57,10 @@ class Visit:
     """The task: some cells, none of which leads to another one of them. Plain values."""
 
     question: Question
-    cells: Sequence[tuple[Cell, Sequence[Parcel]]]
+    cells: Mapping[Cell, Sequence[Parcel]]
     limits: Limits
+    enough: int = 0
+    """If not 0: nobody else is at work. Go on to other cells until so many entries wait."""
     sample: int = 0
     """How many states to choose."""
     least: Way | None = None
@@ -66,10 +68,12 @@ class Visit:
 
     def __call__(self) -> Visited:
         """Do it."""
-        walk = _walk_of(pickle.dumps(self.question))
-        visitor = _Visitor(walk, self)
-        for cell, parcels in self.cells:
-            visitor.visit(cell, parcels)
+        visitor = _Visitor(_walk_of(pickle.dumps(self.question)), self)
+        if self.enough:
+            visitor.go_on(self.enough)
+        else:
+            for cell in self.cells:
+                visitor.visit(cell)
         return visitor.ended()
 
 
@@ -96,22 +100,32 @@ class _Visitor:
         self._began = time.perf_counter()
         self._runs = walk.space.parts.runs
         self._count = 0
-        self._exits: dict[Cell, Entries] = {}
+        self._entries: dict[Cell, Entries] = {}
         self._made = Visited()
+        for cell, parcels in task.cells.items():
+            entries = self._entries.setdefault(self._cells.same(cell), {})
+            for parcel in parcels:
+                for way, state in parcel.opened(walk.space):
+                    _put(entries, walk.key(state), way, state)
 
     def ended(self) -> Visited:
         """What was found."""
         made, space = self._made, self._space
-        for cell, entries in self._exits.items():
+        for cell, entries in self._entries.items():
             made.exits[cell] = Parcel.packed(space, entries.values())
         made.sample = least_marked(made.sample, self._sample)
         made.runs = space.parts.runs - self._runs
         return made
 
-    def visit(self, cell: Cell, parcels: Sequence[Parcel]) -> None:
+    def go_on(self, enough: int) -> None:
+        """One cell after the other, until there is enough to do for others."""
+        while self._entries and sum(map(len, self._entries.values())) < enough:
+            self.visit(first_of(self._entries)[0])
+
+    def visit(self, cell: Cell) -> None:
         """One cell, unless a limit has been reached."""
         made, walk = self._made, self._walk
-        waiting = self._arrived(parcels)
+        waiting = _by_depth(self._entries.pop(self._cells.same(cell)))
         seen: set[State] = set()
         level: list[Entry] = []
         depth = 0
@@ -130,14 +144,6 @@ class _Visitor:
             if not go_on:
                 break
             level, depth = following, depth + 1
-
-    def _arrived(self, parcels: Sequence[Parcel]) -> dict[int, Entries]:
-        """What comes in, by depth; of several ways to a state the least."""
-        waiting: dict[int, Entries] = {}
-        for parcel in parcels:
-            for way, state in parcel.opened(self._space):
-                _put(waiting.setdefault(depth_of(way), {}), self._walk.key(state), way, state)
-        return waiting
 
     def _joined(self, level: list[Entry], arrived: Entries, seen: set[State]) -> list[Entry]:
         """A level, and what comes in at its depth, each state by the least way."""
@@ -172,10 +178,10 @@ class _Visitor:
         return following, True
 
     def _exit(self, cell: Cell, target: Cell) -> Entries:
-        entries = self._exits.get(target)
+        entries = self._entries.get(target)
         if entries is None:
             assert precedes(cell, target), f"from {cell} nothing leads to {target}"
-            entries = self._exits[target] = {}
+            entries = self._entries[target] = {}
         return entries
 
     def _is_over(self, way: Way) -> bool:
@@ -210,6 +216,13 @@ class _Visitor:
 def least_marked(sample: Iterable[tuple[int, Way]], count: int) -> list[tuple[int, Way]]:
     """Those with the least marks; of equal ones the first."""
     return sorted(sample, key=lambda one: (one[0], *order_of(one[1])))[:count]
+
+
+def _by_depth(entries: Entries) -> dict[int, Entries]:
+    found: dict[int, Entries] = {}
+    for key, entry in entries.items():
+        found.setdefault(depth_of(entry[0]), {})[key] = entry
+    return found
 
 
 def _put(entries: Entries, key: State, way: Way, state: State) -> None:
