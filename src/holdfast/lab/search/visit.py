@@ -68,7 +68,7 @@ class Visit:
 
     def __call__(self) -> Visited:
         """Do it."""
-        visitor = _Visitor(_walk_of(pickle.dumps(self.question)), self)
+        visitor = _Visitor(walk_of(pickle.dumps(self.question)), self)
         if self.enough:
             visitor.go_on(self.enough)
         else:
@@ -78,7 +78,7 @@ class Visit:
 
 
 @lru_cache(maxsize=1)
-def _walk_of(question: bytes) -> Walk:
+def walk_of(question: bytes) -> Walk:
     """A process keeps what it has learnt for its next task of the same search."""
     asked: Question = pickle.loads(question)  # noqa: S301  # our own
     return Walk(asked)
