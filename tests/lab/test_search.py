@@ -25,8 +25,9 @@ from holdfast.lab.search import (
     liveness,
     story_of,
 )
-from holdfast.lab.search.explore import Event, Explorer
+from holdfast.lab.search.explore import Explorer
 from holdfast.lab.search.symmetry import BROKERS, EPOCHS, SETS, Symmetry
+from holdfast.lab.search.walk import Event
 from holdfast.model import ids
 from tests.lab.naive_search import naive_values, quick_values
 

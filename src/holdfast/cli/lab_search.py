@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option, limit_option, overrides_of, rule_options
+from holdfast.cli.lab_options import (
+    json_option,
+    limit_option,
+    overrides_of,
+    rule_options,
+    seed_range,
+)
 from holdfast.cli.lab_seeds import run_seeds
+from holdfast.cli.spark_options import conf_option, spark_pool
 from holdfast.cli.watching import watching
 from holdfast.lab.limits import LimitError, Limits, parse_limits
 from holdfast.lab.search import (
+    HOLDS,
     LIMIT,
     VIOLATED,
     Bounds,
@@ -23,13 +31,18 @@ from holdfast.lab.search import (
     Question,
     Rung,
     Story,
+    Watch,
     bound_meaning,
     bound_names,
     explore,
     is_symmetric,
     ladder,
+    spread,
     story_of,
 )
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.spark.pool import SparkPool
 
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
 
@@ -77,6 +90,13 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     help="Count states that differ only in brokers' names once, where their order means nothing.",
 )
 @click.option(
+    "--spark",
+    "master",
+    metavar="MASTER",
+    help="Spread the search over Spark's executors: local[*], spark://HOST:PORT, yarn, k8s://…",
+)
+@conf_option
+@click.option(
     "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Where a violation is saved."
 )
 @json_option
@@ -101,20 +121,26 @@ def search(
     options = overrides_of(settings, without)
     stop_at = _limits(limits)
     given = {name: more[name] for name in bound_names() if more[name] is not None}
-    if seeds is not None:
-        if given:
-            raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
-        ctx.exit(run_seeds(seeds, options, stop_at, save, as_json=as_json))
-    tried = _given(given) if given else ladder(options)
-    how = {name: more[name] for name in ("rests", "symmetry", "strict")}
-    found = _search(tried, options, stop_at, **how, quiet=as_json)
-    story = None
-    path = None
-    if found.verdict == VIOLATED:
-        story = story_of(found, found.question.command)
-        path = _save(save or _file_name(found), story)
+    if seeds is not None and given:
+        raise BadInput("bounds do not go with --seeds", hint="a seed decides what happens")
+    how = {name: more[name] for name in ("symmetry", "strict")}
+    questions = _questions(given, options, **how)
+    first_and_last = None if seeds is None else seed_range(seeds)
+    with spark_pool("holdfast lab search", more["master"], more["conf"]) as pool:
+        if first_and_last is not None:
+            ctx.exit(run_seeds(first_and_last, options, stop_at, save, pool, as_json=as_json))
+        found = _search(questions, stop_at, more["rests"], pool, quiet=as_json)
+        story = _story(found, pool) if found.verdict == VIOLATED else None
+    path = _save(save or _file_name(found), story) if story else None
     click.echo(_json(found, story, path) if as_json else _text(found, story, path))
     ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
+
+
+def _questions(given: dict[str, int], options: dict[str, str], **how: bool) -> list[Question]:
+    return [
+        Question(bounds=rung.bounds, options={**rung.options, **options}, **how)
+        for rung in (_given(given) if given else ladder(options))
+    ]
 
 
 def _given(given: dict[str, int]) -> list[Rung]:
@@ -133,32 +159,45 @@ def _limits(texts: Sequence[str]) -> Limits:
 
 
 def _search(
-    tried: Iterable[Rung],
-    options: dict[str, str],
+    questions: Sequence[Question],
     limits: Limits,
-    *,
     rests: int,
-    symmetry: bool,
-    strict: bool,
+    pool: SparkPool | None,
+    *,
     quiet: bool,
 ) -> Found:
     """Search within each bounds until one finds something."""
     found: Found | None = None
-    with watching() as watch:
-        for rung in tried:
+    with watching(by_level=pool is None) as watch:
+        for one in _answers(questions, limits, rests, pool, watch):
             if found is not None and not quiet:
                 click.echo(_covered(found), err=True)
-            question = Question(
-                bounds=rung.bounds,
-                options={**rung.options, **options},
-                symmetry=symmetry,
-                strict=strict,
-            )
-            found = explore(question, limits, watch, rests=rests)
-            if found.verdict != "holds":
+            found = one
+            if found.verdict != HOLDS:
                 break
     assert found is not None, "there is always something to try"
     return found
+
+
+def _answers(
+    questions: Sequence[Question], limits: Limits, rests: int, pool: SparkPool | None, watch: Watch
+) -> Iterator[Found]:
+    """One after the other; in a pool many small searches at once, or a large one in parts."""
+    if pool is None:
+        for question in questions:
+            yield explore(question, limits, watch, rests=rests)
+    elif len(questions) == 1:
+        yield spread(questions[0], pool, pool.processes, limits, watch, rests=rests)
+    else:
+        for one in [pool.submit(explore, each, limits, rests=rests) for each in questions]:
+            yield one.result()
+
+
+def _story(found: Found, pool: SparkPool | None) -> Story:
+    command = found.question.command
+    if pool is None:
+        return story_of(found, command)
+    return pool.submit(story_of, found, command).result()
 
 
 def _file_name(found: Found) -> str:

@@ -6,27 +6,39 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import plan_words, seed_range
+from holdfast.cli.lab_options import plan_words
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
 from holdfast.lab import SeededRun
 from holdfast.lab.limits import Limits
-from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds
+from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds, spread_seeds
 from holdfast.model import TraceEvent
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.spark.pool import SparkPool
 
 
 def run_seeds(
-    text: str, options: Mapping[str, str], limits: Limits, save: str | None, *, as_json: bool
+    first_and_last: tuple[int, int],
+    options: Mapping[str, str],
+    limits: Limits,
+    save: str | None,
+    pool: SparkPool | None,
+    *,
+    as_json: bool,
 ) -> int:
     """Search, print, and say how the command ends."""
-    first, last = seed_range(text)
+    first, last = first_and_last
     with watching("seeds") as watch:
-        found = search_seeds(first, last, options, limits, watch)
+        if pool is None:
+            found = search_seeds(first, last, options, limits, watch)
+        else:
+            found = spread_seeds(first, last, options, limits, pool, pool.processes, watch)
     path = None
     if found.failed:
         path = save_trace(save or f"seed-{found.failed.plan.seed}.jsonl", found.failed.events)

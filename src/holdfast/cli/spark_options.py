@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from holdfast.cli.errors import BadInput
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.spark.pool import SparkPool
 
 EXIT_STOPPED: Final = 1
 
@@ -21,6 +24,11 @@ class Stopped(BadInput):
     exit_code = EXIT_STOPPED
 
 
+conf_option = click.option(
+    "--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's."
+)
+
+
 def spark_options(command: F) -> F:
     """--master and --conf, passed on to Spark as they are."""
     master = click.option(
@@ -28,8 +36,7 @@ def spark_options(command: F) -> F:
         metavar="URL",
         help="Where Spark runs: spark://HOST:PORT, yarn, k8s://…  [default: local[*]]",
     )
-    conf = click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's.")
-    return master(conf(command))
+    return master(conf_option(command))
 
 
 @contextmanager
@@ -39,6 +46,21 @@ def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator
 
     with errors_told(), running(app, master=master, conf=_parsed(conf)) as spark:
         yield spark
+
+
+@contextmanager
+def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[SparkPool | None]:
+    """Spark's executors as a pool of processes; None without a master."""
+    if master is None:
+        if conf:
+            raise BadInput("--conf is for Spark", hint="try --spark 'local[*]'")
+        yield None
+        return
+    with spark_session(app, master, conf) as spark:
+        from holdfast.pipeline.spark.pool import SparkPool
+
+        with SparkPool(spark) as pool:
+            yield pool
 
 
 @contextmanager

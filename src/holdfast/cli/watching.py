@@ -25,8 +25,13 @@ class Coverage(Protocol):
 
 
 @contextmanager
-def watching(noun: str = "states") -> Iterator[Callable[[Coverage], None]]:
-    """Show how far the search is: a bar on a terminal, else a line now and then."""
+def watching(
+    noun: str = "states", *, by_level: bool = True
+) -> Iterator[Callable[[Coverage], None]]:
+    """Show how far the search is: a bar on a terminal, else a line now and then.
+
+    `by_level`: states are visited in the order of their depth.
+    """
     last: list[Coverage] = []
     with _bar(noun) if sys.stderr.isatty() else _lines(noun) as show:
 
@@ -39,7 +44,7 @@ def watching(noun: str = "states") -> Iterator[Callable[[Coverage], None]]:
         except KeyboardInterrupt:
             if last:
                 text = "no violation among them"
-                if noun == "states":
+                if noun == "states" and by_level:
                     text = f"every state up to depth {last[0].depth} was visited, {text}"
                 click.echo(f"{_progress(last[0], noun)}: {text}", err=True)
             raise

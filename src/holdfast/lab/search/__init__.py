@@ -1,10 +1,11 @@
 """The search: every way to lose a record, up to a bound, in the real core."""
 
 from holdfast.lab.search.bounds import ANY, Bounds, bound_meaning, bound_names
-from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found, explore
+from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found, Watch, explore
 from holdfast.lab.search.ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder
 from holdfast.lab.search.question import Question
-from holdfast.lab.search.seeds import SeedsFound, search_runs, search_seeds
+from holdfast.lab.search.seeds import SeedsFound, search_runs, search_seeds, spread_seeds
+from holdfast.lab.search.spreading import spread
 from holdfast.lab.search.story import Story, story_of
 from holdfast.lab.search.symmetry import is_symmetric
 
@@ -23,6 +24,7 @@ __all__ = [
     "Rung",
     "SeedsFound",
     "Story",
+    "Watch",
     "bound_meaning",
     "bound_names",
     "explore",
@@ -30,5 +32,7 @@ __all__ = [
     "ladder",
     "search_runs",
     "search_seeds",
+    "spread",
+    "spread_seeds",
     "story_of",
 ]

@@ -7,19 +7,19 @@ flows by itself after an action is judged message by message, but belongs to tha
 
 from __future__ import annotations
 
+import heapq
 import time
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from zlib import crc32
 
 from holdfast.lab.limits import Limits
-from holdfast.lab.messages import Envelope
 from holdfast.lab.search.facts import Violation
-from holdfast.lab.search.moves import Moves
+from holdfast.lab.search.liveness import REST_MS, comes_to_rest
 from holdfast.lab.search.question import Question
 from holdfast.lab.search.space import Action, State
-from holdfast.lab.search.symmetry import Symmetry, is_symmetric
+from holdfast.lab.search.walk import Event, Walk, Way, step_of
 
 HOLDS = "holds"
 VIOLATED = "violated"
@@ -28,23 +28,8 @@ LIMIT = "limit"
 STUCK = "stuck"
 """The outcome of a cluster that does not recover."""
 
-_LOOKS_EVERY = 512
-_LONGEST_FLOW = 500
-"""So many messages may follow one action before the search looks up; then it goes on from there."""
-
-
-class Event(NamedTuple):
-    """One thing on the way to a violation, without the numbers of the search that found it."""
-
-    kind: str
-    broker: int = 0
-    variant: str = ""
-    source: str = ""
-    target: str = ""
-    position: int = 0
-    """Which message of its link, counted from the oldest."""
-    what: str = ""
-    """What kind of message it is."""
+LOOKS_EVERY = 512
+"""Between two looks at the limits, in states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +72,7 @@ def explore(
 ) -> Found:
     """Search all of it, or up to a limit.
 
-    Then so many of the states that were visited, evenly spread, must come to rest after peace.
+    Then so many of the states that were visited, a sample, must come to rest after peace.
     """
     explorer = Explorer(question, limits or Limits(), watch)
     found = explorer.run()
@@ -99,20 +84,17 @@ class Explorer:
 
     def __init__(self, question: Question, limits: Limits, watch: Watch) -> None:
         self.question = question
-        self.space, self._first = question.begin()
-        self.moves = Moves(self.space)
-        self._canonical = None
-        if question.symmetry and is_symmetric(question.bounds):
-            self._canonical = Symmetry(self.space).canonical
+        self._walk = Walk(question)
+        self.space = self._walk.space
         self._limits = limits
         self._watch = watch
         self._began = time.perf_counter()
         self._seen: dict[State, int] = {}
         self.states: list[State] = []
         self._parents = array("l")
-        self._actions: list[Action] = []
-        self._known_actions: dict[Action, Action] = {}
-        self._generated = 1
+        self._places = array("H")
+        """Which of its parent's choices led to a state."""
+        self._known_actions: dict[Action, None] = {}
         self._depth = 0
 
     @property
@@ -120,16 +102,15 @@ class Explorer:
         """How far it has come."""
         return Coverage(
             distinct=len(self._seen),
-            generated=self._generated,
+            generated=self._walk.generated,
             depth=self._depth,
             seconds=time.perf_counter() - self._began,
         )
 
     def run(self) -> Found:
         """Visit everything."""
-        first = self._first
-        key = self._canonical(first) if self._canonical else first
-        self._add(first, key, -1, Action("begin"))
+        first = self._walk.first
+        self._add(first, self._walk.key(first), -1, 0)
         return self._levels([0])
 
     def _ended(
@@ -154,7 +135,7 @@ class Explorer:
         while level:
             following: list[int] = []
             for count, number in enumerate(level):
-                if count % _LOOKS_EVERY == 0:
+                if count % LOOKS_EVERY == 0:
                     reached = self._look()
                     if reached:
                         return self._ended(LIMIT, limit=reached)
@@ -171,79 +152,65 @@ class Explorer:
         return self._limits.reached(coverage.distinct, coverage.seconds)
 
     def _expand(self, number: int, following: list[int]) -> Found | None:
-        seen, canonical = self._seen, self._canonical
+        walk, seen = self._walk, self._seen
         state = self.states[number]
-        for action in self.moves.choices.actions(state):
-            after, violation = self._step(state, action)
-            key = canonical(after) if canonical else after
-            if violation is None and key in seen:
-                continue
+        for place, action in enumerate(walk.moves.choices.actions(state)):
+            after, violation = walk.step(state, action)
             if violation:
-                path = (*self.path(number), *self._events(state, action))
-                return self._ended(VIOLATED, violation=violation, path=path)
-            if self.space.is_within(after):
-                following.append(self._add(after, key, number, action))
+                # The way is walked again to be told, and that does not count.
+                ended = self._ended(VIOLATED, violation=violation)
+                return replace(ended, path=walk.told(self._way(number) + step_of(place)))
+            key = walk.key(after)
+            if key not in seen and self.space.is_within(after):
+                self._known_actions.setdefault(action)
+                following.append(self._add(after, key, number, place))
         return None
-
-    def _step(
-        self, state: State, action: Action, events: list[Action] | None = None
-    ) -> tuple[State, Violation | None]:
-        """One action, and all messages that cannot but flow after it; each state is judged."""
-        moves, space = self.moves, self.space
-        following: Action | None = action
-        violation: Violation | None = None
-        for _ in range(_LONGEST_FLOW):
-            if following is None or violation is not None:
-                break
-            if events is not None:
-                events.append(following)
-            state, violation = moves.apply(state, following)
-            self._generated += 1
-            violation = violation or space.judge(state)
-            following = moves.choices.only_flow(state)
-        return state, violation
-
-    def _events(self, state: State, action: Action) -> list[Event]:
-        taken: list[Action] = []
-        self._step(state, action, taken)
-        return [self._event(one) for one in taken]
 
     def look_for_rest(self, found: Found, rests: int) -> Found:
         """Play peace from states of the search; the first that does not rest is a violation."""
-        from holdfast.lab.search.liveness import REST_MS, comes_to_rest
-
-        count = len(self.states)
-        chosen = sorted({place * count // rests for place in range(rests)})
-        for number in chosen:
-            path = self.path(number)
+        for way in self._sample(rests):
+            path = self._walk.told(way)
             if not comes_to_rest(self.question, path):
-                text = f"no rest within {REST_MS // 1000} s after all faults stopped"
-                return self._ended(VIOLATED, violation=Violation(STUCK, text), path=path)
-        return replace(found, rested=len(chosen))
+                return stuck(found, path)
+        return replace(found, rested=min(rests, len(self.states)))
 
-    def _add(self, state: State, key: State, parent: int, action: Action) -> int:
+    def _sample(self, rests: int) -> list[Way]:
+        """Ways to states of the search, as if chosen by dice, and always the same."""
+        marks = array("I")
+        for parent, place in zip(self._parents, self._places, strict=True):
+            marks.append(marked(step_of(place), marks[parent]) if parent >= 0 else 0)
+        chosen = heapq.nsmallest(rests, range(len(marks)), key=marks.__getitem__)
+        return [self._way(number) for number in sorted(chosen)]
+
+    def _add(self, state: State, key: State, parent: int, place: int) -> int:
         number = self._seen[key] = len(self.states)
         self.states.append(state)
         self._parents.append(parent)
-        self._actions.append(self._known_actions.setdefault(action, action))
+        self._places.append(place)
         return number
 
     def actions(self) -> Iterable[Action]:
         """Every different action that led to a new state."""
-        return self._known_actions.values()
+        return self._known_actions
 
     def path(self, number: int) -> tuple[Event, ...]:
         """What leads to a state, one of the shortest ways."""
-        steps: list[list[Event]] = []
-        while number > 0:
-            parent = self._parents[number]
-            steps.append(self._events(self.states[parent], self._actions[number]))
-            number = parent
-        return tuple(event for step in reversed(steps) for event in step)
+        return self._walk.told(self._way(number))
 
-    def _event(self, action: Action) -> Event:
-        if action.place is None:
-            return Event(action.kind, action.broker, action.variant)
-        source, target, payload = self.space.parts.messages[action.place.message]
-        what = Envelope(source, target, payload, None, 0).wire_name
-        return Event(action.kind, 0, "", source, target, action.place.position, what)
+    def _way(self, number: int) -> Way:
+        steps: list[bytes] = []
+        while number > 0:
+            steps.append(step_of(self._places[number]))
+            number = self._parents[number]
+        return b"".join(reversed(steps))
+
+
+def marked(step: bytes, mark: int = 0) -> int:
+    """A way's mark, from that of the way before its last step: states are sampled by it."""
+    return crc32(step, mark)
+
+
+def stuck(found: Found, path: tuple[Event, ...]) -> Found:
+    """A search that has visited everything, and found a state without a way back to rest."""
+    text = f"no rest within {REST_MS // 1000} s after all faults stopped"
+    return replace(found, verdict=VIOLATED, violation=Violation(STUCK, text), path=path)

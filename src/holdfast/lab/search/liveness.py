@@ -7,9 +7,9 @@ peace is made there, as in seeded runs.
 from __future__ import annotations
 
 from holdfast.core import Leader
-from holdfast.lab.search.explore import Event
 from holdfast.lab.search.question import Question
 from holdfast.lab.search.script import Script
+from holdfast.lab.search.walk import Event
 from holdfast.lab.world import World
 from holdfast.model import NO_BROKER_EPOCH
 

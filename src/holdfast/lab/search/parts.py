@@ -98,6 +98,7 @@ class Parts:
         self.controls: list[bytes] = []
         self.control_views: list[ControlView] = []
         self._control_numbers: dict[Any, int] = {}
+        self._taken: dict[bytes, int] = {}
         self.messages: list[Message] = []
         self._message_numbers: dict[Message, int] = {}
         self.runs = 0
@@ -129,12 +130,12 @@ class Parts:
         broker: SimBroker = self._load(self.brokers[number])
         return broker
 
-    def add_broker(self, broker: SimBroker) -> int:
-        """The number of a broker's state."""
+    def add_broker(self, broker: SimBroker, data: bytes = b"") -> int:
+        """The number of a broker's state; `data`: the same, dumped already."""
         key = frozen_broker(broker)
         number = self._broker_numbers.setdefault(key, len(self.brokers))
         if number == len(self.brokers):
-            self.brokers.append(self._dump(broker))
+            self.brokers.append(data or self._dump(broker))
             self.broker_views.append(broker_view(broker, self.lag_ms + 1))
         return number
 
@@ -150,6 +151,20 @@ class Parts:
         if number == len(self.controls):
             self.controls.append(self._dump((controller, store)))
             self.control_views.append(control_view(controller, store))
+        return number
+
+    def take_broker(self, data: bytes) -> int:
+        """The number of a broker's state that another process has met."""
+        number = self._taken.get(data)
+        if number is None:
+            number = self._taken[data] = self.add_broker(self._load(data), data)
+        return number
+
+    def take_control(self, data: bytes) -> int:
+        """The same for a controller and a store."""
+        number = self._taken.get(data)
+        if number is None:
+            number = self._taken[data] = self.add_control(*self._load(data))
         return number
 
     # Steps.

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.lab.messages import Envelope, StateAnswer
-from holdfast.lab.search.explore import Event
 from holdfast.lab.search.parts import LATE_MS
 from holdfast.lab.search.question import Question, carry_out, opening, opening_commands
+from holdfast.lab.search.walk import Event
 
 _TO_BE = {"fetch": "asks again", "proposal": "repeats its proposal", "registration": "asks again"}
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from holdfast.lab.limits import Limits
 from holdfast.lab.options import build
@@ -21,6 +22,8 @@ from holdfast.model import TraceEvent
 _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
 _QUIETEST_MS = 2_000
+_RANGES: Final = 4
+"""Ranges of seeds a process: some take longer than others."""
 
 
 class SeedPlan(Protocol):
@@ -135,6 +138,39 @@ def search_runs(
         if run.failures:
             return ended(VIOLATED, tried + 1, failed=smallest(run, play), original=run)
     return ended(HOLDS, last + 1 - first)
+
+
+def spread_seeds(
+    first: int,
+    last: int,
+    options: Mapping[str, str],
+    limits: Limits,
+    pool: Executor,
+    processes: int,
+    watch: Callable[[Coverage], None] = lambda _: None,
+) -> SeedsFound[SeededRun]:
+    """The same in several processes: ranges of seeds, and the first failure in their order."""
+    began = time.perf_counter()
+    end = last if limits.states is None else min(last, first + limits.states - 1)
+    size = -(-(end + 1 - first) // (_RANGES * processes))
+    starts = range(first, end + 1, size)
+    within = replace(limits, states=None)
+    running = [
+        pool.submit(search_seeds, one, min(one + size - 1, end), options, within) for one in starts
+    ]
+    found: list[SeedsFound[SeededRun]] = []
+    for one in running:
+        found.append(one.result())
+        tried, events = sum(each.tried for each in found), sum(each.events for each in found)
+        seconds = time.perf_counter() - began
+        watch(Coverage(distinct=tried, generated=events, depth=0, seconds=seconds))
+        if found[-1].verdict == VIOLATED:
+            break
+    failed_or_not = sorted(found, key=lambda one: (VIOLATED, LIMIT, HOLDS).index(one.verdict))
+    ended = failed_or_not[0]
+    if end < last and ended.verdict == HOLDS:
+        ended = replace(ended, verdict=LIMIT, limit=f"{limits.states:,} seeds")
+    return replace(ended, first=first, last=last, tried=tried, events=events, seconds=seconds)
 
 
 def smallest(run: R, play: Play[R]) -> R:

@@ -42,6 +42,12 @@ State = tuple[int, ...]
 """The brokers' numbers, then those of control, wires, facts and budget."""
 
 
+BrokerKey = tuple[int, Input, int, int]
+"""What a broker's step depends on: itself, its input, the next fetch's number, the controller."""
+Hearsay = tuple[bytes, tuple[int, ...], tuple[Fact, ...]]
+"""A step whose broker is still as it was dumped."""
+
+
 class Action(NamedTuple):
     """One thing that happens."""
 
@@ -94,7 +100,7 @@ class Space:
             settings.replica_lag_time_max_ms,
             sees_copies=bounds.duplicates > 0,
         )
-        self.wires = Wires(self.parts)
+        self.wires = Wires(self.parts, 1 + bounds.failovers)
         self.ledgers: list[Facts] = []
         self._ledger_numbers: dict[Facts, int] = {}
         self.budgets: list[tuple[int, ...]] = []
@@ -102,7 +108,9 @@ class Space:
         self._spent: dict[tuple[int, int], int] = {}
         self._left: list[frozenset[str]] = []
         self._most = bounds.to_dict()
-        self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
+        self.broker_steps: dict[BrokerKey, Step] = {}
+        self.hearsay: dict[BrokerKey, Hearsay] = {}
+        """Steps that another process has taken, until they are taken here."""
         self._control_steps: dict[tuple[int, Input], Step] = {}
         self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
         self._judged: dict[tuple[int, ...], Violation | None] = {}
@@ -111,7 +119,7 @@ class Space:
 
     def initial(self, world: World) -> State:
         """The state of the world in which a search begins."""
-        budget = self._budget((0,) * (len(BUDGETED) + 2))
+        budget = self.budget((0,) * (len(BUDGETED) + 2))
         return self.state_of(world, budget)
 
     def state_of(self, world: World, budget: int) -> State:
@@ -124,7 +132,7 @@ class Space:
                 controller.receive(one)
             else:
                 wires = self.wires.put(wires, parts.message(one.source, one.target, one.payload))
-        facts = self._ledger(Facts.of(world))
+        facts = self.ledger(Facts.of(world))
         brokers: list[int] = []
         for broker in world.brokers.values():
             broker.world = stand
@@ -135,13 +143,15 @@ class Space:
         control = parts.add_control(controller, world.store)
         return (*brokers, control, wires, facts, budget)
 
-    def _ledger(self, facts: Facts) -> int:
+    def ledger(self, facts: Facts) -> int:
+        """The number of a ledger."""
         number = self._ledger_numbers.setdefault(facts, len(self.ledgers))
         if number == len(self.ledgers):
             self.ledgers.append(facts)
         return number
 
-    def _budget(self, used: tuple[int, ...]) -> int:
+    def budget(self, used: tuple[int, ...]) -> int:
+        """The number of what is used up, who is cut off and what is held back."""
         number = self._budget_numbers.setdefault(used, len(self.budgets))
         if number == len(self.budgets):
             self.budgets.append(used)
@@ -172,7 +182,7 @@ class Space:
         if found is None:
             used = list(self.budgets[draft.budget])
             used[bound] += 1
-            found = self._spent[key] = self._budget(tuple(used))
+            found = self._spent[key] = self.budget(tuple(used))
         draft.budget = found
 
     def cut_off(self, budget: int) -> int:
@@ -182,7 +192,7 @@ class Space:
     def cut(self, draft: Draft, place: int) -> None:
         """From now on this broker is cut off; 0: nobody is."""
         used = self.budgets[draft.budget]
-        draft.budget = self._budget((*used[:-2], place, used[-1]))
+        draft.budget = self.budget((*used[:-2], place, used[-1]))
 
     def held(self, budget: int) -> int:
         """The links that are held back, a bit each."""
@@ -192,7 +202,7 @@ class Space:
         """From now on these links are held back."""
         used = self.budgets[draft.budget]
         if used[-1] != held:
-            draft.budget = self._budget((*used[:-1], held))
+            draft.budget = self.budget((*used[:-1], held))
 
     # Steps.
 
@@ -211,12 +221,19 @@ class Space:
         fetch_number = self._fetch_number(draft, place) if fetches else 1
         epoch = parts.control_views[draft.control].controller_epoch
         key = (number, given, fetch_number, epoch)
-        step = self._broker_steps.get(key)
+        step = self.broker_steps.get(key)
         if step is None:
-            name = self.controller_name(draft.control)
-            step = self._broker_steps[key] = parts.step_broker(number, given, fetch_number, name)
+            step = self._heard_of(key)
+            if step is None:
+                name = self.controller_name(draft.control)
+                step = parts.step_broker(number, given, fetch_number, name)
+            self.broker_steps[key] = step
         draft.brokers[place - 1] = step.part
         self._take(draft, step)
+
+    def _heard_of(self, key: BrokerKey) -> Step | None:
+        heard = self.hearsay.pop(key, None)
+        return heard and Step(self.parts.take_broker(heard[0]), *heard[1:])
 
     def run_control(self, draft: Draft, given: Input) -> None:
         """The controller or the store handles one input."""
@@ -246,14 +263,14 @@ class Space:
         found = self._told.get(key)
         if found is None:
             facts, violation = self.ledgers[draft.facts].told(fact)
-            found = self._told[key] = (self._ledger(facts), violation)
+            found = self._told[key] = (self.ledger(facts), violation)
         draft.facts = found[0]
         draft.violation = draft.violation or found[1]
 
     def sent_record(self, draft: Draft) -> int:
         """One record more is under way; its key."""
         facts = self.ledgers[draft.facts]
-        draft.facts = self._ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
+        draft.facts = self.ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
         return len(facts.answers)
 
     def _fetch_number(self, draft: Draft, place: int) -> int:

@@ -11,6 +11,10 @@ from typing import NamedTuple
 
 from holdfast.lab.messages import FetchRequest, FetchResponse
 from holdfast.lab.search.parts import Message, Parts
+from holdfast.lab.world import STORE
+
+Value = tuple[tuple[int, ...], ...]
+"""The messages of every link by number, oldest first; empty links at the end are left out."""
 
 
 class Place(NamedTuple):
@@ -24,15 +28,19 @@ class Place(NamedTuple):
 class Wires:
     """All wires that a search has met, by number. Number 0: nothing is on its way."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, controllers: int) -> None:
+        """`controllers`: how many there may be, one after the other."""
         self._parts = parts
-        # The order of the links is the order in which messages flow: the controller's first.
-        names, controller = parts.names, "controller-1"
-        ends = [(controller, name) for name in names] + [(name, controller) for name in names]
+        # The order of the links is the order in which messages flow: the first controller's first.
+        names = parts.names
+        first, *others = [f"controller-{epoch}" for epoch in range(1, controllers + 1)]
+        ends = [*_both_ways(first, names)]
         ends += [(one, other) for one in names for other in names if one != other]
+        for node in (STORE, *others):
+            ends += _both_ways(node, names)
         self._links: dict[tuple[str, str], int] = {one: place for place, one in enumerate(ends)}
-        self._values: list[tuple[tuple[int, ...], ...]] = [()]
-        self._numbers: dict[tuple[tuple[int, ...], ...], int] = {(): 0}
+        self._values: list[Value] = [()]
+        self._numbers: dict[Value, int] = {(): 0}
         self._put: dict[tuple[int, int], int] = {}
         self._taken: dict[tuple[int, int, int], int] = {}
         self._without: dict[tuple[int, str, bool], int] = {}
@@ -41,7 +49,12 @@ class Wires:
         self._fetches: dict[int, dict[str, tuple[int, ...]]] = {}
         self._kinds: dict[int, frozenset[tuple[str, str, str]]] = {}
 
-    def _number(self, value: Sequence[tuple[int, ...]]) -> int:
+    def value(self, wires: int) -> Value:
+        """What is on its way, link by link."""
+        return self._values[wires]
+
+    def number(self, value: Sequence[tuple[int, ...]]) -> int:
+        """The number of what is on its way."""
         end = len(value)
         while end and not value[end - 1]:
             end -= 1
@@ -58,8 +71,7 @@ class Wires:
         links = self._link_of
         while message >= len(links):
             one = self._parts.messages[len(links)]
-            ends = (one.source, one.target)
-            links.append(self._links.setdefault(ends, len(self._links)))
+            links.append(self._links[one.source, one.target])
         return links[message]
 
     def put(self, wires: int, message: int) -> int:
@@ -71,7 +83,7 @@ class Wires:
             value = list(self._values[wires])
             value.extend(() for _ in range(link + 1 - len(value)))
             value[link] = (*value[link], message)
-            found = self._put[key] = self._number(value)
+            found = self._put[key] = self.number(value)
         return found
 
     def take(self, wires: int, place: Place) -> int:
@@ -82,7 +94,7 @@ class Wires:
             value = list(self._values[wires])
             link = value[place.link]
             value[place.link] = (*link[: place.position], *link[place.position + 1 :])
-            found = self._taken[key] = self._number(value)
+            found = self._taken[key] = self.number(value)
         return found
 
     def without(self, wires: int, node: str, *, keep_sent: bool) -> int:
@@ -99,7 +111,7 @@ class Wires:
                 () if link in gone else messages
                 for link, messages in enumerate(self._values[wires])
             ]
-            found = self._without[key] = self._number(value)
+            found = self._without[key] = self.number(value)
         return found
 
     def heads(self, wires: int) -> tuple[Place, ...]:
@@ -155,3 +167,7 @@ class Wires:
     def count(self) -> int:
         """How many different ones there were."""
         return len(self._values)
+
+
+def _both_ways(node: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    return [(node, name) for name in names] + [(name, node) for name in names]

@@ -1,0 +1,67 @@
+"""Spark as a pool of processes: a call is a job of one task, run by an executor that is free.
+
+For work that is many calls, each of them seconds long and worth its way. If an executor dies, Spark
+has its tasks done again by another one; nobody else notices. A Python worker of Spark's lives on
+between tasks, so what a module has learnt there is known to the next call.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from holdfast.pipeline.spark.failures import told
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import SparkSession
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SparkPool(Executor):
+    """The executors of a session; whatever still runs when the pool ends is given up."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self.processes = self._context.defaultParallelism
+        """How many calls run at a time."""
+        # One more waits in Spark's own queue, so that no executor waits for us.
+        self._threads = ThreadPoolExecutor(self.processes + 1)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """The call and its result are pickled; its function is found by its name."""
+        return self._threads.submit(self._run, partial(fn, *args, **kwargs))
+
+    def _run(self, call: Callable[[], T]) -> T:
+        from py4j.protocol import Py4JError
+
+        context = self._context
+        try:
+            # Not within the task: Spark limits its size.
+            sent = context.broadcast(pickle.dumps(call))
+            (result,) = context.parallelize([0], 1).map(partial(_called, sent)).collect()
+            sent.destroy()
+        except Py4JError as error:
+            raise told(error, "Spark could not go on") from error
+        found: T = pickle.loads(result)  # noqa: S301  # our own
+        return found
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing goes on in vain."""
+        from py4j.protocol import Py4JError
+
+        del cancel_futures
+        with suppress(Py4JError, OSError):
+            self._context.cancelAllJobs()
+        self._threads.shutdown(wait=wait, cancel_futures=True)
+
+
+def _called(sent: Broadcast[bytes], _place: int) -> bytes:
+    call = pickle.loads(sent.value)  # noqa: S301  # our own
+    return pickle.dumps(call())

@@ -1,0 +1,132 @@
+"""`holdfast lab search --spark`: the same answers as without it, also if an executor is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.lab.search import Bounds, Question, explore
+from tests.support.spark import SMALL_OPTIONS, SPARKS_SOCKETS, command
+from tests.support.spark_cluster import DRIVER, standalone
+from tests.support.waiting import wait_until
+from tests.unit.cli.lab_runner import lab, lab_json
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), SPARKS_SOCKETS]
+
+SPARK = ("--spark", "local[2]", *SMALL_OPTIONS)
+LARGE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=2)
+PATIENCE_S = 600.0
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Violations are saved in the working directory; and Spark takes Ctrl-C for itself."""
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def both(*arguments: object, code: int = 0) -> list[dict[str, Any]]:
+    """What is said without Spark and with it, but for the time it took."""
+    found = [lab_json("search", *arguments, *more, code=code) for more in ((), SPARK)]
+    for one in found:
+        del one["seconds"]
+    return found
+
+
+def test_bounds_that_hold_have_the_same_numbers() -> None:
+    without, with_spark = both(
+        *("--settled", 1, "--crashes", 1, "--restarts", 1, "--delays", 1, "--rests", 5)
+    )
+    assert with_spark == without
+    assert (without["verdict"], without["rested"]) == ("holds", 5)
+
+
+def test_a_violation_is_the_same_and_so_is_its_file(tmp_path: Path) -> None:
+    saved: list[str] = []
+    for more in ((), SPARK):
+        done = lab("search", "--without", "maximal-isr", "--in-sync", 2, "--delays", 2, *more)
+        assert done.exit_code == 1, done.stderr
+        saved.append((tmp_path / "without_maximal-isr.scenario").read_text(encoding="utf-8"))
+        assert saved[-1] in done.stdout
+    assert saved[0] == saved[1]
+
+
+def test_without_bounds_the_first_rung_that_finds_something_is_the_answer() -> None:
+    without, with_spark = both("--without", "epoch-at-election", code=1)
+    assert with_spark == without
+
+
+def test_seeds_have_the_same_numbers() -> None:
+    without, with_spark = both("--seeds", "1..6")
+    assert with_spark == without
+    assert without["tried"] == 6
+
+
+def test_a_setting_of_sparks_needs_spark() -> None:
+    done = lab("search", *SMALL_OPTIONS)
+    assert done.exit_code == 64
+    assert "--conf is for Spark" in done.stderr
+
+
+def test_a_killed_executor_costs_only_its_tasks(tmp_path: Path) -> None:
+    conf = [word for name, value in DRIVER.items() for word in ("--conf", f"{name}={value}")]
+    bounds = [
+        word
+        for name, count in LARGE.to_dict().items()
+        for word in (f"--{name.replace('_', '-')}", str(count))
+    ]
+    with (
+        standalone(tmp_path) as master,
+        command(
+            *("lab", "search", *bounds, "--rests", "0", "--json", "--spark", master, *conf),
+            cwd=tmp_path,
+        ) as searching,
+    ):
+        assert searching.stderr is not None
+        assert " states" in searching.stderr.readline(), "it has begun"
+        wait_until(lambda: bool(computing(tmp_path / "work")), "an executor at work", PATIENCE_S)
+        os.kill(computing(tmp_path / "work")[0], signal.SIGKILL)
+        assert searching.poll() is None
+        output, errors = searching.communicate(timeout=PATIENCE_S)
+    assert searching.returncode == 0, errors
+    found = json.loads(output)
+    coverage = explore(Question(bounds=LARGE)).coverage
+    assert found["distinct"] == coverage.distinct
+    assert (found["generated"], found["depth"]) == (coverage.generated, coverage.depth)
+    (application,) = (tmp_path / "work").glob("app-*")
+    assert len(list(application.iterdir())) > 2, "two executors, and one in place of the killed"
+
+
+def computing(folder: Path) -> list[int]:
+    """Executors that run here and have a Python process that is busy."""
+    parents: dict[int, int] = {}
+    busy: list[int] = []
+    executors: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+            words = (process / "cmdline").read_bytes().decode()
+            is_ours = folder in (process / "cwd").readlink().parents
+        except OSError:
+            continue  # It has ended.
+        number = int(process.name)
+        parents[number] = int(parent)
+        if is_ours and "CoarseGrainedExecutorBackend" in words:
+            executors.append(number)
+        elif is_ours and "holdfast.pipeline.spark.daemon" in words and state == "R":
+            busy.append(number)
+    return [one for one in executors if any(one in ancestors(each, parents) for each in busy)]
+
+
+def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
+    while process in parents:
+        process = parents[process]
+        yield process
