@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 import pytest
 
+from holdfast.cluster.processes import identify
 from tests.support import kafka_jars
 from tests.support.ending import ended
 from tests.support.ports import held_port
@@ -64,8 +65,11 @@ class Node(NamedTuple):
 
     def copy(self, source: Path, target: Path) -> None:
         """What a kill at this moment would leave; the process stands still meanwhile."""
+        known = identify(self.process.pid)
+        assert known is not None
         self.process.send_signal(signal.SIGSTOP)
         try:
+            wait_until(known.is_paused, "Kafka stands still")
             shutil.copytree(source, target, ignore=shutil.ignore_patterns(".lock"))
         finally:
             self.process.send_signal(signal.SIGCONT)
