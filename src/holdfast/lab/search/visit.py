@@ -54,13 +54,15 @@ class Visited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """The task: some cells, none of which leads to another one of them. Plain values."""
+    """The task, in plain values."""
 
     question: Question
     cells: Mapping[Cell, Sequence[Parcel]]
+    """None of them leads to another one."""
     limits: Limits
     enough: int = 0
-    """If not 0: nobody else is at work. Go on to other cells until so many entries wait."""
+    """If not 0: these are all cells there are, in any order, and nobody else is at work. Go on to
+    whatever can be visited, until so many entries wait."""
     sample: int = 0
     """How many states to choose."""
     least: Way | None = None
