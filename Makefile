@@ -106,6 +106,7 @@ bench-parts: setup
 	@$(BIN)/python bench/ledger.py
 	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python bench/search.py
+	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
 
 pins:
 	@echo "pins: compile requirements.txt (uses the network)"

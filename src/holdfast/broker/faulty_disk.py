@@ -171,7 +171,7 @@ class FaultyDisk(RealDisk):
         for path in directories:
             self.maybe_fail("flush_directory", path)
         super().flush_all(files, directories)
-        if self.journal is not None and len(files) + len(directories) > 1:
+        if self.journal is not None:
             for path in directories:
                 self.journal.note("flush_directory", path)
 

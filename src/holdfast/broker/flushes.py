@@ -8,6 +8,7 @@ while it runs is served by the next one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 
 DISK_THREADS: Final = 4
 """Flushes that may wait for the disk at once."""
+MOST_THREADS: Final = 16
+"""The same while nothing else is done."""
+
+
+def wait_for_all(flushes: Sequence[Callable[[], None]]) -> None:
+    """Wait for many on as many threads as help: the system writes for all of them together."""
+    with ThreadPoolExecutor(min(MOST_THREADS, max(1, len(flushes)))) as threads:
+        waiting = [threads.submit(flush) for flush in flushes]
+    for one in waiting:
+        one.result()
 
 
 class Flushes:

@@ -12,6 +12,7 @@ from holdfast.broker.control_socket import ControlSocket
 from holdfast.broker.controlled import ControlledBroker
 from holdfast.broker.errors import StartError
 from holdfast.broker.faulty_disk import FaultyDisk
+from holdfast.broker.flushes import wait_for_all
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
 from holdfast.broker.parent import end_with_parent
@@ -83,11 +84,15 @@ def make_disk(settings: BrokerSettings) -> RealDisk:
     directory = settings.log_dirs[0]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if settings.control is None:
-            return RealDisk(directory)
-        return FaultyDisk(directory, directory.with_name(f"{directory.name}{UNFLUSHED}"))
+        disk = (
+            RealDisk(directory)
+            if settings.control is None
+            else FaultyDisk(directory, directory.with_name(f"{directory.name}{UNFLUSHED}"))
+        )
     except OSError as error:
         raise StartError(f"cannot use {directory} ({error.strerror}): mend log.dirs") from None
+    disk.wait_for_all = wait_for_all
+    return disk
 
 
 def make_broker(

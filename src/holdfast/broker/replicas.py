@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.clock import Clock
@@ -97,18 +97,23 @@ class Replicas:
         """Make a replica of every log on the disk; none knows its role yet."""
         failed: dict[TopicPartition, OSError] = {}
         await in_parts(self.directory.opening(failed))
-        for name in tuple(self.directory.partitions):
-            if name in failed:
-                self.failures.append(name)
-                continue
+        self.failures += failed
+        await in_parts(
+            self._adding([one for one in self.directory.partitions if one not in failed])
+        )
+
+    def _adding(self, names: Sequence[TopicPartition]) -> Iterator[Partition | None]:
+        for name in names:
             topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
+                yield None
                 continue
             partition = self._add(name, topic_id.bytes)
             if self.trace is not None:
                 clean = self.directory.last_shutdown is not None
                 self.trace.restarted(partition, clean=clean)
+            yield partition
 
     def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)

@@ -13,8 +13,7 @@ import errno
 import fcntl
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
 OPEN_FILES = 512
 """How many idle descriptors one disk keeps."""
-FLUSH_THREADS = 16
-"""How many flushes wait at once: the system writes for all of them together."""
 _LOOKS = 16
 """How many are looked at to find one: with very many unflushed files, none may be idle."""
 _MOST_BUFFERS = 1024
@@ -168,6 +165,8 @@ class RealDisk:
         self.root = str(root)
         self.read_only = read_only
         self._open: OrderedDict[int, RealFile] = OrderedDict()
+        self.wait_for_all: Callable[[Sequence[Callable[[], None]]], None] = _one_by_one
+        """How flushes are made that may be made at once: whoever has threads sets another."""
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         full = self.full(path)
@@ -213,21 +212,11 @@ class RealDisk:
             os.close(descriptor)
 
     def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
-        if len(files) + len(directories) == 1:
-            for file in files:
-                file.flush()
-            for path in directories:
-                self.flush_directory(path)
-            return
         sizes = [file.size for file in files]
         shared = [file.share() for file in files]
-        flush_directory = partial(RealDisk.flush_directory, self)
+        names = [partial(RealDisk.flush_directory, self, path) for path in directories]
         try:
-            with ThreadPoolExecutor(FLUSH_THREADS) as threads:
-                waiting = [threads.submit(one.flush) for one in shared]
-                waiting += [threads.submit(flush_directory, path) for path in directories]
-            for one in waiting:
-                one.result()
+            self.wait_for_all([*(one.flush for one in shared), *names])
         finally:
             for handle in shared:
                 handle.close()
@@ -256,6 +245,11 @@ class RealDisk:
     def full(self, path: str) -> str:
         """The system's name of a path."""
         return f"{self.root}/{path}" if path else self.root
+
+
+def _one_by_one(flushes: Sequence[Callable[[], None]]) -> None:
+    for flush in flushes:
+        flush()
 
 
 class RealLock:
