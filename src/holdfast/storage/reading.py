@@ -33,8 +33,16 @@ def locate(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> Sl
     """Where the batches from `offset` on lie, at most `max_bytes` of them but one at least.
 
     None if there is nothing below `upto` (the high watermark or the last stable offset; the end of
-    the log if it is not given). A batch that `upto` is inside of is not given.
+    the log if it is not given). A batch that `upto` is inside of is not given. LogOfflineError if
+    the disk fails, now or before.
     """
+    try:
+        return _located(log, offset, max_bytes, upto)
+    except OSError as error:
+        raise log.fail(error) from error
+
+
+def _located(log: Log, offset: int, max_bytes: int, upto: int | None) -> Slice | None:
     if log.offline is not None:
         raise log.offline
     end = log.log_end_offset if upto is None else min(upto, log.log_end_offset)
@@ -67,7 +75,10 @@ def _limit(log: Log, place: int, segment: Segment, end: int) -> int:
 def read(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> bytes:
     """The bytes that `locate` finds; empty if there are none."""
     found = locate(log, offset, max_bytes, upto)
-    return found.read() if found is not None else b""
+    try:
+        return found.read() if found is not None else b""
+    except OSError as error:
+        raise log.fail(error) from error
 
 
 def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
