@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
@@ -27,7 +28,7 @@ from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.links import Links
 from holdfast.broker.listener import Limits, Listener
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.membership import Membership
+from holdfast.broker.membership import RETRY_S, Membership
 from holdfast.broker.metadata import Metadata
 from holdfast.broker.peer_set import Peers
 from holdfast.broker.peers import Endpoint, Patience
@@ -39,13 +40,15 @@ from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.shutdown import move_leaderships
 from holdfast.broker.strays import drop_strays
 from holdfast.broker.tasks import in_parts
-from holdfast.coordination import Store, StoreError, paths
+from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId
 from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
 
 if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
+
+T = TypeVar("T")
 
 SPARE_S: Final = 2.0
 """How much longer than a session we wait for the one that still holds our id to end."""
@@ -138,23 +141,46 @@ class Broker:
         settings = self.settings
         await self._listen(settings)
         await self.store.open()
-        self.metadata.cluster_id = await self.membership.identify(self.directory)
+        identify = partial(self.membership.identify, self.directory)
+        self.metadata.cluster_id = await self._patiently(identify)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
-        await self.configs.reload(self.store)
-        await drop_strays(self, is_running=False)
+        await self._patiently(partial(self.configs.reload, self.store))
+        await self._patiently(partial(drop_strays, self, is_running=False))
         await self.replicas.load()
         for note in self.directory.notes:
             self.log.warning("log directory", note=note)
         self.directory.notes.clear()
-        mark = self.directory.last_shutdown
-        patience_s = _session_s(settings) + SPARE_S
-        await self.membership.join(self.endpoint, settings.broker_rack, mark, patience_s)
+        mark, patience_s = self.directory.last_shutdown, self._patience_s
+        join = partial(self.membership.join, self.endpoint, settings.broker_rack, mark, patience_s)
+        await self._patiently(join)
         self.is_started = True
         self.elector.start()
         self.chores.start()
         if self.replicas.failures:
             self.failures.report_soon()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
+
+    @property
+    def _patience_s(self) -> float:
+        return _session_s(self.settings) + SPARE_S
+
+    async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """A step of the start, again while the store is away, in a new session if ours is over.
+
+        Opening logs takes its time after a crash, and nothing beats for a session meanwhile.
+        """
+        deadline = self.clock.now_ms() + int(self._patience_s * 1000)
+        while True:
+            try:
+                await self.store.renew()
+                return await step()
+            except StoreUnusableError:
+                raise
+            except StoreError as error:
+                if self.clock.now_ms() > deadline:
+                    raise
+                self.log.warning("the start waits for the store", error=str(error))
+            await asyncio.sleep(RETRY_S)
 
     async def _listen(self, settings: BrokerSettings) -> None:
         host, port = settings.listener.host, settings.listener.port

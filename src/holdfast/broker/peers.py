@@ -109,6 +109,8 @@ class Peer:
             await asyncio.wait_for(
                 self._loop.create_connection(lambda: connection, host, port), self._connect_s
             )
+            if connection.transport is None:
+                raise ConnectionResetError  # before we were told that it was there
         except OSError:
             # The queue is told at once; the next attempt waits, whoever asks for it.
             self._fail_queued()

@@ -35,7 +35,8 @@ def locate(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> Sl
     """Where the batches from `offset` on lie, at most `max_bytes` of them but one at least.
 
     None if there is nothing below `upto` (the high watermark or the last stable offset; the end of
-    the log if it is not given). A batch that `upto` is inside of is not given.
+    the log if it is not given). A batch that `upto` is inside of is not given. LogOfflineError if
+    the disk fails, now or before.
     """
     if log.offline is not None:
         raise log.offline

@@ -27,8 +27,10 @@ class Three:
         self._folder = folder
         self.lines = io.StringIO()
         self.brokers: dict[int, Broker] = {}
+        self.tasks: list[asyncio.Future[None]] = []
 
-    async def start(self, number: int) -> Broker:
+    def make(self, number: int) -> Broker:
+        """A broker that is yet to be started."""
         static = {
             "node.id": str(number),
             "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -43,7 +45,10 @@ class Three:
         directory = self._folder / f"broker-{number}"
         directory.mkdir(exist_ok=True)
         store = EmbeddedStore(self._folder / "store.sqlite")
-        broker = Broker(loop, layers, RealDisk(directory), store, log, random.Random(number))
+        return Broker(loop, layers, RealDisk(directory), store, log, random.Random(number))
+
+    async def start(self, number: int) -> Broker:
+        broker = self.make(number)
         await broker.start()
         self.brokers[number] = broker
         return broker

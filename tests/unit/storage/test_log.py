@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.lab.byte_disk import ByteDisk, Fault
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import batches, crc32c, parse_header, stamp, stamped
 from holdfast.storage import (
     AppendRefusedError,
     Disk,
     LastKnown,
+    LogOfflineError,
     LogSettings,
     OffsetOutOfRangeError,
     RealDisk,
@@ -318,3 +320,17 @@ def test_records_without_a_time_do_not_make_a_log_look_old(disk: Disk) -> None:
     for offset in range(5):
         log.append([batch(offset, [b"a"], timestamp=-1)], NOW)
     assert len(log.segments) == 1
+
+
+def test_a_disk_that_cannot_be_read_takes_the_log_offline() -> None:
+    """Chaos found it: a waiting fetch that met the error was never answered."""
+    disk = ByteDisk()
+    log = open_(disk)
+    fill(log, 5)
+    disk.faults.append(Fault("read", ".log"))
+    with pytest.raises(LogOfflineError):
+        read(log, 0, 1_000)
+    assert log.offline is not None
+    disk.faults.clear()
+    with pytest.raises(LogOfflineError):
+        read(log, 0, 1_000)

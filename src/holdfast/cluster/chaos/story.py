@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from holdfast.cluster.waiting import wait_for
 
 PARTITIONS: Final = 3
 DRAIN_S: Final = 90.0
+TRACEBACK: Final = "Traceback (most recent call last)"
 FIRST: Final = 10
 """Acknowledgements of each producer before the first fault: some of every partition."""
 GOODBYE_S: Final = 10.0
@@ -225,5 +226,12 @@ class _Story:
             traces=self.cluster.data_dir / "traces",
             phases=self.phases,
             faults=dict(sorted(self.breaker.struck.items())),
-            problems=(*self.breaker.problems, *told),
+            problems=(*self.breaker.problems, *told, *self._bugs()),
         )
+
+    def _bugs(self) -> Iterator[str]:
+        """What brokers said that only a bug of ours makes them say."""
+        for broker in self.cluster.brokers:
+            path = self.cluster.files(broker).output
+            if path.exists() and TRACEBACK in path.read_text(encoding="utf-8", errors="replace"):
+                yield f"broker {broker} has met a bug: see {path}"

@@ -1,0 +1,46 @@
+"""The way to another broker: whoever waits for an answer gets one, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from holdfast.broker.links import Links
+from holdfast.broker.peers import Endpoint, Peer
+from holdfast.model import BrokerId
+from holdfast.protocol import Response
+from holdfast.protocol.messages.control import ControlledShutdownRequest
+from tests.support.waiting import eventually
+
+HOST = "127.0.0.1"
+
+
+def test_a_connection_that_is_lost_as_it_is_made_is_told_to_whoever_waits() -> None:
+    """Chaos found it: an AlterPartition without an answer held up every later one."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await asyncio.start_server(lambda _, writer: writer.close(), HOST, 0)
+        connect: Any = loop.create_connection
+
+        async def lost_at_once(factory: Any, host: str, port: int) -> Any:
+            transport, protocol = await connect(factory, host, port)
+            transport.abort()
+            await eventually(lambda: protocol.transport is None, "the connection is lost")
+            return transport, protocol
+
+        loop.create_connection = lost_at_once  # type: ignore[method-assign, assignment]
+        port = server.sockets[0].getsockname()[1]
+        peer = Peer(loop, Links(loop), BrokerId(1), BrokerId(2), Endpoint(HOST, port), 10.0, 30.0)
+        answers: list[Response | None] = []
+        request = ControlledShutdownRequest(broker_id=1, broker_epoch=1)
+        for _ in range(2):  # the second one after a failure
+            asked = len(answers)
+            peer.send(request, 3, answers.append)
+            await eventually(lambda: len(answers) > asked, "an answer", 20.0)  # noqa: B023
+        assert answers == [None, None]
+        peer.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())

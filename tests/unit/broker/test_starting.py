@@ -1,0 +1,59 @@
+"""A start while the store is away, or takes longer than a session lasts. Chaos found both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.broker.node import Broker
+from tests.support.waiting import eventually
+from tests.unit.broker.three import Three
+
+Trouble = Callable[[Broker, Three], Awaitable[None]]
+
+
+async def session_is_over(broker: Broker, _: Three) -> None:
+    """As if opening the logs had taken too long: nothing beats meanwhile."""
+    await broker.store.expire()
+
+
+async def store_is_away(broker: Broker, three: Three) -> None:
+    """It comes back once the broker has noticed."""
+    broker.store.cut()
+
+    async def heal() -> None:
+        await eventually(
+            lambda: "waits for the store" in three.lines.getvalue(), "the broker notices"
+        )
+        broker.store.heal()
+
+    three.tasks.append(asyncio.ensure_future(heal()))
+
+
+@pytest.mark.parametrize("trouble", [session_is_over, store_is_away])
+@pytest.mark.parametrize("step", ["identify", "join"])
+def test_a_start_survives_a_store_that_is_away_for_a_while(
+    tmp_path: Path, step: str, trouble: Trouble
+) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker = three.make(1)
+        original = getattr(broker.membership, step)
+        troubles = [trouble]
+
+        async def troubled(*given: Any) -> Any:
+            while troubles:
+                await troubles.pop()(broker, three)
+            return await original(*given)
+
+        setattr(broker.membership, step, troubled)
+        await broker.start()
+        assert broker.is_started
+        assert "waits for the store" in three.lines.getvalue()
+        await broker.stop()
+
+    asyncio.run(run())
