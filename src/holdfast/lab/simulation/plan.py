@@ -43,6 +43,8 @@ class Plan:
     """Segments are small: a new one every second or so."""
     is_rebalancing: bool
     """Leaderships go back to the preferred replicas all the time."""
+    is_restarted: bool
+    """At the end all brokers start again, and everything must still be there."""
 
     @property
     def summary(self) -> str:
@@ -52,6 +54,7 @@ class Plan:
             "every record flushed": self.is_flushed,
             "short segments": self.is_rolling,
             "leaders moved back": self.is_rebalancing,
+            "all restarted at the end": self.is_restarted,
         }
         told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
         return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
@@ -81,4 +84,5 @@ def plan_of(seed: int) -> Plan:
         is_flushed=dice.random() < 0.2,
         is_rolling=dice.random() < 0.5,
         is_rebalancing=dice.random() < 0.3,
+        is_restarted=dice.random() < 0.3,
     )
