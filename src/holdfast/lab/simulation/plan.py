@@ -77,7 +77,7 @@ def plan_of(seed: int) -> Plan:
     return Plan(
         seed=seed,
         faults=tuple(fault for fault in FAULTS if dice.random() < 0.4),
-        duration_ms=dice.randrange(3_000, 10_000),
+        duration_ms=dice.randrange(2_500, 7_500),
         fault_every_ms=dice.randrange(300, 1_500),
         send_every_ms=dice.randrange(50, 200),
         latency_ms=dice.choice((0.5, 5.0, 30.0)),
