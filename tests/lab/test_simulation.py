@@ -122,6 +122,7 @@ def test_what_was_not_flushed_may_be_gone_after_a_power_loss() -> None:
     assert len(found) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_alone(fault: str) -> None:
     run = simulate(7, {"faults": (fault,), "duration_ms": 4_000})
@@ -137,6 +138,7 @@ def test_a_trace_is_one_that_the_lab_can_show() -> None:
     assert {view.name for view in frames[-1].snapshot.replicas} == {"b1", "b2", "b3"}
 
 
+@pytest.mark.slow
 def test_one_seed_is_one_run_under_any_hash_seed() -> None:
     program = (
         "import json; from holdfast.lab.simulation import simulate; "
@@ -174,6 +176,7 @@ def kept() -> dict[int, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", kept())
 def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
     assert simulate(seed).failures == ()
@@ -182,7 +185,6 @@ def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
 MUTANTS: dict[str, tuple[str, ...]] = {
     "truncation=high-watermark": ("kill", "controller-loss"),
     "without=(stale-answer-by-offset)": ("kill", "stop", "slow"),
-    "without=(offline-on-io-error)": ("disk-error",),
 }
 """Which core, and the faults that show what is wrong with it."""
 WITHIN = 10

@@ -33,6 +33,7 @@ def test_many_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert facts["limit"] == "1 seeds"
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "judge", lambda *_: ["lost: a record"])

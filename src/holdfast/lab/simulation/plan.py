@@ -43,6 +43,8 @@ class Plan:
     """Segments are small: a new one every second or so."""
     is_rebalancing: bool
     """Leaderships go back to the preferred replicas all the time."""
+    is_restarted: bool
+    """At the end all brokers start again, and everything must still be there."""
 
     @property
     def summary(self) -> str:
@@ -52,6 +54,7 @@ class Plan:
             "every record flushed": self.is_flushed,
             "short segments": self.is_rolling,
             "leaders moved back": self.is_rebalancing,
+            "all restarted at the end": self.is_restarted,
         }
         told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
         return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
@@ -74,11 +77,12 @@ def plan_of(seed: int) -> Plan:
     return Plan(
         seed=seed,
         faults=tuple(fault for fault in FAULTS if dice.random() < 0.4),
-        duration_ms=dice.randrange(3_000, 10_000),
+        duration_ms=dice.randrange(2_500, 7_500),
         fault_every_ms=dice.randrange(300, 1_500),
         send_every_ms=dice.randrange(50, 200),
         latency_ms=dice.choice((0.5, 5.0, 30.0)),
         is_flushed=dice.random() < 0.2,
         is_rolling=dice.random() < 0.5,
         is_rebalancing=dice.random() < 0.3,
+        is_restarted=dice.random() < 0.3,
     )

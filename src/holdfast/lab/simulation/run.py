@@ -76,14 +76,10 @@ class _Runner:
         self.later(plan.fault_every_ms / 1000, self._fault)
         cluster.timeline.run_for(plan.duration_ms / 1000)
         self._make_peace()
-        failures: list[str] = []
-        if self._comes_to_rest():
-            failures += judge(
-                cluster, self.partitions, self.ledger, self.producers, self.invariants
-            )
-            failures += self._look_at_commits()
-        else:
-            failures.append(f"not at rest {REST_S:g} s after the faults stopped: {self._unrest()}")
+        failures = self._judgement()
+        if plan.is_restarted and not failures:
+            self._restart_all()
+            failures = self._judgement()
         failures += [f"{text} (event {event})" for text, event in invariants.violations.items()]
         failures += self.ledger.wrong
         failures += [f"a bug: {text}" for text in recording.bugs]
@@ -225,6 +221,25 @@ class _Runner:
             self.later(self.dice.uniform(0.2, 3.0), lambda: self._kill(machine))
 
     # Peace.
+
+    def _judgement(self) -> list[str]:
+        if not self._comes_to_rest():
+            return [f"not at rest {REST_S:g} s after the faults stopped: {self._unrest()}"]
+        found = judge(self.cluster, self.partitions, self.ledger, self.producers, self.invariants)
+        return found + self._look_at_commits()
+
+    def _restart_all(self) -> None:
+        """All are down at once, stopped or killed, and come back to what is on their disks."""
+        machines = self.cluster.machines.values()
+        for machine in machines:
+            machine.on_end = None
+            if self.dice.random() < 0.5:
+                machine.stop()
+            else:
+                machine.kill()
+        self.cluster.timeline.run_until(lambda: not any(one.is_up for one in machines), REST_S)
+        for machine in machines:
+            machine.start()
 
     def _look_at_commits(self) -> list[str]:
         committer = self.committer
