@@ -1,0 +1,59 @@
+"""After a clean start a log knows the batches that a client may send again."""
+
+from __future__ import annotations
+
+from holdfast.core.producers import ProducerStates
+from holdfast.model import BatchHeader, ErrorCode, ProducerId
+from holdfast.storage import Disk, LogSettings
+from tests.unit.storage.support import CLEAN, NOW, SMALL, open_, produced
+
+
+def test_batches_that_a_client_may_send_again_are_known_after_a_clean_start(disk: Disk) -> None:
+    """A snapshot has one batch of each producer; a client has up to five under way."""
+    log = open_(disk)
+    for number in range(12):
+        log.append([produced(number, 40 + number % 3, number // 3)], NOW)
+    log.close(NOW)
+    [*headers] = open_(disk, SMALL, CLEAN).producer_headers()
+    known = {
+        one: [h.base_sequence for h in headers if h.producer_id == one] for one in (40, 41, 42)
+    }
+    assert known == {40: [0, 1, 2, 3], 41: [0, 1, 2, 3], 42: [0, 1, 2, 3]}
+
+
+def test_of_a_long_log_the_last_batches_are_looked_at(disk: Disk) -> None:
+    log = open_(disk, LogSettings(index_interval_bytes=100))
+    for number in range(40):
+        log.append([produced(number, 40, number, [b"x" * 500_000])], NOW)
+    log.close(NOW)
+    headers = open_(disk, LogSettings(index_interval_bytes=100), CLEAN).producer_headers()
+    sequences = [header.base_sequence for header in headers]
+    assert sequences == list(range(sequences[0], 40))
+    assert 5 <= len(sequences) <= 12
+
+
+def test_a_clean_restart_still_knows_a_retry_of_any_of_the_last_five_batches(disk: Disk) -> None:
+    """Chaos found it: stopped with five unanswered batches, and elected again."""
+    log = open_(disk)
+    for number in range(12):
+        log.append([produced(number, 40, number)], NOW)
+    log.close(NOW)
+    core = ProducerStates()
+    core.rebuild(open_(disk, SMALL, CLEAN).producer_headers())
+    for number in range(7, 12):
+        sent = BatchHeader(
+            record_count=1, producer_id=ProducerId(40), producer_epoch=0, base_sequence=number
+        )
+        checked = core.check(sent)
+        assert checked.error is ErrorCode.NONE
+        assert checked.duplicate is not None
+        assert checked.duplicate.base_offset == number
+
+
+def test_a_producer_that_was_forgotten_stays_forgotten_after_a_restart(disk: Disk) -> None:
+    log = open_(disk)
+    log.append([produced(0, 40, 0), produced(1, 41, 0)], NOW)
+    del log.producers.entries[40]
+    log.close(NOW)
+    [*headers] = open_(disk, SMALL, CLEAN).producer_headers()
+    assert [header.producer_id for header in headers] == [41]
