@@ -42,12 +42,6 @@ State = tuple[int, ...]
 """The brokers' numbers, then those of control, wires, facts and budget."""
 
 
-BrokerKey = tuple[int, Input, int, int]
-"""What a broker's step depends on: itself, its input, the next fetch's number, the controller."""
-Hearsay = tuple[bytes, tuple[int, ...], tuple[Fact, ...]]
-"""A step whose broker is still as it was dumped."""
-
-
 class Action(NamedTuple):
     """One thing that happens."""
 
@@ -108,9 +102,7 @@ class Space:
         self._spent: dict[tuple[int, int], int] = {}
         self._left: list[frozenset[str]] = []
         self._most = bounds.to_dict()
-        self.broker_steps: dict[BrokerKey, Step] = {}
-        self.hearsay: dict[BrokerKey, Hearsay] = {}
-        """Steps that another process has taken, until they are taken here."""
+        self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
         self._control_steps: dict[tuple[int, Input], Step] = {}
         self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
         self._judged: dict[tuple[int, ...], Violation | None] = {}
@@ -221,19 +213,12 @@ class Space:
         fetch_number = self._fetch_number(draft, place) if fetches else 1
         epoch = parts.control_views[draft.control].controller_epoch
         key = (number, given, fetch_number, epoch)
-        step = self.broker_steps.get(key)
+        step = self._broker_steps.get(key)
         if step is None:
-            step = self._heard_of(key)
-            if step is None:
-                name = self.controller_name(draft.control)
-                step = parts.step_broker(number, given, fetch_number, name)
-            self.broker_steps[key] = step
+            name = self.controller_name(draft.control)
+            step = self._broker_steps[key] = parts.step_broker(number, given, fetch_number, name)
         draft.brokers[place - 1] = step.part
         self._take(draft, step)
-
-    def _heard_of(self, key: BrokerKey) -> Step | None:
-        heard = self.hearsay.pop(key, None)
-        return heard and Step(self.parts.take_broker(heard[0]), *heard[1:])
 
     def run_control(self, draft: Draft, given: Input) -> None:
         """The controller or the store handles one input."""

@@ -81,7 +81,7 @@ class _Spread:
         """Visit everything."""
         first = self._walk.first
         cell = Cells(self._walk.space).of(first)
-        self._waiting[cell] = [Parcel.packed(self._walk.space, [(b"", first)], {})]
+        self._waiting[cell] = [Parcel.packed(self._walk.space, [(b"", first)])]
         reached = ""
         while (self._waiting or self._running) and not reached:
             self._submit(pool)

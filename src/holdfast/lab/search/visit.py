@@ -18,7 +18,7 @@ from holdfast.lab.limits import Limits
 from holdfast.lab.search.cells import Cell, Cells, first_of, precedes
 from holdfast.lab.search.explore import LOOKS_EVERY, marked
 from holdfast.lab.search.facts import Violation
-from holdfast.lab.search.parcels import Parcel, lessons_of
+from holdfast.lab.search.parcels import Parcel
 from holdfast.lab.search.question import Question
 from holdfast.lab.search.space import State
 from holdfast.lab.search.walk import STEP_BYTES, Walk, Way, depth_of, order_of, step_of
@@ -113,9 +113,8 @@ class _Visitor:
     def ended(self) -> Visited:
         """What was found."""
         made, space = self._made, self._space
-        lessons = lessons_of(space)
         for cell, entries in self._entries.items():
-            made.exits[cell] = Parcel.packed(space, entries.values(), lessons)
+            made.exits[cell] = Parcel.packed(space, entries.values())
         made.sample = least_marked(made.sample, self._sample)
         made.runs = space.parts.runs - self._runs
         return made
