@@ -287,15 +287,18 @@ class LogDirectory:
         high_watermarks: Mapping[TopicPartition, Offset] | None = None,
         intact_since: int = -1,
     ) -> bool:
-        """Shut down cleanly; False, and no mark, if a log cannot be vouched for."""
+        """Shut down cleanly; False if a log cannot be vouched for, or the mark not be written."""
         for _ in self.closing(now_ms):
             pass
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if self.last_shutdown is None and len(self.logs) < len(self.partitions):
             is_clean = False  # Nobody has looked at these since a crash, or could.
         if is_clean:
-            self.write_checkpoints(high_watermarks or {})
-            self.write_cleaner_offsets()
-            write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch, intact_since))
+            try:
+                self.write_checkpoints(high_watermarks or {})
+                self.write_cleaner_offsets()
+                write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch, intact_since))
+            except OSError:
+                is_clean = False  # Without the mark the next start looks at everything.
         self._lock.release()
         return is_clean

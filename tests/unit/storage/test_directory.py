@@ -229,6 +229,19 @@ def test_a_log_that_fails_while_it_is_closed_does_not_keep_the_others_from_it() 
     opened(disk)
 
 
+@pytest.mark.parametrize("file", ["recovery-point-offset-checkpoint", CLEAN_SHUTDOWN])
+def test_a_disk_that_fails_at_the_very_end_costs_the_mark_only(file: str) -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    fill(directory.create(A, None), 3)
+    disk.faults.append(Fault("rename", file))
+    assert not directory.close(NOW, 1)
+    disk.faults.clear()
+    again = opened(disk)
+    assert again.last_shutdown is None
+    assert again.open_all() == {}
+
+
 def test_a_creation_that_failed_half_way_can_be_tried_again() -> None:
     disk = ByteDisk()
     directory = opened(disk)
