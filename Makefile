@@ -101,6 +101,7 @@ bench: setup
 	@$(BIN)/python bench/ledger.py
 	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python bench/search.py
+	@$(BIN)/python bench/search_spark.py --rounds 1
 	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
 
 pins:
