@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from holdfast.lab.search.space import Space, State
+from holdfast.lab.search.space import State
+from holdfast.lab.search.walk import Walk
 
 
 class Cell(NamedTuple):
@@ -26,7 +27,7 @@ class Cell(NamedTuple):
     version: int
     """Of the agreed state."""
     agreed: tuple[int, ...]
-    """The leader and the ISR of that version."""
+    """The leader and the ISR of that version; only its size where names do not count."""
 
 
 def precedes(one: Cell, other: Cell) -> bool:
@@ -49,8 +50,9 @@ def first_of(cells: Iterable[Cell], unfinished: Collection[Cell] = ()) -> list[C
 class Cells:
     """The cells of a space."""
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
+    def __init__(self, walk: Walk) -> None:
+        self._space = walk.space
+        self._names_count = not walk.renames
         self._known: dict[tuple[int, int], Cell] = {}
         self._cells: dict[Cell, Cell] = {}
 
@@ -62,7 +64,7 @@ class Cells:
         if cell is None:
             space = self._space
             view = space.parts.control_views[control]
-            agreed = (view.leader, *view.isr)
+            agreed = (view.leader, *view.isr) if self._names_count else (len(view.isr),)
             cell = self.same(Cell(space.budgets[budget][:-2], view.partition_epoch, agreed))
             self._known[key] = cell
         return cell

@@ -34,7 +34,7 @@ from holdfast.lab.search.walk import Event, Walk, Way, depth_of, order_of
 
 _SHARE: Final = 2
 """A task gets about so much of what could be done now, divided by the number of processes."""
-_FEW: Final = 1_000
+_FEW: Final = 4_000
 """Entries that make a task worth its start."""
 
 
@@ -80,7 +80,7 @@ class _Spread:
     def run(self, pool: Executor) -> Found:
         """Visit everything."""
         first = self._walk.first
-        cell = Cells(self._walk.space).of(first)
+        cell = Cells(self._walk).of(first)
         self._waiting[cell] = [Parcel.packed(self._walk.space, [(b"", first)])]
         reached = ""
         while (self._waiting or self._running) and not reached:

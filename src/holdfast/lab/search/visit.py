@@ -92,7 +92,7 @@ class _Visitor:
     def __init__(self, walk: Walk, task: Visit) -> None:
         self._walk = walk
         self._space = walk.space
-        self._cells = Cells(walk.space)
+        self._cells = Cells(walk)
         self._limits = task.limits
         self._sample = task.sample
         self._highest = _NO_MARK

@@ -65,6 +65,11 @@ class Walk:
         if question.symmetry and is_symmetric(question.bounds):
             self._canonical = Symmetry(self.space).canonical
 
+    @property
+    def renames(self) -> bool:
+        """Whether states that differ in brokers' names only are one."""
+        return self._canonical is not None
+
     def key(self, state: State) -> State:
         """What a state is known by: one of its namesakes stands for all of them."""
         return self._canonical(state) if self._canonical else state
