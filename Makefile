@@ -106,12 +106,8 @@ bench-parts: setup
 	@$(BIN)/python bench/ledger.py
 	@$(BIN)/python bench/log_source.py
 	@$(BIN)/python bench/search.py
-<<<<<<< HEAD
-	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
-=======
 	@$(BIN)/python bench/search_spark.py --rounds 1
-	@$(BIN)/python -m bench.against_kafka --rounds 1 --records 100000
->>>>>>> spk
+	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
 
 pins:
 	@echo "pins: compile requirements.txt (uses the network)"
