@@ -92,8 +92,14 @@ def test_a_killed_executor_costs_only_its_tasks(tmp_path: Path) -> None:
     ):
         assert searching.stderr is not None
         assert " states" in searching.stderr.readline(), "it has begun"
-        wait_until(lambda: bool(computing(tmp_path / "work")), "an executor at work", PATIENCE_S)
-        os.kill(computing(tmp_path / "work")[0], signal.SIGKILL)
+        at_work: list[int] = []
+
+        def is_at_work() -> bool:
+            at_work[:] = computing(tmp_path / "work")
+            return bool(at_work)
+
+        wait_until(is_at_work, "an executor at work", PATIENCE_S)
+        os.kill(at_work[0], signal.SIGKILL)
         assert searching.poll() is None
         output, errors = searching.communicate(timeout=PATIENCE_S)
     assert searching.returncode == 0, errors

@@ -2,9 +2,8 @@
 
 A state is a few numbers, and these mean something only in the process that gave them. A parcel has
 many states with their ways, and once each broker, controller, message, … that they refer to.
-Whoever opens it finds its own numbers for them.
-
-Steps that are known do not go along: that was tried, and took longer than it saved.
+Whoever opens it finds its own numbers for them. Steps that are known do not go along: reading them
+takes longer than most of them save.
 """
 
 from __future__ import annotations
