@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,9 @@ from tests.support import hypothesis_profiles
 from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, why_missing
 
 hypothesis_profiles.load()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job: what tests start would be deaf to Ctrl-C as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
