@@ -161,6 +161,11 @@ def test_one_question_has_one_answer() -> None:
     assert counts[0].generated == counts[1].generated
 
 
+def test_peace_comes_to_those_who_leave_and_to_those_who_were_given_up() -> None:
+    found = explore(Question(bounds=Bounds(replicas=2, stops=1, shutdowns=1, expiries=1)), rests=60)
+    assert (found.verdict, found.rested) == (HOLDS, 60)
+
+
 def test_a_cluster_that_does_not_rest_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     question = Question(bounds=Bounds(replicas=2, delays=1))
     assert explore(question, rests=2).verdict == HOLDS

@@ -22,6 +22,9 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
     script = Script(question)
     script.play(path)
     world = script.stage.world
+    for event in path:
+        if event.kind == "shutdown":
+            _leave(world, f"b{event.broker}")
     make_peace(world)
     for _ in range(REST_MS // _LOOK_EVERY_MS):
         _heartbeats(world)
@@ -29,6 +32,18 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
         if is_at_rest(world):
             return True
     return False
+
+
+def _leave(world: World, name: str) -> None:
+    """Who asked to be relieved goes, and may come back; while it lingers nobody lets it join."""
+    broker = world.brokers[name]
+    if not broker.alive:
+        return
+    if broker.disk.fails:
+        broker.die()
+    else:
+        broker.stop()
+    world.break_connections(name)
 
 
 def make_peace(world: World) -> None:
@@ -58,7 +73,8 @@ def _heartbeats(world: World) -> None:
         known = session.broker_epoch if session else NO_BROKER_EPOCH
         if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
             broker.session_lost()
-        broker.register_if_needed()
+        else:
+            broker.register_if_needed()
     world.pump()
 
 
