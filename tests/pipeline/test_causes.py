@@ -291,6 +291,23 @@ def test_records_of_two_power_failures_are_two_findings(traces: Traces) -> None:
     assert "offsets 7 to 9 were in its page cache only" in cause_of(high).sentence
 
 
+def test_later_records_may_be_of_a_producer_that_asked_for_less(traces: Traces) -> None:
+    """Only the first record's row is known; who led alone later is known by the trace."""
+    traces.elected(1, 1, 0, 0)
+    traces.appended(10, 1, 0, 5, 0, leads=True)
+    traces.appended(12, 2, 0, 5, 0, leads=False)
+    traces.acknowledged(13, 1, 0)
+    traces.appended(20, 1, 5, 10, 0, leads=True)
+    traces.acknowledged(21, 1, 5, acks=1)
+    traces.tell(30, 1, "crashed", p="")
+    traces.elected(40, 2, 1, 5)
+    traces.tell(50, 2, "power-lost", kept=0, was=5, torn=0)
+    traces.elected(60, 2, 2, 0)
+    low, high = explain([lost(0, 9, ledger=row("all", 14))], LOGS, [traces.folder])
+    assert (low.last_offset, cause_of(low).kind) == (4, "lost-flush")
+    assert (high.offset, cause_of(high).kind) == (5, "leader-alone")
+
+
 def test_a_run_with_holes_stays_one_finding(traces: Traces) -> None:
     two_leaders(traces)
     [told] = explain([lost(3, 9, count=4)], LOGS, [traces.folder])

@@ -16,6 +16,7 @@ from holdfast.pipeline.audit.causes.case import Asked
 from holdfast.pipeline.audit.causes.epochs import reason_from_epochs, reason_of_difference
 from holdfast.pipeline.audit.causes.history import History, Span, histories
 from holdfast.pipeline.audit.causes.kinds import (
+    ELECTION,
     FEW_COPIES,
     NEVER_WRITTEN,
     PASSED_OVER,
@@ -36,6 +37,7 @@ from holdfast.pipeline.audit.causes.traces import read_traces, trace_files
 from holdfast.pipeline.audit.findings import (
     Cause,
     Finding,
+    LedgerRow,
     PartitionFacts,
     Remedy,
     ReplicaFacts,
@@ -190,18 +192,30 @@ class _Asking:
         return merged
 
     def reason(self, piece: Span) -> Reason | None:
-        """Of all its records, judged by the first."""
-        row, kind = self._finding.ledger, self._finding.kind
-        asked = Asked(
+        """Of all its records, judged by the first.
+
+        The ledger's row is of the first record of the finding. Where it explains nothing, later
+        ones may be of another producer, and the trace alone is asked.
+        """
+        reason = self._traced(piece, self._finding.ledger)
+        if piece.start != self._span.start and (reason is None or reason.kind == ELECTION):
+            reason = self._traced(piece, None) or reason
+        kind = self._finding.kind
+        if kind == words.DIFFER or (reason is None and kind != words.LOST):
+            return reason_of_difference(piece.start, self._replicas) or reason
+        asked = self._asked(piece, self._finding.ledger)
+        return reason or reason_from_epochs(asked, self._replicas, self._finding.has)
+
+    def _traced(self, piece: Span, row: LedgerRow | None) -> Reason | None:
+        return reason_of(self._history, self._asked(piece, row), self._names)
+
+    def _asked(self, piece: Span, row: LedgerRow | None) -> Asked:
+        return Asked(
             span=piece,
             count=self._finding.count if piece == self._span else piece.size,
             acks=None if row is None else _ACKS.get(row.acks),
             acked_ms=None if row is None else row.acked_ms,
         )
-        reason = reason_of(self._history, asked, self._names)
-        if kind == words.DIFFER or (reason is None and kind != words.LOST):
-            return reason_of_difference(piece.start, self._replicas) or reason
-        return reason or reason_from_epochs(asked, self._replicas, self._finding.has)
 
 
 def _identity(reason: Reason | None) -> object:
