@@ -5,7 +5,7 @@
 PYTHON      ?= python3
 PYTEST_ARGS ?=
 # A worker a core; a file's tests stay together, because they share a cluster.
-WORKERS     ?= -n auto --dist loadfile
+WORKERS     ?= -n auto --dist loadfile --max-worker-restart 2
 
 VENV  := .venv
 BIN   := $(VENV)/bin

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +17,39 @@ hypothesis_profiles.load()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job: what tests start would be deaf to Ctrl-C as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_GRACE_S = 120.0
+_stderr = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not captured yet; while a test runs, descriptor 2 is a file that nobody reads.
+    config.stash[_stderr] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+
+
+def _end_this_worker_after(seconds: float, item: pytest.Item) -> None:
+    """Where nothing else can: the stacks go to stderr, xdist names the test and goes on.
+
+    pytest-timeout's signal waits for a call into C to return, and is spent once it has come.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[_stderr])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    mark = item.get_closest_marker("timeout")
+    limit = mark.args[0] if mark else float(item.config.getini("timeout"))
+    _end_this_worker_after(limit + _GRACE_S, item)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    _end_this_worker_after(_GRACE_S, item)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")
