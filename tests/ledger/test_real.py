@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.slow
 SENDER = Path(__file__).with_name("sender.py")
 PARTITIONS = 3
 Place = tuple[int, int]
+Maker = Callable[..., LedgerConsumer]
 
 
 @pytest.fixture
@@ -91,14 +93,24 @@ def test_what_a_broker_refuses_is_refused(cluster: Cluster, tmp_path: Path) -> N
 # Consumers.
 
 
-def consumer(cluster: Cluster, folder: Path, **more: Any) -> LedgerConsumer:
-    config = {
-        "bootstrap.servers": cluster.bootstrap,
-        "group.id": "g",
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-    }
-    return LedgerConsumer({**config, **more.pop("config", {})}, ledger=folder, **more)
+@pytest.fixture
+def consumer(cluster: Cluster, tmp_path: Path) -> Iterator[Maker]:
+    """Makes one, and closes it while brokers are there: librdkafka waits for them without end."""
+    made: list[LedgerConsumer] = []
+
+    def make(**more: Any) -> LedgerConsumer:
+        config = {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+        made.append(LedgerConsumer(config, ledger=tmp_path, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
 
 
 def polled(made: LedgerConsumer, count: int) -> list[Message]:
@@ -120,10 +132,12 @@ def table(batches: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["sequence"])
 
 
-def test_what_was_delivered_processed_and_committed(cluster: Cluster, tmp_path: Path) -> None:
+def test_what_was_delivered_processed_and_committed(
+    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(10)], key=b"k")
     told: list[Any] = []
-    made = consumer(cluster, tmp_path, on_commit=lambda error, _: told.append(error))
+    made = consumer(on_commit=lambda error, _: told.append(error))
     made.subscribe(["t"])
     messages = polled(made, 10)
     rows = table(read_consumed(tmp_path))
@@ -143,9 +157,11 @@ def test_what_was_delivered_processed_and_committed(cluster: Cluster, tmp_path: 
     assert table(read_consumed(tmp_path))[-1]["result"] == "processed"
 
 
-def test_processed_can_be_said_in_words(cluster: Cluster, tmp_path: Path) -> None:
+def test_processed_can_be_said_in_words(
+    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(4)])
-    made = consumer(cluster, tmp_path, explicit=True)
+    made = consumer(explicit=True)
     made.assign([TopicPartition("t", 0, 0)])
     messages = polled(made, 2)
     made.processed(messages[1])
@@ -161,8 +177,10 @@ def test_processed_can_be_said_in_words(cluster: Cluster, tmp_path: Path) -> Non
     assert [row["assignment"] for row in rows] == [1, 1, 2]
 
 
-def test_a_commit_that_fails_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    made = consumer(cluster, tmp_path)
+def test_a_commit_that_fails_is_refused(
+    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+) -> None:
+    made = consumer()
     with pytest.raises(Exception, match=r"UNKNOWN_TOPIC_OR_PART|_UNKNOWN_PARTITION"):
         made.commit(offsets=[TopicPartition("missing", 0, 7)], asynchronous=False)
     made.close()
@@ -171,9 +189,11 @@ def test_a_commit_that_fails_is_refused(cluster: Cluster, tmp_path: Path) -> Non
     assert row["error"] is not None
 
 
-def test_messages_consumed_together_share_a_poll(cluster: Cluster, tmp_path: Path) -> None:
+def test_messages_consumed_together_share_a_poll(
+    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(4)])
-    made = consumer(cluster, tmp_path)
+    made = consumer()
     made.assign([TopicPartition("t", 0, 0)])
     found: list[Message] = []
 

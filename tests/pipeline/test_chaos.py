@@ -63,19 +63,23 @@ def test_unsafe_settings_lose_and_every_loss_is_explained(tmp_path: Path) -> Non
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
+    run = subprocess.Popen(
         [*COMMAND, "--minutes", "5", "--seed", "1"],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-    ) as run:
+    )
+    try:
         assert run.stderr is not None
         for line in run.stderr:
             if "phase 0" in line:
                 break
         run.send_signal(signal.SIGINT)
-        said = run.stderr.read()
-        assert run.wait() == 130, said
+        _, said = run.communicate(timeout=120)
+    finally:
+        run.kill()
+        run.communicate()
+    assert run.returncode == 130, said
     assert list(tmp_path.iterdir()) == []
     assert not processes_below(tmp_path)
 
