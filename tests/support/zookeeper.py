@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.cluster.ports import Port
+from holdfast.cluster.processes import identify
 from tests.support.ending import ended
 from tests.support.waiting import wait_until
 
@@ -125,8 +126,12 @@ class ZooKeeperServer:
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """It answers nothing, and its connections stay open."""
+        """It answers nothing any more, and its connections stay open."""
+        assert self._process is not None
+        known = identify(self._process.pid)
+        assert known is not None
         self._signal(signal.SIGSTOP)
+        wait_until(known.is_paused, "ZooKeeper stands still")
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)

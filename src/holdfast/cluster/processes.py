@@ -38,9 +38,13 @@ class ProcessId(NamedTuple):
         return stat is not None and stat[1] == self.began and stat[0] not in "ZX"
 
     def is_paused(self) -> bool:
-        """Whether it stands still (SIGSTOP)."""
+        """Whether it stands still (SIGSTOP): all its threads, which do not stop at once."""
         stat = _stat(self.pid)
-        return stat is not None and stat[1] == self.began and stat[0] in "Tt"
+        if stat is None or stat[1] != self.began:
+            return False
+        threads = list(Path(f"/proc/{self.pid}/task").glob("*"))
+        stats = [_stat_in(thread / "stat") for thread in threads] if threads else [stat]
+        return all(one is None or one[0] in "Tt" for one in stats)
 
     def signal(self, number: int) -> bool:
         """False if there is no such process any more."""
@@ -61,10 +65,14 @@ def identify(pid: int) -> ProcessId | None:
 
 def _stat(pid: int) -> tuple[str, str] | None:
     """State letter and beginning of a process."""
+    if not Path("/proc/self/stat").exists():
+        return _stat_by_ps(pid)
+    return _stat_in(Path(f"/proc/{pid}/stat"))
+
+
+def _stat_in(path: Path) -> tuple[str, str] | None:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        return None if Path("/proc/self/stat").exists() else _stat_by_ps(pid)
+        text = path.read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
     # The name is in brackets and may hold anything, brackets too.
