@@ -243,10 +243,11 @@ class _Runner:
 
     def _look_at_commits(self) -> list[str]:
         committer = self.committer
+        acknowledged = committer.acknowledged  # One under way may be, after we have asked.
         found = self.cluster.do(committer.committed())
-        if committer.acknowledged <= found <= committer.sent:
+        if acknowledged <= found <= committer.sent:
             return []
-        told = f"{committer.acknowledged} was acknowledged and {committer.sent} sent"
+        told = f"{acknowledged} was acknowledged and {committer.sent} sent"
         return [f"a group's offset is {found}, {told}"]
 
     def _make_peace(self) -> None:

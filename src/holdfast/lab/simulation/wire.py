@@ -113,6 +113,8 @@ class Client:
         self._brokers = dict(brokers)
         self._wires: dict[tuple[int, str], Wire] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
+        self._newest: dict[TopicPartition, int] = {}
+        """Epochs: as real clients, ours believes no broker that knows of older ones only."""
 
     async def wire(self, broker: int, purpose: str = "") -> Wire:
         """An open connection to a broker; OSError if it cannot be had."""
@@ -151,8 +153,9 @@ class Client:
             for topic in answer.topics:
                 check(topic.error_code)
                 for one in topic.partitions:
-                    if one.leader_id >= 0:
-                        name = TopicPartition(partition.topic, one.partition_index)
+                    name = TopicPartition(partition.topic, one.partition_index)
+                    if one.leader_id >= 0 and one.leader_epoch >= self._newest.get(name, -1):
+                        self._newest[name] = one.leader_epoch
                         self._leaders[name] = Leader(one.leader_id, one.leader_epoch)
         if partition not in self._leaders:
             raise RefusedError(ErrorCode.LEADER_NOT_AVAILABLE)
