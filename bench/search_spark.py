@@ -1,10 +1,11 @@
-"""One search in one process and spread over Spark's executors, in turns.
+"""Searches in one process and spread over Spark's executors, in turns.
 
     python bench/search_spark.py [--rounds N] [--cores N] [--small] [--json]
 
-`search` is the time of the search itself; Spark's own start, seconds once, is told apart. A warm-up
-on small bounds comes first. The ratio is that of times measured one after the other, on a machine
-that may be busy; CPU times of both are there to judge it.
+Three kinds, as `holdfast lab search --spark` has them: seeds, many bounds (the ladder that is
+climbed if nobody gives bounds), and one bounds. Times are those of the searches themselves; Spark's
+own start, seconds once, is told apart. A warm-up comes first. The ratio is that of times measured
+one after the other, on a machine that may be busy; CPU times of both are there to judge it.
 """
 
 from __future__ import annotations
@@ -14,71 +15,117 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.lab.search import Bounds, Found, Question, explore, spread
+from holdfast.lab.limits import Limits
+from holdfast.lab.search import (
+    WIDENING,
+    Bounds,
+    Question,
+    explore,
+    search_seeds,
+    spread,
+    spread_many,
+    spread_seeds,
+)
 from holdfast.pipeline.spark import running
 from holdfast.pipeline.spark.pool import SparkPool
 
-MEDIUM = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=3)
+ONE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=3)
 SMALL = Bounds(settled=1, crashes=1, restarts=1, delays=1)
+SEEDS = 600
+FEW_SEEDS = 20
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    """A line a round, then the median ratio."""
+    """A line a round, then the median ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--small", action="store_true", help="bounds of a second, to try it")
+    parser.add_argument("--small", action="store_true", help="searches of a second, to try it")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     asked = parser.parse_args()
-    question = Question(bounds=SMALL if asked.small else MEDIUM)
     began = time.perf_counter()
+    rows: list[dict[str, Any]] = []
     with (
         running("holdfast bench", master=f"local[{asked.cores}]") as spark,
         SparkPool(spark) as pool,
     ):
         spread(Question(bounds=SMALL), pool, pool.processes)
         start_s = time.perf_counter() - began
-        rows = [measured(question, pool) for _ in range(asked.rounds)]
-    ratio = statistics.median(row["ratio"] for row in rows)
+        for _ in range(asked.rounds):
+            for kind, one, other in kinds(pool, is_small=asked.small):
+                rows.append({"kind": kind, **measured(one, other)})
+                if not asked.json:
+                    print(LINE.format(**rows[-1]), flush=True)
+    ratios = {
+        kind: statistics.median(row["ratio"] for row in rows if row["kind"] == kind)
+        for kind in dict.fromkeys(row["kind"] for row in rows)
+    }
     if asked.json:
-        found = {"bounds": question.bounds.told(), "start_s": start_s, "rounds": rows}
-        print(json.dumps({**found, "ratio": ratio}, indent=2))
+        print(json.dumps({"start_s": start_s, "rounds": rows, "ratios": ratios}, indent=2))
         return
-    print(f"{question.bounds.told()}; Spark's start and a warm-up took {start_s:.1f} s")
-    for row in rows:
-        print(
-            "load {load:.1f}: {states:,} states, one process {one_s:.1f} s (CPU {one_cpu_s:.1f}), "
-            "Spark {spark_s:.1f} s (CPU {spark_cpu_s:.1f}): {ratio:.2f}".format(**row)
-        )
-    print(f"median: {ratio:.2f} times as fast")
+    print(f"Spark's start and a warm-up took {start_s:.1f} s; medians:")
+    for kind, ratio in ratios.items():
+        print(f"{kind}: {ratio:.2f} times as fast")
 
 
-def measured(question: Question, pool: SparkPool) -> dict[str, Any]:
+LINE = (
+    "load {load:.1f}: {kind}: {states:,} states or seeds, one process {one_s:.1f} s (CPU "
+    "{one_cpu_s:.1f}), Spark {spark_s:.1f} s (CPU {spark_cpu_s:.1f}): {ratio:.2f}"
+)
+Search = Callable[[], int]
+"""Gives how many states or seeds there were."""
+
+
+def kinds(pool: SparkPool, *, is_small: bool) -> Iterator[tuple[str, Search, Search]]:
+    """Each kind of search, in one process and spread."""
+    last = (FEW_SEEDS if is_small else SEEDS) - 1
+    limits, count = Limits(), pool.processes
+    yield (
+        "seeds",
+        lambda: search_seeds(0, last, {}, limits).tried,
+        lambda: spread_seeds(0, last, {}, limits, pool, count).tried,
+    )
+    ladder = [Question(bounds=rung.bounds) for rung in (WIDENING[:3] if is_small else WIDENING)]
+    yield (
+        "many bounds",
+        lambda: sum(explore(one).coverage.distinct for one in ladder),
+        lambda: sum(one.coverage.distinct for one in spread_many(ladder, pool)),
+    )
+    question = Question(bounds=SMALL if is_small else ONE)
+    yield (
+        "one bounds",
+        lambda: explore(question).coverage.distinct,
+        lambda: spread(question, pool, count).coverage.distinct,
+    )
+
+
+def measured(one: Search, other: Search) -> dict[str, Any]:
     """One pair."""
-    one, one_cpu_s = timed(lambda: explore(question))
-    other, spark_cpu_s = timed(lambda: spread(question, pool, pool.processes))
-    assert one.coverage.distinct == other.coverage.distinct
-    assert one.coverage.generated == other.coverage.generated
+    load = os.getloadavg()[0]
+    states, one_s, one_cpu_s = timed(one)
+    same, spark_s, spark_cpu_s = timed(other)
+    assert states == same, "spread, a search covers the same"
     return {
-        "load": os.getloadavg()[0],
-        "states": one.coverage.distinct,
-        "one_s": one.coverage.seconds,
+        "load": load,
+        "states": states,
+        "one_s": one_s,
         "one_cpu_s": one_cpu_s,
-        "spark_s": other.coverage.seconds,
+        "spark_s": spark_s,
         "spark_cpu_s": spark_cpu_s,
-        "ratio": one.coverage.seconds / other.coverage.seconds,
+        "ratio": one_s / spark_s,
     }
 
 
-def timed(search: Any) -> tuple[Found, float]:
-    """What it found, and the CPU time of this process and all below it meanwhile."""
-    before = cpu_s()
-    found: Found = search()
-    return found, cpu_s() - before
+def timed(search: Search) -> tuple[int, float, float]:
+    """What it found, its time, and the CPU time of this process and all below it meanwhile."""
+    before, began = cpu_s(), time.perf_counter()
+    found = search()
+    return found, time.perf_counter() - began, cpu_s() - before
 
 
 def cpu_s() -> float:

@@ -38,6 +38,7 @@ from holdfast.lab.search import (
     is_symmetric,
     ladder,
     spread,
+    spread_many,
     story_of,
 )
 
@@ -189,8 +190,7 @@ def _answers(
     elif len(questions) == 1:
         yield spread(questions[0], pool, pool.processes, limits, watch, rests=rests)
     else:
-        for one in [pool.submit(explore, each, limits, rests=rests) for each in questions]:
-            yield one.result()
+        yield from spread_many(questions, pool, limits, rests=rests)
 
 
 def _story(found: Found, pool: SparkPool | None) -> Story:

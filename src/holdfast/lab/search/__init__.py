@@ -5,7 +5,7 @@ from holdfast.lab.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found,
 from holdfast.lab.search.ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder
 from holdfast.lab.search.question import Question
 from holdfast.lab.search.seeds import SeedsFound, search_runs, search_seeds, spread_seeds
-from holdfast.lab.search.spreading import spread
+from holdfast.lab.search.spreading import spread, spread_many
 from holdfast.lab.search.story import Story, story_of
 from holdfast.lab.search.symmetry import is_symmetric
 
@@ -33,6 +33,7 @@ __all__ = [
     "search_runs",
     "search_seeds",
     "spread",
+    "spread_many",
     "spread_seeds",
     "story_of",
 ]

@@ -1,4 +1,4 @@
-"""One search, spread over processes: cells are visited by whoever is free.
+"""Searches spread over processes: many as they are, one as cells, visited by whoever is free.
 
 A cell can be visited once all cells before it have been. What comes of it does not depend on who
 visits it, nor when. So the answer is that of `explore`: the same verdict and the same way to a
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import replace
 from typing import Final
@@ -23,6 +23,7 @@ from holdfast.lab.search.explore import (
     Coverage,
     Found,
     Watch,
+    explore,
     stuck,
 )
 from holdfast.lab.search.facts import Violation
@@ -51,6 +52,21 @@ def spread(
     search = _Spread(question, processes, limits or Limits(), watch, rests)
     found = search.run(pool)
     return search.look_for_rest(pool, found) if found.verdict == HOLDS and rests else found
+
+
+def spread_many(
+    questions: Sequence[Question],
+    pool: Executor,
+    limits: Limits | None = None,
+    *,
+    rests: int = 0,
+) -> Iterator[Found]:
+    """Many searches, each in one of the processes; the answers in the order of the questions."""
+    # The first is the most likely to find something; of the others the widest take longest.
+    order = (questions[0], *reversed(questions[1:]))
+    tasks = [pool.submit(explore, each, limits, rests=rests) for each in order]
+    for task in (tasks[0], *reversed(tasks[1:])):
+        yield task.result()
 
 
 class _Spread:
