@@ -329,15 +329,16 @@ class ParkedFetch:
             if nearest != NO_BROKER:
                 missing = 0
         may_send = missing > 0 and verdict.diverging is None and budget >= (not is_first)
-        if may_send and not self._must_wait(reader):
-            try:
+        try:
+            if may_send and not self._must_wait(reader):
                 limit = min(reader.max_bytes, budget)
                 records = partition.read(reader.fetch_offset, limit, verdict.upto)
-            except LogOfflineError as error:
-                partition.failed(error)
-                return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
-            except OffsetOutOfRangeError:
-                return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
+            aborted = self._aborted(partition, reader.fetch_offset, verdict.upto)
+        except LogOfflineError as error:
+            partition.failed(error)
+            return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
+        except OffsetOutOfRangeError:
+            return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
         follower = self._session.follower
         if records and follower is not None and partition.is_slowed(follower, at_leader=True):
             self._broker.leader_quota.spend(len(records))
@@ -348,7 +349,7 @@ class ParkedFetch:
             high_watermark=numbers.high_watermark,
             last_stable_offset=partition.last_stable_offset,
             log_start_offset=numbers.log_start_offset,
-            aborted_transactions=self._aborted(partition, reader.fetch_offset, verdict.upto),
+            aborted_transactions=aborted,
             preferred_read_replica=nearest,
             records=records,
         )

@@ -136,9 +136,18 @@ def aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTransact
         try:
             entries = segment.transactions()
         except DamagedFileError:
-            entries = rebuild_transactions(log, segment)
+            entries = _rebuilt(log, segment)
+        except OSError as error:
+            raise log.fail(error) from error
         found, is_all = overlapping(entries, start, end)
         aborted += found
         if is_all:
             break
     return aborted
+
+
+def _rebuilt(log: Log, segment: Segment) -> list[AbortedTransaction]:
+    try:
+        return rebuild_transactions(log, segment)
+    except OSError as error:
+        raise log.fail(error) from error

@@ -325,6 +325,23 @@ def test_a_disk_that_cannot_be_read_takes_the_log_offline() -> None:
         disk.faults.clear()
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_transaction_index_that_cannot_be_read_takes_the_log_offline(is_damaged: bool) -> None:
+    disk = ByteDisk()
+    log = open_(disk)
+    log.append([produced(0, 1, 0, is_transactional=True)], NOW)
+    log.append([marker(1, 1, is_commit=False)], NOW)
+    fill(log, 20)
+    log.close(NOW)
+    if is_damaged:  # so it is the log that is read
+        damage(disk, f"{0:020d}.txnindex", shorten(3))
+    log = open_(disk, SMALL, CLEAN)
+    disk.faults.append(Fault("read", ".log" if is_damaged else ".txnindex"))
+    with pytest.raises(LogOfflineError):
+        aborted_transactions(log, 0, 5)
+    assert log.offline is not None
+
+
 def test_a_full_disk_takes_the_log_offline_and_leaves_a_prefix() -> None:
     disk = ByteDisk()
     log = open_(disk)
