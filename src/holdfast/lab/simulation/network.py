@@ -371,6 +371,9 @@ class SimTransport(asyncio.Transport):
             self._is_paused = True
             self.protocol.pause_writing()
 
+    def get_write_buffer_size(self) -> int:
+        return self.out.size
+
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
         self.write(b"".join(list_of_data))
 
