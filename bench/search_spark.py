@@ -30,8 +30,7 @@ from holdfast.lab.search import (
     spread_many,
     spread_seeds,
 )
-from holdfast.pipeline.spark import running
-from holdfast.pipeline.spark.pool import SparkPool
+from holdfast.pipeline.spark.pool import SparkPool, executors
 
 ONE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=3)
 SMALL = Bounds(settled=1, crashes=1, restarts=1, delays=1)
@@ -50,10 +49,7 @@ def main() -> None:
     asked = parser.parse_args()
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []
-    with (
-        running("holdfast bench", master=f"local[{asked.cores}]") as spark,
-        SparkPool(spark) as pool,
-    ):
+    with executors("holdfast bench", master=f"local[{asked.cores}]") as pool:
         spread(Question(bounds=SMALL), pool, pool.processes)
         start_s = time.perf_counter() - began
         for _ in range(asked.rounds):

@@ -56,11 +56,10 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
             raise BadInput("--conf is for Spark", hint="try --spark 'local[*]'")
         yield None
         return
-    with spark_session(app, master, conf) as spark:
-        from holdfast.pipeline.spark.pool import SparkPool
+    from holdfast.pipeline.spark.pool import executors
 
-        with SparkPool(spark) as pool:
-            yield pool
+    with errors_told(), executors(app, master=master, conf=_parsed(conf)) as pool:
+        yield pool
 
 
 @contextmanager

@@ -8,13 +8,14 @@ between tasks, so what a module has learnt there is known to the next call.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.session import QUICK, running
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@contextmanager
+def executors(
+    app: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> Iterator[SparkPool]:
+    """A pool with a session of its own. Its Java only passes things on, and need not get fast."""
+    with (
+        running(app, master=master, conf={**QUICK, **(conf or {})}) as spark,
+        SparkPool(spark) as pool,
+    ):
+        yield pool
 
 
 class SparkPool(Executor):
