@@ -133,7 +133,7 @@ def table(batches: Any) -> list[dict[str, Any]]:
 
 
 def test_what_was_delivered_processed_and_committed(
-    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+    cluster: Cluster, tmp_path: Path, consumer: Maker
 ) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(10)], key=b"k")
     told: list[Any] = []
@@ -157,9 +157,7 @@ def test_what_was_delivered_processed_and_committed(
     assert table(read_consumed(tmp_path))[-1]["result"] == "processed"
 
 
-def test_processed_can_be_said_in_words(
-    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
-) -> None:
+def test_processed_can_be_said_in_words(cluster: Cluster, tmp_path: Path, consumer: Maker) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(4)])
     made = consumer(explicit=True)
     made.assign([TopicPartition("t", 0, 0)])
@@ -177,9 +175,7 @@ def test_processed_can_be_said_in_words(
     assert [row["assignment"] for row in rows] == [1, 1, 2]
 
 
-def test_a_commit_that_fails_is_refused(
-    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
-) -> None:
+def test_a_commit_that_fails_is_refused(cluster: Cluster, tmp_path: Path, consumer: Maker) -> None:
     made = consumer()
     with pytest.raises(Exception, match=r"UNKNOWN_TOPIC_OR_PART|_UNKNOWN_PARTITION"):
         made.commit(offsets=[TopicPartition("missing", 0, 7)], asynchronous=False)
@@ -190,7 +186,7 @@ def test_a_commit_that_fails_is_refused(
 
 
 def test_messages_consumed_together_share_a_poll(
-    cluster: Cluster, tmp_path: Path, consumer: Callable[..., LedgerConsumer]
+    cluster: Cluster, tmp_path: Path, consumer: Maker
 ) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(4)])
     made = consumer()

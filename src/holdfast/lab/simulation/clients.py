@@ -82,10 +82,6 @@ class Lane:
         self._waiting: deque[_Batch] = deque()
         """Without an answer, oldest first."""
         self._sequence = 0
-        self._is_known = False
-        """A log that does not know a producer takes any number from it, as Kafka's does: if the
-        first batch is refused for a moment and the next is not, the first is out of order for
-        ever. That is a hole we know, not one to find again: the first batch goes alone."""
         self._has_work = asyncio.Event()
 
     @property
@@ -127,9 +123,9 @@ class Lane:
         leader = await client.leader(self._partition)
         wire = await client.wire(leader.broker, str(self._partition))
         under_way: deque[asyncio.Future[ProduceResponse]] = deque()
+        window = WINDOW if self._producer.is_idempotent else 1
         try:
             while self._waiting:
-                window = WINDOW if self._is_known else 1
                 while len(under_way) < min(window, len(self._waiting)):
                     batch = self._waiting[len(under_way)]
                     under_way.append(wire.send(self._request(batch), BY_NAME))
@@ -154,7 +150,6 @@ class Lane:
                 offset = told.base_offset + place
                 kept = Acknowledged(producer.name, self._partition, offset, value)
                 producer.ledger.acknowledged.append(kept)
-            self._is_known = producer.is_idempotent
             return
         error = ErrorCode(told.error_code)
         if not error.retriable:
