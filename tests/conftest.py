@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _GRACE_S = 120.0
+OPEN_FILES = Path("/dev/fd")
+LEFT_OPEN = 32
+"""What is begun once a process: a Java for Spark, a ZooKeeper, event loops."""
 _stderr = pytest.StashKey[int]()
 
 
@@ -50,6 +55,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def descriptors() -> Iterator[None]:
+    """No file of tests leaves many open: with 1,024, py4j waits for its callbacks in vain."""
+    before = len(list(OPEN_FILES.iterdir()))
+    yield
+    gc.collect()
+    left = len(list(OPEN_FILES.iterdir())) - before
+    assert left <= LEFT_OPEN, f"{left} files or sockets were opened and not closed"
 
 
 @pytest.fixture(scope="session")

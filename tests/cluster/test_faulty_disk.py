@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from holdfast.broker.faulty_disk import FULL, IO_ERROR, DiskFault, FaultyDisk
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> FaultyDisk:
+def disk(tmp_path: Path) -> Iterator[FaultyDisk]:
     disk = FaultyDisk(tmp_path)
     for partition in ("t-0", "t-1"):
         disk.create_directory(partition)
         disk.open(f"{partition}/log", create=True).append([b"there"])
-    return disk
+    yield disk
+    disk.close()
 
 
 def test_a_full_disk_takes_nothing_and_gives_everything(disk: FaultyDisk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -153,9 +154,11 @@ def node_kind(disk: ByteDisk, path: str) -> type | None:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> FaultyDisk:
+def disk(tmp_path: Path) -> Iterator[FaultyDisk]:
     (tmp_path / "log").mkdir()
-    return FaultyDisk(tmp_path / "log", tmp_path / "side")
+    disk = FaultyDisk(tmp_path / "log", tmp_path / "side")
+    yield disk
+    disk.close()
 
 
 def lose_power(disk: FaultyDisk) -> dict[str, tuple[int, int]]:

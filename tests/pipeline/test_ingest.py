@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,3 +206,25 @@ def test_what_cannot_work_is_said_before_spark_tries(world: World, tmp_path: Pat
         with pytest.raises(PipelineError, match=reason):
             world.run(value_format="json", schema=wrong)
     assert not world.table.exists()
+
+
+def test_a_process_that_spark_could_not_call_back_is_told(world: World) -> None:
+    script = """
+import os, sys, threading
+from holdfast.pipeline import PipelineError
+from holdfast.pipeline.ingest import Ingest, Topics, ingest
+from tests.support.spark import Silent, session
+
+with session("test many files") as spark:
+    kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
+    asked = Ingest(bootstrap=sys.argv[1], topics=Topics.parsed(sys.argv[2]), table=sys.argv[3])
+    try:
+        ingest(spark, asked, Silent(), threading.Event())
+    except PipelineError as error:
+        print(error)
+"""
+    asked = [world.cluster.bootstrap, world.topic, str(world.table)]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *asked], capture_output=True, text=True, check=True
+    )
+    assert "cannot call back into a process with 1,024 open files" in done.stdout

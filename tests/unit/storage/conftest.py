@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,18 @@ from holdfast.lab.byte_disk import ByteDisk
 from holdfast.storage import Disk, RealDisk
 
 
+@pytest.fixture
+def machine_disk(tmp_path: Path) -> Iterator[RealDisk]:
+    """An empty disk of this machine; a test may leave files open on it."""
+    disk = RealDisk(tmp_path)
+    yield disk
+    disk.close()
+
+
 @pytest.fixture(params=["real", "simulated"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
+def disk(request: pytest.FixtureRequest) -> Disk:
     """An empty disk."""
-    return RealDisk(tmp_path) if request.param == "real" else ByteDisk()
+    if request.param == "simulated":
+        return ByteDisk()
+    real: RealDisk = request.getfixturevalue("machine_disk")
+    return real

@@ -1,11 +1,9 @@
 """A flush whose long part runs elsewhere."""
 
 import errno
-from pathlib import Path
 
 import pytest
 
-from holdfast.lab import ByteDisk
 from holdfast.model import Offset
 from holdfast.protocol.records import NewRecord, build_batch, stamp
 from holdfast.storage import (
@@ -14,14 +12,12 @@ from holdfast.storage import (
     Log,
     LogOfflineError,
     LogSettings,
-    RealDisk,
     open_log,
 )
 
 
-@pytest.fixture(params=["real", "simulated"])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
-    disk: Disk = RealDisk(tmp_path) if request.param == "real" else ByteDisk()
+@pytest.fixture
+def log(disk: Disk) -> Log:
     disk.create_directory("t-0")
     opened = open_log(disk, "t-0", LogSettings()).log
     opened.flush(0)

@@ -80,11 +80,10 @@ def test_it_outlives_its_log_and_is_not_the_next_logs(disk: Disk) -> None:
 
 
 def test_it_outlives_a_shortage_of_descriptors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine_disk: RealDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(real_disk, "OPEN_FILES", 2)
-    disk = RealDisk(tmp_path)
-    log = open_(disk)
+    log = open_(machine_disk)
     fill(log, 60)
     log.flush(NOW)
     slow, expected = held(log)
@@ -124,8 +123,10 @@ def test_a_dropped_segment_is_given_as_it_was(disk: Disk) -> None:
     assert drained(slow) == expected
 
 
-def test_a_file_that_ends_too_early_is_a_cut_not_a_wait(tmp_path: Path) -> None:
-    log = open_(RealDisk(tmp_path), ONE_SEGMENT)
+def test_a_file_that_ends_too_early_is_a_cut_not_a_wait(
+    machine_disk: RealDisk, tmp_path: Path
+) -> None:
+    log = open_(machine_disk, ONE_SEGMENT)
     fill(log, 10)
     slow, _ = held(log)
     os.truncate(tmp_path / log.active.file.path, 50)  # Somebody else's doing.
@@ -133,8 +134,8 @@ def test_a_file_that_ends_too_early_is_a_cut_not_a_wait(tmp_path: Path) -> None:
         drained(slow)
 
 
-def test_the_system_sends_it_through_a_socket(tmp_path: Path) -> None:
-    log = open_(RealDisk(tmp_path), ONE_SEGMENT)
+def test_the_system_sends_it_through_a_socket(machine_disk: RealDisk) -> None:
+    log = open_(machine_disk, ONE_SEGMENT)
     fill(log, 300, size=1000)
     slow, expected = held(log)
     ours, theirs = socket.socketpair()
@@ -153,8 +154,8 @@ def test_the_system_sends_it_through_a_socket(tmp_path: Path) -> None:
     assert got == expected
 
 
-def test_sending_stops_at_a_cut(tmp_path: Path) -> None:
-    log = open_(RealDisk(tmp_path), ONE_SEGMENT)
+def test_sending_stops_at_a_cut(machine_disk: RealDisk) -> None:
+    log = open_(machine_disk, ONE_SEGMENT)
     fill(log, 10)
     slow, _ = held(log)
     ours, theirs = socket.socketpair()
@@ -176,8 +177,8 @@ def test_a_simulated_disk_has_no_sendfile_and_says_so(disk: Disk) -> None:
         assert slow.read(1 << 20) == expected
 
 
-def test_asyncio_sends_it(tmp_path: Path) -> None:
-    log = open_(RealDisk(tmp_path), ONE_SEGMENT)
+def test_asyncio_sends_it(machine_disk: RealDisk) -> None:
+    log = open_(machine_disk, ONE_SEGMENT)
     fill(log, 300, size=1000)
     slow, expected = held(log)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from holdfast.lab.byte_disk import ByteDisk, Fault
@@ -290,9 +288,11 @@ def test_a_marker_that_cannot_be_read_stops_neither_an_append_nor_a_start(disk: 
         assert again.producers.last_stable_offset(2) == 0
 
 
-def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_descriptors_serve_many_files(
+    machine_disk: RealDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(real_disk, "OPEN_FILES", 4)
-    disk = RealDisk(tmp_path)
+    disk = machine_disk
     log = open_(disk)
     fill(log, 100)
     assert len(disk._open) > 4, "unflushed files stay open"

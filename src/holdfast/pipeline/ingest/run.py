@@ -21,6 +21,7 @@ from holdfast.pipeline.ingest.values import read_schema
 from holdfast.pipeline.ingest.vanished import vanished
 from holdfast.pipeline.spark.failures import causes, told
 from holdfast.pipeline.spark.progress import Listener, Meter, Reading
+from holdfast.pipeline.spark.session import open_way_back
 
 LOOK_S: Final = 1
 LAST_WORDS_S: Final = 10.0
@@ -40,6 +41,7 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
     cluster = cluster_of(asked.bootstrap, asked.topics)
     listener = Listener()
     stream = Stream(asked, fields)
+    open_way_back(spark)
     try:
         prepare(spark, asked, cluster, fields)
         spark.streams.addListener(listener)

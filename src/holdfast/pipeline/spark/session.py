@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import jars
@@ -53,6 +53,9 @@ SETTINGS: Final = {
 QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For jobs of seconds on one machine: a Java that starts twice as fast and never gets as fast."""
 
+SELECTABLE: Final = 1024
+"""Py4J waits with select(2), which takes no higher descriptor, and dies of one in silence."""
+
 
 @contextmanager
 def running(
@@ -89,6 +92,19 @@ def session(
         return SparkSession(SparkContext(conf=wanted, gateway=gateway))
     except (Py4JError, PySparkException) as error:
         raise told(error, "Spark did not start") from error
+
+
+def open_way_back(spark: SparkSession) -> None:
+    """So that Spark can call us; PipelineError where it would wait for our answer for ever."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    if gateway._callback_server.server_socket.fileno() >= SELECTABLE:
+        raise PipelineError(
+            f"Spark cannot call back into a process with {SELECTABLE:,} open files and more",
+            hint="close some, or let 'holdfast ingest' run as a process of its own",
+        )
 
 
 def require_pyspark() -> None:
