@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.broker.faulty_disk import FULL, IO_ERROR, DiskFault, FaultyDisk
+from tests.support.disks import close_files
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def disk(tmp_path: Path) -> Iterator[FaultyDisk]:
         disk.create_directory(partition)
         disk.open(f"{partition}/log", create=True).append([b"there"])
     yield disk
-    disk.close()
+    close_files(disk)
 
 
 def test_a_full_disk_takes_nothing_and_gives_everything(disk: FaultyDisk) -> None:

@@ -13,6 +13,7 @@ from holdfast.broker.faulty_disk import FaultyDisk
 from holdfast.broker.unflushed import JOURNAL, KEPT, Journal, take_unflushed
 from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
 from holdfast.storage.disk import Disk, write_whole
+from tests.support.disks import close_files
 
 NAMES = ("a", "b", "c")
 DIRECTORIES = ("", "x", "y")
@@ -158,7 +159,7 @@ def disk(tmp_path: Path) -> Iterator[FaultyDisk]:
     (tmp_path / "log").mkdir()
     disk = FaultyDisk(tmp_path / "log", tmp_path / "side")
     yield disk
-    disk.close()
+    close_files(disk)
 
 
 def lose_power(disk: FaultyDisk) -> dict[str, tuple[int, int]]:

@@ -24,7 +24,6 @@ from holdfast.lab.simulation import FAULTS, SimulatedCluster, simulate
 from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.machine import Machine
 from holdfast.model import parse_trace
-from tests.lab.simulated import OPEN
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")
 PATIENCE_S = 60.0
@@ -181,13 +180,6 @@ def kept() -> dict[int, str]:
 @pytest.mark.parametrize("seed", kept())
 def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
     assert simulate(seed).failures == ()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", OPEN)
-def test_an_open_hole_is_found(seed: int) -> None:
-    """Until it is closed: then it is no longer open, and this says so."""
-    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in simulate(seed).failures[1]
 
 
 MUTANTS: dict[str, tuple[str, ...]] = {

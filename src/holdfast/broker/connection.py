@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.broker.calls import Call
 from holdfast.broker.frames import FrameReader
+from holdfast.broker.refused import Refused
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         "bytes_under_way",
         "host",
         "last_active_s",
+        "refused",
         "transport",
         "unsent_bytes",
     )
@@ -66,6 +68,8 @@ class Connection(asyncio.BufferedProtocol):
     """The broker at the other end, if it is one: it says so in its client id."""
     last_active_s: float
     """When bytes last came or went."""
+    refused: Refused
+    """Batches that its producers have to send again before any other."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -82,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.broker = None
         self.last_active_s = listener.loop.time()
+        self.refused = Refused()
         self.bytes_under_way = 0
 
     # What asyncio calls.

@@ -35,6 +35,7 @@ from holdfast.core.fetch import Fetch, FetchAnswer
 from holdfast.core.follower import Follower, NextFetch
 from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
 from holdfast.core.log import LogState
+from holdfast.core.producers import ProducerStates, is_earlier
 from holdfast.core.registry import BrokerLife, CleanShutdown, Registration
 from holdfast.core.replica import Replica
 from holdfast.core.roles import Offline
@@ -89,6 +90,7 @@ __all__ = [
     "LogState",
     "NextFetch",
     "Offline",
+    "ProducerStates",
     "ProposeIsr",
     "ReadRule",
     "Refuse",
@@ -106,4 +108,5 @@ __all__ = [
     "WriteState",
     "guard_explanation",
     "guard_names",
+    "is_earlier",
 ]

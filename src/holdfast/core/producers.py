@@ -49,6 +49,11 @@ def following_sequence(sequence: int, count: int = 1) -> int:
     return (sequence + count) % _SEQUENCES
 
 
+def is_earlier(sequence: int, other: int) -> bool:
+    """Which of two comes first, where they wrap: they are never half the numbers apart."""
+    return 0 < (other - sequence) % _SEQUENCES < _SEQUENCES // 2
+
+
 class ProducerStates:
     """What one log knows of its producers."""
 

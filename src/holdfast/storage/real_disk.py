@@ -242,11 +242,6 @@ class RealDisk:
         """The descriptor is gone."""
         self._open.pop(id(file), None)
 
-    def close(self) -> None:
-        """Let go of every descriptor; the files can still be used, and open them again."""
-        for file in [*self._open.values()]:
-            file.close()
-
     def full(self, path: str) -> str:
         """The system's name of a path."""
         return f"{self.root}/{path}" if path else self.root

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.lab.byte_disk import ByteDisk
 from holdfast.storage import Disk, RealDisk
+from tests.support.disks import close_files
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def machine_disk(tmp_path: Path) -> Iterator[RealDisk]:
     """An empty disk of this machine; a test may leave files open on it."""
     disk = RealDisk(tmp_path)
     yield disk
-    disk.close()
+    close_files(disk)
 
 
 @pytest.fixture(params=["real", "simulated"])

@@ -59,7 +59,7 @@ class _Produce:
         by_id = self.call.version >= _BY_ID_FROM
         clock = self.broker.clock
         wall_ms, deadline_ms = clock.wall_ms(), clock.now_ms() + request.timeout_ms
-        find = self.broker.replicas.find
+        find, refused = self.broker.replicas.find, self.call.connection.refused
         for topic, response in zip(request.topic_data, self.responses, strict=True):
             key = topic.topic_id if by_id else topic.name
             for asked in topic.partition_data:
@@ -67,9 +67,11 @@ class _Produce:
                 response.partition_responses.append(answer)  # type: ignore[attr-defined]
                 self.open += 1
                 partition = find(key, asked.index)
-                slot = _Slot(self, key, answer, partition)
+                slot = _Slot(self, key, asked, answer, partition)
                 if partition is None:
                     slot.finished(self.broker.metadata.why_not_here(key, asked.index), -1)
+                elif refused and slot.comes_too_soon():
+                    slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
         if request.acks == ACKS_NONE:
@@ -104,17 +106,19 @@ class _Produce:
 class _Slot:
     """One partition of a request, waiting."""
 
-    __slots__ = ("_answer", "_key", "_partition", "_produce")
+    __slots__ = ("_answer", "_asked", "_key", "_partition", "_produce")
 
     def __init__(
         self,
         produce: _Produce,
         key: str | bytes,
+        asked: PartitionProduceData,
         answer: PartitionProduceResponse,
         partition: Partition | None,
     ) -> None:
         self._produce = produce
         self._key = key
+        self._asked = asked
         self._answer = answer
         self._partition = partition
 
@@ -132,9 +136,19 @@ class _Slot:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
                 answer.log_append_time_ms = partition.append_time_ms
+        if error:
+            asked, refused = self._asked, self._produce.call.connection.refused
+            refused.note(self._key, asked.index, asked.records or b"", error)
         if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._produce.name_leader(self._key, answer)
         self._produce.one_less()
+
+    def comes_too_soon(self) -> bool:
+        """Whether a batch that was refused on this connection has to come before this one."""
+        asked, partition = self._asked, self._partition
+        assert partition is not None
+        known, refused = partition.replica.log.producers, self._produce.call.connection.refused
+        return refused.comes_too_soon(self._key, asked.index, asked.records or b"", known)
 
     def refused(self, error: ErrorCode, reason: str) -> None:
         """The same with a sentence for the client's log."""

@@ -1,0 +1,88 @@
+"""Batches that were refused: those behind them on the same connection wait for their turn.
+
+A log that does not know an idempotent producer takes any sequence number from it, because what it
+wrote before may have been deleted. A client has several batches under way at once. If its first is
+refused for a moment and the next one, a millisecond later, is not, the log would begin with the
+second and the first could never be written. So whoever comes behind a refused batch hears that one
+is missing. Clients take that as a sign to send them all again, in order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from holdfast.core import ProducerStates, is_earlier
+from holdfast.model import NO_PRODUCER, ErrorCode, ProducerId
+from holdfast.protocol.records import MalformedBatchError, parse_header
+from holdfast.protocol.records.header import Bytes
+
+MOST: Final = 10_000
+"""Remembered for one connection; beyond it the oldest is forgotten."""
+
+
+class _Place(NamedTuple):
+    """Where sequence numbers count: one producer, one partition."""
+
+    topic: str | bytes
+    partition: int
+    producer_id: ProducerId
+
+
+class _Number(NamedTuple):
+    epoch: int
+    sequence: int
+
+
+class Refused:
+    """What one connection was refused and has not sent again."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self) -> None:
+        self._first: dict[_Place, _Number] = {}
+        """The earliest of each producer."""
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
+
+    def note(self, topic: str | bytes, partition: int, records: Bytes, error: ErrorCode) -> None:
+        """Take note, unless it will never be taken: then the client has to begin anew."""
+        read = _read(topic, partition, records)
+        if read is None or not error.retriable:
+            return
+        place, number = read
+        first = self._first.get(place)
+        if first is None and len(self._first) >= MOST:
+            del self._first[next(iter(self._first))]
+        if first is None or first.epoch != number.epoch or _is_before(number, first):
+            self._first[place] = number
+
+    def comes_too_soon(
+        self, topic: str | bytes, partition: int, records: Bytes, known: ProducerStates
+    ) -> bool:
+        """Whether one that was refused has to come before this one."""
+        read = _read(topic, partition, records)
+        first = self._first.get(read[0]) if read is not None else None
+        if read is None or first is None:
+            return False
+        place, number = read
+        if _is_before(first, number) and known.last_sequence(place.producer_id) is None:
+            return True
+        del self._first[place]  # It is the awaited one, or the log itself knows what to expect.
+        return False
+
+
+def _is_before(number: _Number, other: _Number) -> bool:
+    return number.epoch == other.epoch and is_earlier(number.sequence, other.sequence)
+
+
+def _read(topic: str | bytes, partition: int, records: Bytes) -> tuple[_Place, _Number] | None:
+    """None for what has no sequence number, or cannot be read: others say why."""
+    try:
+        header = parse_header(records)
+    except MalformedBatchError:
+        return None
+    if header.producer_id == NO_PRODUCER:
+        return None
+    place = _Place(topic, partition, ProducerId(header.producer_id))
+    return place, _Number(header.producer_epoch, header.base_sequence)

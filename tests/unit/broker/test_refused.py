@@ -1,0 +1,97 @@
+"""What a connection was refused, and what may not come before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.broker import refused as module
+from holdfast.broker.refused import Refused
+from holdfast.core import ProducerStates
+from holdfast.model import ErrorCode, Offset
+from holdfast.protocol.records import BatchOptions, NewRecord, build_batch, parse_header
+
+FOR_NOW = ErrorCode.NOT_ENOUGH_REPLICAS
+LAST = 2**31 - 1
+
+
+def batch(sequence: int, *, producer: int = 7, epoch: int = 0) -> bytes:
+    options = BatchOptions(producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
+    return bytes(build_batch([NewRecord(b"value")], options))
+
+
+def soon(refused: Refused, data: bytes, known: ProducerStates | None = None) -> bool:
+    return refused.comes_too_soon("t", 0, data, known or ProducerStates())
+
+
+@pytest.fixture
+def refused() -> Refused:
+    """The second batch of a producer was refused."""
+    refused = Refused()
+    refused.note("t", 0, batch(1), FOR_NOW)
+    return refused
+
+
+def test_those_behind_it_wait_until_it_comes(refused: Refused) -> None:
+    assert soon(refused, batch(2))
+    refused.note("t", 0, batch(2), FOR_NOW)
+    assert soon(refused, batch(3))
+    assert not soon(refused, batch(1))
+    assert not refused
+    assert not soon(refused, batch(2))
+
+
+def test_an_earlier_one_that_is_refused_as_well_is_the_first(refused: Refused) -> None:
+    refused.note("t", 0, batch(0), FOR_NOW)
+    assert soon(refused, batch(1))
+    assert not soon(refused, batch(0))
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "data"),
+    [
+        ("t", 1, batch(2)),
+        ("u", 0, batch(2)),
+        ("t", 0, batch(2, producer=8)),
+        ("t", 0, batch(2, epoch=1)),
+        ("t", 0, bytes(build_batch([NewRecord(b"without a number")]))),
+        ("t", 0, b""),
+        ("t", 0, b"no batch"),
+    ],
+)
+def test_nobody_else_waits_for_it(
+    refused: Refused, topic: str, partition: int, data: bytes
+) -> None:
+    assert not refused.comes_too_soon(topic, partition, data, ProducerStates())
+
+
+def test_a_log_that_knows_the_producer_judges_for_itself(refused: Refused) -> None:
+    """It was taken by another leader meanwhile, and has come here by replication."""
+    known = ProducerStates()
+    known.append(parse_header(batch(1)).to_model(), Offset(0))
+    assert not soon(refused, batch(2), known)
+    assert not refused
+
+
+def test_what_will_never_be_taken_is_not_waited_for() -> None:
+    refused = Refused()
+    refused.note("t", 0, batch(0), ErrorCode.MESSAGE_TOO_LARGE)
+    refused.note("t", 0, b"no batch", FOR_NOW)
+    assert not refused
+
+
+def test_numbers_wrap() -> None:
+    refused = Refused()
+    refused.note("t", 0, batch(LAST), FOR_NOW)
+    assert soon(refused, batch(0))
+    refused.note("t", 0, batch(LAST - 1), FOR_NOW)
+    assert soon(refused, batch(LAST))
+    assert not soon(refused, batch(LAST - 1))
+
+
+def test_a_client_cannot_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    refused = Refused()
+    for producer in range(5):
+        refused.note("t", 0, batch(0, producer=producer), FOR_NOW)
+    waiting = [soon(refused, batch(1, producer=producer)) for producer in range(5)]
+    assert waiting == [False, False, True, True, True]
