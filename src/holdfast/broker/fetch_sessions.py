@@ -87,6 +87,7 @@ class FetchSession:
         "outsiders",
         "parked",
         "readers",
+        "served",
     )
 
     news: dict[Reader, None]
@@ -97,6 +98,9 @@ class FetchSession:
     have no reason to name them again."""
     parked: ParkedFetch | None
     """The request that waits for news, if one does."""
+    served: list[Reader]
+    """Who got records with the last answer. Whoever is not named by the next request wants the same
+    ones again: a client may throw away what it was sent, as it does when a group rebalances."""
 
     def __init__(self, identity: int, follower: BrokerId | None) -> None:
         self.id = identity
@@ -107,6 +111,7 @@ class FetchSession:
         self.news = {}
         self.outsiders = {}
         self.parked = None
+        self.served = []
         self.last_request_ms = 0
 
     def apply(self, request: FetchRequest, *, by_id: bool) -> list[Reader]:
@@ -129,6 +134,11 @@ class FetchSession:
                 self.news[reader] = None
                 named.append(reader)
         return named
+
+    def serve_again(self) -> None:
+        """A request has come after the last answer: whom it does not name has not moved."""
+        self.news.update(dict.fromkeys(one for one in self.served if one.partition is not None))
+        self.served = []
 
     # What partitions call.
 

@@ -100,6 +100,8 @@ class ParkedFetch:
             # A newer request takes the place of a parked one: it knows more partitions, and the
             # client must not wait for the old one first.
             overtaken.finish()
+        else:
+            session.serve_again()
         session.last_request_ms = broker.clock.now_ms()
         is_first = session.id == NO_SESSION or not session.readers
         named = session.apply(request, by_id=self._call.version >= BY_ID_FROM)
@@ -207,12 +209,15 @@ class ParkedFetch:
 
     def _drop(self) -> None:
         """Nobody waits: a client may have asked to wait for weeks."""
+        self._stop_waiting()
+        if self._session.id == NO_SESSION:
+            self._session.close()
+
+    def _stop_waiting(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._session.parked is self:
             self._session.parked = None
-        if self._session.id == NO_SESSION:
-            self._session.close()
 
     def _available(self, reader: Reader, upto: int) -> int:
         """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
@@ -259,10 +264,7 @@ class ParkedFetch:
         if self._call.is_answered:
             return
         session = self._session
-        if self._timer is not None:
-            self._timer.cancel()
-        if session.parked is self:
-            session.parked = None
+        self._stop_waiting()
         wanted = max(0, min(self._request.max_bytes, self._broker.fetch_max_bytes))
         budget = self._call.connection.room_for(wanted)
         topics: dict[str | bytes, list[FetchPartitionData]] = {}
@@ -275,22 +277,18 @@ class ParkedFetch:
             verdict = judged.get(reader) or self._judge(reader)
             data, size, is_all = self._data(reader, verdict, budget - sent, is_first=sent == 0)
             sent += size
-            if (
-                is_full
-                or size
-                or data.error_code
-                or not reader.is_answered
-                or _has_news(reader, data)
-            ):
+            if is_full or size or _has_news(reader, data):
                 reader.is_answered = True
                 reader.answered_high_watermark = data.high_watermark
                 reader.answered_start = data.log_start_offset
                 topics.setdefault(reader.topic, []).append(data)
             if not is_all or data.error_code or data.diverging_epoch is not None:
                 unserved.append(reader)
-            elif not is_full and reader.partition is not None and not size:
+            elif size:
+                session.served.append(reader)
+            elif not is_full and reader.partition is not None:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
-        # What is not served yet comes first next time; a reader that got records asks anew.
+        # What is not served yet comes first next time.
         for reader in unserved:
             session.news[reader] = None
         self._send(topics)
@@ -389,7 +387,9 @@ _LEADER_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADE
 
 def _has_news(reader: Reader, data: FetchPartitionData) -> bool:
     return (
-        data.high_watermark != reader.answered_high_watermark
+        not reader.is_answered
+        or data.error_code != ErrorCode.NONE
+        or data.high_watermark != reader.answered_high_watermark
         or data.log_start_offset != reader.answered_start
         or data.diverging_epoch is not None
     )

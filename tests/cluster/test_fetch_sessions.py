@@ -1,0 +1,110 @@
+"""Incremental fetch sessions, as the protocol has them: who is not named wants what it wanted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from holdfast.cluster import Cluster
+from holdfast.cluster.client import Address, Connection
+from holdfast.model import ErrorCode
+from holdfast.protocol.messages.fetch import (
+    FetchForgottenTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from holdfast.protocol.records import batches
+from tests.real.wire import BY_NAME
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 4
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=1) as cluster:
+        yield cluster
+
+
+class Session:
+    """A consumer's session, and what the broker must remember of it."""
+
+    def __init__(self, cluster: Cluster, topic: str, places: dict[int, int]) -> None:
+        self._topic = topic
+        entry = cluster.entry(1)
+        self._connection = Connection(Address(entry.host, entry.port), 10.0)
+        self._id, self._epoch = 0, 0
+        self.places: dict[int, int] = {}
+        """Where each partition of the session is read."""
+        self.ask(places)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, places: dict[int, int], forget: tuple[int, ...] = ()) -> dict[int, int]:
+        """Name these places; gives the first offset of what came, by partition."""
+        for partition in forget:
+            self.places.pop(partition, None)
+        self.places.update(places)
+        named = [
+            FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+            for index, offset in places.items()
+        ]
+        forgotten = FetchForgottenTopic(topic=self._topic, partitions=[*forget])
+        answer = self._connection.send(
+            FetchRequest(
+                max_wait_ms=0,
+                min_bytes=1,
+                session_id=self._id,
+                session_epoch=self._epoch,
+                topics=[FetchTopic(topic=self._topic, partitions=named)] if named else [],
+                forgotten_topics_data=[forgotten],
+            ),
+            BY_NAME,
+        )
+        assert isinstance(answer, FetchResponse)
+        assert answer.error_code == ErrorCode.NONE
+        self._id, self._epoch = answer.session_id, self._epoch + 1
+        found = [one for topic in answer.responses for one in topic.partitions if one.records]
+        return {
+            one.partition_index: next(batches(memoryview(one.records))).header.base_offset
+            for one in found
+            if one.records
+        }
+
+
+def test_records_that_a_client_threw_away_come_again(cluster: Cluster) -> None:
+    """As it does when a group rebalances while they are on their way."""
+    cluster.create_topic("thrown-away", 2)
+    with closing(Session(cluster, "thrown-away", {0: 0, 1: 0})) as session:
+        cluster.produce("thrown-away", ["a"], partition=0)
+        assert session.ask({}) == {0: 0}
+        assert session.ask({}) == {0: 0}
+        cluster.produce("thrown-away", ["b"], partition=1)
+        assert session.ask({0: 1}) == {1: 0}
+        assert session.ask({}) == {1: 0}
+        assert session.ask({}, forget=(1,)) == {}
+        assert session.ask({0: 0}) == {0: 0}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: int) -> None:
+    dice, topic = random.Random(seed), f"walk-{seed}"
+    cluster.create_topic(topic, PARTITIONS)
+    ends = dict.fromkeys(range(PARTITIONS), 0)
+    with closing(Session(cluster, topic, {0: 0, 1: 0})) as session:
+        for _ in range(100):
+            if dice.random() < 0.3:
+                grown = dice.randrange(PARTITIONS)
+                cluster.produce(topic, ["value"], partition=grown)
+                ends[grown] += 1
+            some = [one for one in ends if dice.random() < 0.3]
+            forget = tuple(one for one in session.places if dice.random() < 0.1)
+            got = session.ask({one: dice.randint(0, ends[one]) for one in some}, forget)
+            assert got == {one: at for one, at in session.places.items() if at < ends[one]}
