@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), SPARKS_SOCKETS]
 
 SPARK = ("--spark", "local[2]", *SMALL_OPTIONS)
 LARGE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=2)
+LARGER = ("--records", "2", "--elections", "3", "--delays", "3", "--crashes", "2")
+"""Hours of it."""
 PATIENCE_S = 600.0
 
 
@@ -68,6 +70,43 @@ def test_seeds_have_the_same_numbers() -> None:
     without, with_spark = both("--seeds", "1..6")
     assert with_spark == without
     assert without["tried"] == 6
+
+
+@pytest.mark.parametrize("limit", ["2000", "3s"])
+def test_a_limit_ends_it(limit: str) -> None:
+    found = lab_json("search", *LARGER, "--limit", limit, *SPARK, code=2)
+    assert (found["verdict"], found["outcome"], found["trace"]) == ("limit", None, None)
+    assert found["distinct"] >= 2_000 if limit == "2000" else found["seconds"] >= 3
+
+
+def test_a_limit_ends_seeds() -> None:
+    found = lab_json("search", "--seeds", "1..1000", "--limit", "4", *SPARK, code=2)
+    assert (found["verdict"], found["tried"]) == ("limit", 4)
+
+
+@pytest.mark.parametrize("what", [LARGER, ("--seeds", "1..1000000")])
+def test_an_interrupt_tells_what_was_covered(tmp_path: Path, what: tuple[str, ...]) -> None:
+    with command("lab", "search", *what, "--spark", "local[2]", cwd=tmp_path) as searching:
+        assert searching.stderr is not None
+        assert "/s" in searching.stderr.readline(), "it has begun"
+        os.killpg(searching.pid, signal.SIGINT)  # as a terminal does it
+        output, errors = searching.communicate(timeout=PATIENCE_S)
+        wait_until(lambda: not members_of(searching.pid), "Java and its workers are gone")
+    assert (searching.returncode, output) == (130, "")
+    assert "no violation among them" in errors
+    assert errors.splitlines()[-1] == "holdfast: interrupted"
+
+
+def members_of(group: int) -> list[str]:
+    """Processes of a group."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(process.name)) == group:
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue  # It has ended.
+    return found
 
 
 def test_a_setting_of_sparks_needs_spark() -> None:

@@ -8,9 +8,11 @@ they are thrown for changes, so every smaller run is a run of its own.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from holdfast.lab.limits import Limits
@@ -23,7 +25,9 @@ _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
 _QUIETEST_MS = 2_000
 _RANGES: Final = 4
-"""Ranges of seeds a process: some take longer than others."""
+"""Ranges of seeds that are under way or wait, a process: some take longer than others."""
+_MOST: Final = 20
+"""Seeds of a range: two seconds of work, so that progress is seen and all end at the same time."""
 
 
 class SeedPlan(Protocol):
@@ -152,22 +156,29 @@ def spread_seeds(
     """The same in several processes: ranges of seeds, and the first failure in their order."""
     began = time.perf_counter()
     end = last if limits.states is None else min(last, first + limits.states - 1)
-    size = -(-(end + 1 - first) // (_RANGES * processes))
-    starts = range(first, end + 1, size)
-    within = replace(limits, states=None)
-    running = [
-        pool.submit(search_seeds, one, min(one + size - 1, end), options, within) for one in starts
-    ]
-    found: list[SeedsFound[SeededRun]] = []
-    for one in running:
-        found.append(one.result())
-        tried, events = sum(each.tried for each in found), sum(each.events for each in found)
+    ahead = _RANGES * processes
+    size = min(_MOST, -(-(end + 1 - first) // ahead))
+    starts = iter(range(first, end + 1, size))
+    running: deque[Future[SeedsFound[SeededRun]]] = deque()
+    tried, events, seconds = 0, 0, 0.0
+    ended: SeedsFound[SeededRun] = SeedsFound(
+        first=first, last=last, tried=0, verdict=HOLDS, seconds=0.0, events=0
+    )
+    while True:
+        if ended.verdict == HOLDS:
+            left = None if limits.seconds is None else limits.seconds - seconds
+            within = replace(limits, states=None, seconds=left)
+            for one in islice(starts, ahead - len(running)):
+                upto = min(one + size - 1, end)
+                running.append(pool.submit(search_seeds, one, upto, options, within))
+        if not running or ended.verdict == VIOLATED:
+            break
+        found = running.popleft().result()
+        tried, events = tried + found.tried, events + found.events
         seconds = time.perf_counter() - began
         watch(Coverage(distinct=tried, generated=events, depth=0, seconds=seconds))
-        if found[-1].verdict == VIOLATED:
-            break
-    failed_or_not = sorted(found, key=lambda one: (VIOLATED, LIMIT, HOLDS).index(one.verdict))
-    ended = failed_or_not[0]
+        if ended.verdict == HOLDS or found.verdict == VIOLATED:
+            ended = found
     if end < last and ended.verdict == HOLDS:
         ended = replace(ended, verdict=LIMIT, limit=f"{limits.states:,} seeds")
     return replace(ended, first=first, last=last, tried=tried, events=events, seconds=seconds)
