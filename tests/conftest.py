@@ -57,6 +57,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Named at once: the end of the run, where all are named, may not come."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.write(2, f"\nfailed: {report.nodeid}\n".encode())
+
+
 @pytest.fixture(autouse=True, scope="module")
 def descriptors() -> Iterator[None]:
     """No file of tests leaves many open: with 1,024, py4j waits for its callbacks in vain."""
