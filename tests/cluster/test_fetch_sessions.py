@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.cluster import Cluster
 from holdfast.cluster.client import Address, Connection
+from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (
     FetchForgottenTopic,
@@ -36,15 +37,20 @@ def cluster() -> Iterator[Cluster]:
 
 
 class Session:
-    """A consumer's session, and what the broker must remember of it."""
+    """A client's session with broker 1, and what that must remember of it."""
 
-    def __init__(self, cluster: Cluster, topic: str, places: dict[int, int]) -> None:
+    def __init__(
+        self, cluster: Cluster, topic: str, places: dict[int, int], follower: int = -1
+    ) -> None:
         self._topic = topic
+        self._follower = follower
         entry = cluster.entry(1)
         self._connection = Connection(Address(entry.host, entry.port), 10.0)
         self._id, self._epoch = 0, 0
         self.places: dict[int, int] = {}
         """Where each partition of the session is read."""
+        self.marks: dict[int, int] = {}
+        """High watermarks as they were told last."""
         self.ask(places)
 
     def close(self) -> None:
@@ -62,6 +68,7 @@ class Session:
         forgotten = FetchForgottenTopic(topic=self._topic, partitions=[*forget])
         answer = self._connection.send(
             FetchRequest(
+                replica_id=self._follower,
                 max_wait_ms=0,
                 min_bytes=1,
                 session_id=self._id,
@@ -74,10 +81,12 @@ class Session:
         assert isinstance(answer, FetchResponse)
         assert answer.error_code == ErrorCode.NONE
         self._id, self._epoch = answer.session_id, self._epoch + 1
-        found = [one for topic in answer.responses for one in topic.partitions if one.records]
+        told = [one for topic in answer.responses for one in topic.partitions]
+        assert not any(one.error_code for one in told)
+        self.marks = {one.partition_index: one.high_watermark for one in told}
         return {
             one.partition_index: next(batches(memoryview(one.records))).header.base_offset
-            for one in found
+            for one in told
             if one.records
         }
 
@@ -112,3 +121,21 @@ def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: 
             forget = tuple(one for one in others if dice.random() < 0.1)
             got = session.ask({one: dice.randint(0, ends[one]) for one in some}, forget)
             assert got == {one: at for one, at in session.places.items() if at < ends[one]}
+
+
+def test_a_follower_hears_the_high_watermark_again_where_it_asks_anew() -> None:
+    """It may have thrown away the answer that said it: records it had got already came along."""
+    with Cluster(brokers=3, config={"replica.lag.time.max.ms": "60000"}) as cluster:
+        cluster.create_topic("t", assignment={0: [1, 2, 3]})
+        cluster.wait_isr("t")
+        cluster.kill(3)
+        cluster.wait_isr("t", isr=[1, 2])
+        cluster.pause(2)
+        with closing(Session(cluster, "t", {0: 0}, follower=3)) as session:
+            cluster.produce("t", ["value"], acks=1)
+            assert (session.ask({}), session.marks) == ({0: 0}, {0: 0})
+            cluster.resume(2)
+            wait_for(lambda: cluster.replica("t", 0, 1).hw or None, 60.0, lambda: "it is committed")
+            assert (session.ask({}), session.marks) == ({0: 0}, {0: 1})
+            assert (session.ask({0: 1}), session.marks) == ({}, {0: 1})
+            assert (session.ask({}), session.marks) == ({}, {})

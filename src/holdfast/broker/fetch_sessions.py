@@ -99,8 +99,9 @@ class FetchSession:
     parked: ParkedFetch | None
     """The request that waits for news, if one does."""
     served: list[Reader]
-    """Who got records with the last answer. Whoever is not named by the next request wants the same
-    ones again: a client may throw away what it was sent, as it does when a group rebalances."""
+    """Who got records with a consumer's last answer. Whoever the next request does not name wants
+    the same ones again: a client may throw away what it was sent, as it does when its group
+    rebalances. A follower has its next request under way by then, and names all that it wants."""
 
     def __init__(self, identity: int, follower: BrokerId | None) -> None:
         self.id = identity
@@ -134,6 +135,11 @@ class FetchSession:
                 self.news[reader] = None
                 named.append(reader)
         return named
+
+    def was_served(self, reader: Reader) -> None:
+        """It got records."""
+        if self.follower is None:
+            self.served.append(reader)
 
     def serve_again(self) -> None:
         """A request has come after the last answer: whom it does not name has not moved."""

@@ -107,9 +107,9 @@ class ParkedFetch:
         named = session.apply(request, by_id=self._call.version >= BY_ID_FROM)
         self._note_outsiders(named)
         for reader in named:
-            if overtaken is not None:
-                # The client takes nothing for it from the old answer: it has asked anew. What that
-                # one said, a high watermark perhaps, must be said again.
+            if overtaken is not None or session.follower is not None:
+                # It takes nothing for it from an older answer: it has asked anew. What that one
+                # said, a high watermark perhaps, must be said again.
                 reader.is_answered = False
             self._look_up(reader)
             if session.follower is not None and reader.partition is not None:
@@ -285,7 +285,7 @@ class ParkedFetch:
             if not is_all or data.error_code or data.diverging_epoch is not None:
                 unserved.append(reader)
             elif size:
-                session.served.append(reader)
+                session.was_served(reader)
             elif not is_full and reader.partition is not None:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
         # What is not served yet comes first next time.
