@@ -176,7 +176,9 @@ class _Story:
         for reader in self.readers:
             reader.end()
         for reader in self.readers:
-            reader.join()
+            reader.join(DRAIN_S)
+            if reader.is_alive():
+                self.say(f"{reader.name} does not come back from librdkafka, and is left behind")
         if self.plan.is_safe:  # else logs shrink, and what is committed with them
             bootstrap = self.cluster.bootstrap
             self.breaker.problems += forgotten_commits(bootstrap, self.consumed, ends, GOODBYE_S)
