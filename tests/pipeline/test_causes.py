@@ -276,6 +276,15 @@ def test_of_two_losses_at_one_offset_each_has_its_own_election(traces: Traces) -
     assert "began epoch 2" in cause_of(second).sentence
 
 
+def test_an_older_promise_at_the_same_offset_does_not_hide_the_cause(traces: Traces) -> None:
+    two_leaders(traces, rule="isr")  # And epoch 1's promise is missing.
+    traces.appended(50, 2, 5, 10, 1, leads=True)
+    traces.tell(60, 2, "power-lost", kept=0, was=10, torn=0)
+    traces.elected(70, 2, 2, 0, "unclean")
+    [told] = explain([lost(5, 9, ledger=row(acked_ms=62))], LOGS, [traces.folder])
+    assert cause_of(told).kind == "lost-flush"
+
+
 def test_records_of_two_power_failures_are_two_findings(traces: Traces) -> None:
     traces.elected(1, 1, 0, 0)
     traces.appended(10, 1, 0, 10, 0, leads=True)

@@ -67,9 +67,11 @@ def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
     """Why all records of a span are gone that shared one fate; None if the trace does not say."""
     found = [_reason_in(case) for case in cases_of(history, asked, names)]
     told = [reason for reason in found if reason is not None]
-    # What still stands in a log is not what is missing, if there is another explanation.
+    # A clean election takes nothing, and what still stands in a log is not what is missing, where
+    # there is another explanation: a kill takes promises out of a trace, and older ones stay.
     gone = [reason for reason in told if reason.kind != OUTSIDE]
-    return next(iter(gone or told), None)
+    taken = [reason for reason in gone if reason.kind != ELECTION]
+    return next(iter(taken or gone or told), None)
 
 
 def _reason_in(case: Case) -> Reason | None:
