@@ -80,6 +80,7 @@ class Listener:
         self.log = log
         self._handlers = handlers
         self._server: asyncio.AbstractServer | None = None
+        self._is_closed = False
         self.connections: dict[Connection, None] = {}
         self._per_address: dict[str, int] = {}
         self._to_write: list[Connection] = []
@@ -105,7 +106,8 @@ class Listener:
         return int(sockets[0].getsockname()[1]) if sockets else port
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Hang up on everybody, also on those who are being accepted."""
+        self._is_closed = True
         if self._server is not None:
             self._server.close()
         for connection in tuple(self.connections):
@@ -131,7 +133,7 @@ class Listener:
             reason = "the system's limit of open files"
         if reason:
             self._say_refused(host, reason)
-        return not reason
+        return not reason and not self._is_closed
 
     def _say_refused(self, host: str, reason: str) -> None:
         """Tell of the first at once, and of how many there were a little later."""

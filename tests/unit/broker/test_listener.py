@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import socket
 from collections.abc import AsyncIterator, Callable
 
 from holdfast.broker.calls import Call
-from holdfast.broker.connection import MAX_CALLS
+from holdfast.broker.connection import MAX_CALLS, Connection
 from holdfast.broker.links import Links
 from holdfast.broker.listener import BROKER_CLIENT_ID, Limits, Listener
 from holdfast.broker.log_lines import LogLines
@@ -248,3 +249,17 @@ def test_a_broker_that_is_cut_off_is_not_heard_not_even_its_first_request() -> N
             assert await cut.is_hung_up(), "what it said is lost, and only a new connection helps"
 
     asyncio.run(play())
+
+
+def test_whoever_is_being_accepted_while_it_closes_is_hung_up_on() -> None:
+    async def story() -> None:
+        async with desk() as open_desk:
+            ours, theirs = socket.socketpair()
+            open_desk.listener.close()
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(lambda: Connection(open_desk.listener), ours)
+            client = Client(*await asyncio.open_connection(sock=theirs))
+            assert await client.is_hung_up()
+            client.writer.close()
+
+    asyncio.run(story())

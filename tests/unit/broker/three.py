@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import random
-import warnings
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -100,7 +98,3 @@ def play(folder: Path, story: Callable[[Three], Coroutine[Any, Any, None]]) -> N
         assert "Traceback" not in three.lines.getvalue(), three.lines.getvalue()
 
     asyncio.run(run())
-    with warnings.catch_warnings():
-        # A connection that came while its broker stopped ends with the loop, not before.
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
