@@ -23,7 +23,7 @@ from confluent_kafka import KafkaException
 
 from bench import load
 from bench.against_kafka import say
-from bench.rivals import Holdfast, cpu_seconds, memory_mb, sync_disks
+from bench.rivals import Holdfast, cpu_of, memory_mb, sync_disks
 
 SCHEMA: Final = "holdfast-bench-growth/1"
 A_TOPIC: Final = 500
@@ -102,7 +102,7 @@ def many(partitions: int) -> load.Figures:
         grow(stage, partitions)
         figures = {
             "create_s": time.perf_counter() - began,
-            "create_cpu_s": stage.cpu() - cpu,
+            "create_cpu_s": stage.cpu().since(cpu).total,
             "memory_kib": (sum(map(memory_mb, pids)) - small) * 1024 / 3 / partitions,
         }
         say(f"  created: {figures}")
@@ -112,7 +112,7 @@ def many(partitions: int) -> load.Figures:
         began = time.perf_counter()
         stage.rival.start()
         figures["start_s"] = until_led(stage, partitions, began, isr=1)
-        figures["start_cpu_s"] = stage.cpu()
+        figures["start_cpu_s"] = stage.cpu().total
         figures["start_whole_s"] = until_led(stage, partitions, began, isr=3)
         figures["restart_idle_percent"] = idle_percent(stage)
     return figures
@@ -121,9 +121,9 @@ def many(partitions: int) -> load.Figures:
 def idle_percent(stage: load.Stage) -> float:
     """Of the busiest broker: after a checkpoint or two, when nothing is left to do."""
     time.sleep(IDLE_S)
-    before = {pid: cpu_seconds(pid) for pid in stage.rival.pids.values()}
+    before = {pid: cpu_of([pid]).total for pid in stage.rival.pids.values()}
     time.sleep(IDLE_S)
-    return max(cpu_seconds(pid) - cpu for pid, cpu in before.items()) / IDLE_S * 100
+    return max(cpu_of([pid]).total - cpu for pid, cpu in before.items()) / IDLE_S * 100
 
 
 def until_led(stage: load.Stage, partitions: int, began_s: float, isr: int) -> float:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from bench.rivals import Rival, cpu_seconds, memory_mb
+from bench.rivals import Cpu, Rival, cpu_of, memory_mb
 
 PARTITIONS: Final = 6
 KIB: Final = 1024
@@ -45,12 +45,12 @@ class Stage:
         )
         self.to_consume = ""
         """A topic with `records` records of 1 KiB."""
-        dice = random.Random(1)
-        self.values = {size: [dice.randbytes(size) for _ in range(2000)] for size in (100, KIB)}
+        rng = random.Random(1)
+        self.values = {size: [rng.randbytes(size) for _ in range(2000)] for size in (100, KIB)}
 
-    def cpu(self) -> float:
-        """Seconds of all brokers so far."""
-        return sum(map(cpu_seconds, self.rival.pids.values()))
+    def cpu(self) -> Cpu:
+        """Processor time of all brokers so far."""
+        return cpu_of(self.rival.pids.values())
 
     def new_topic(self, partitions: int = PARTITIONS) -> str:
         """Create a topic; returns when every partition has a leader and a full ISR."""
@@ -59,6 +59,10 @@ class Stage:
         self.admin.create_topics([wanted], operation_timeout=30)[topic].result(60)
         self.wait_leaders(topic, partitions)
         return topic
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic that no other measure reads, so that the disk does not fill up."""
+        self.admin.delete_topics([topic], operation_timeout=30)[topic].result(60)
 
     def wait_leaders(self, topic: str, partitions: int) -> None:
         deadline = time.perf_counter() + PATIENCE_S
@@ -99,7 +103,7 @@ def start(stage: Stage) -> Figures:
                 raise
             time.sleep(0.02)
     stage.wait_leaders(topic, 1)
-    return {"start_s": time.perf_counter() - stage.started_s, "start_cpu_s": stage.cpu()}
+    return {"start_s": time.perf_counter() - stage.started_s, "start_cpu_s": stage.cpu().total}
 
 
 def create_topics(stage: Stage) -> Figures:
@@ -112,13 +116,26 @@ def create_topics(stage: Stage) -> Figures:
     return {"create_topic_ms": statistics.median(times)}
 
 
-def warm_up(stage: Stage) -> None:
-    """A virtual machine compiles what it has seen often."""
+def warm_up(stage: Stage, records: int) -> None:
+    """Let the JVM compile every path that is measured: it needs minutes of load for that."""
     topic = stage.new_topic()
-    _send(stage, topic, stage.records, KIB)
-    _send(stage, topic, stage.records, 100, **{"enable.idempotence": True})
-    _one_by_one(stage, topic, min(20_000, stage.records // 10))
-    _read(stage, topic, stage.records)
+    _send(stage, topic, records // 2, KIB)
+    _send(stage, topic, records // 2, 100, **{"enable.idempotence": True})
+    _one_by_one(stage, topic, max(1000, records // 50))
+    latency(stage)
+    _read(stage, topic, records)
+    stage.delete(topic)
+
+
+def settle(stage: Stage) -> None:
+    """Return when the cluster serves again after it was suspended.
+
+    Its brokers' sessions may have ended meanwhile, so leaders may move until all are back.
+    """
+    topic = stage.new_topic()
+    _send(stage, topic, stage.records // 20, KIB)
+    stage.wait_leaders(topic, PARTITIONS)
+    stage.delete(topic)
 
 
 # Producing.
@@ -126,36 +143,52 @@ def warm_up(stage: Stage) -> None:
 
 def produce(stage: Stage) -> Figures:
     """1 KiB, acks=all, large batches."""
+    if stage.to_consume:
+        stage.delete(stage.to_consume)
     stage.to_consume = stage.new_topic()
     seconds, cpu = _send(stage, stage.to_consume, stage.records, KIB)
-    return {
-        "produce_per_s": stage.records / seconds,
-        "produce_cpu_s_per_gb": cpu / (stage.records * KIB / 1e9),
-    }
+    return {"produce_per_s": stage.records / seconds, **_per_gb("produce", cpu, stage.records)}
 
 
 def produce_small(stage: Stage) -> Figures:
     """100 bytes, acks=all, large batches."""
     records = 3 * stage.records
-    seconds, cpu = _send(stage, stage.new_topic(), records, 100)
-    return {"produce_100_per_s": records / seconds, "produce_100_cpu_us": cpu / records * 1e6}
+    topic = stage.new_topic()
+    seconds, cpu = _send(stage, topic, records, 100)
+    stage.delete(topic)
+    return {"produce_100_per_s": records / seconds, **_per_record("produce_100", cpu, records)}
 
 
 def produce_idempotent(stage: Stage) -> Figures:
     """1 KiB by a producer with sequence numbers."""
-    seconds, cpu = _send(
-        stage, stage.new_topic(), stage.records, KIB, **{"enable.idempotence": True}
-    )
+    topic = stage.new_topic()
+    seconds, cpu = _send(stage, topic, stage.records, KIB, **{"enable.idempotence": True})
+    stage.delete(topic)
     return {
         "idempotent_per_s": stage.records / seconds,
-        "idempotent_cpu_s_per_gb": cpu / (stage.records * KIB / 1e9),
+        **_per_gb("idempotent", cpu, stage.records),
     }
 
 
-def _send(
-    stage: Stage, topic: str, records: int, size: int, **settings: Any
-) -> tuple[float, float]:
-    """Seconds until the last acknowledgement, and CPU seconds of the brokers."""
+def _per_gb(name: str, cpu: Cpu, records: int) -> Figures:
+    """Processor seconds of the brokers for a GB of 1 KiB records."""
+    size_gb = records * KIB / 1e9
+    return {
+        f"{name}_cpu_s_per_gb": cpu.total / size_gb,
+        f"{name}_system_s_per_gb": cpu.system / size_gb,
+    }
+
+
+def _per_record(name: str, cpu: Cpu, count: int) -> Figures:
+    """Processor microseconds of the brokers for one record or request."""
+    return {
+        f"{name}_cpu_us": cpu.total / count * 1e6,
+        f"{name}_system_us": cpu.system / count * 1e6,
+    }
+
+
+def _send(stage: Stage, topic: str, records: int, size: int, **settings: Any) -> tuple[float, Cpu]:
+    """Seconds until the last acknowledgement, and processor time of the brokers."""
     failures = _Failures()
     producer = stage.producer(
         **{"linger.ms": 5, "batch.size": 1_000_000, "delivery.report.only.error": True, **settings}
@@ -178,7 +211,7 @@ def _send(
     seconds = time.perf_counter() - began
     assert not left, f"{left} records were not acknowledged in time"
     failures.check()
-    return seconds, stage.cpu() - cpu
+    return seconds, stage.cpu().since(cpu)
 
 
 class _Failures:
@@ -200,11 +233,13 @@ class _Failures:
 def one_record_requests(stage: Stage) -> Figures:
     """100 bytes a request, five requests in flight a connection."""
     requests = stage.records // 10
-    seconds, cpu = _one_by_one(stage, stage.new_topic(), requests)
-    return {"requests_per_s": requests / seconds, "request_cpu_us": cpu / requests * 1e6}
+    topic = stage.new_topic()
+    seconds, cpu = _one_by_one(stage, topic, requests)
+    stage.delete(topic)
+    return {"requests_per_s": requests / seconds, **_per_record("request", cpu, requests)}
 
 
-def _one_by_one(stage: Stage, topic: str, requests: int) -> tuple[float, float]:
+def _one_by_one(stage: Stage, topic: str, requests: int) -> tuple[float, Cpu]:
     failures = _Failures()
     producer = stage.producer(
         **{
@@ -227,7 +262,7 @@ def _one_by_one(stage: Stage, topic: str, requests: int) -> tuple[float, float]:
     seconds = time.perf_counter() - began
     assert not left, f"{left} records were not acknowledged in time"
     failures.check()
-    return seconds, stage.cpu() - cpu
+    return seconds, stage.cpu().since(cpu)
 
 
 def latency(stage: Stage) -> Figures:
@@ -256,6 +291,7 @@ def latency(stage: Stage) -> Figures:
         if number >= warming:
             times.append((time.perf_counter() - began) * 1000)
     failures.check()
+    stage.delete(topic)
     times.sort()
     return {
         "latency_p50_ms": times[len(times) // 2],
@@ -271,14 +307,11 @@ def consume(stage: Stage) -> Figures:
     if not stage.to_consume:
         produce(stage)
     taken = [_read(stage, stage.to_consume, stage.records) for _ in range(READINGS)]
-    seconds, cpu = map(statistics.median, zip(*taken, strict=True))
-    return {
-        "consume_per_s": stage.records / seconds,
-        "consume_cpu_s_per_gb": cpu / (stage.records * KIB / 1e9),
-    }
+    seconds, cpu = sorted(taken)[READINGS // 2]
+    return {"consume_per_s": stage.records / seconds, **_per_gb("consume", cpu, stage.records)}
 
 
-def _read(stage: Stage, topic: str, records: int) -> tuple[float, float]:
+def _read(stage: Stage, topic: str, records: int) -> tuple[float, Cpu]:
     consumer = Consumer(
         {
             "bootstrap.servers": stage.rival.bootstrap,
@@ -296,7 +329,7 @@ def _read(stage: Stage, topic: str, records: int) -> tuple[float, float]:
     while got < records:
         assert time.perf_counter() - began < PATIENCE_S, f"{got} of {records} records came"
         got += sum(one.error() is None for one in consumer.consume(10_000, 0.2))
-    seconds, spent = time.perf_counter() - began, stage.cpu() - cpu
+    seconds, spent = time.perf_counter() - began, stage.cpu().since(cpu)
     consumer.close()
     return seconds, spent
 
@@ -310,14 +343,17 @@ def memory(stage: Stage) -> Figures:
 
 
 def idle(stage: Stage) -> Figures:
-    """CPU of a broker that nobody asks anything, of one core."""
+    """Processor time of a broker without requests, of one core."""
     cpu = stage.cpu()
     time.sleep(5)
-    return {"idle_percent": (stage.cpu() - cpu) / 5 / 3 * 100}
+    return {"idle_percent": stage.cpu().since(cpu).total / 5 / 3 * 100}
 
 
 def fail_over(stage: Stage) -> Figures:
-    """From kill -9 of a leader until the same producer has a new record of its acknowledged."""
+    """From kill -9 of a leader until a record that the same producer sent later is acknowledged.
+
+    Afterwards the killed broker is started again and joins the ISR.
+    """
     topic = stage.new_topic()
     leader = stage.admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader
     producer = stage.producer(**{"linger.ms": 1, "message.timeout.ms": 120_000})
@@ -343,11 +379,13 @@ def fail_over(stage: Stage) -> Figures:
             killed_s = time.perf_counter()
         assert time.perf_counter() - began < PATIENCE_S, "no new leader"
     producer.flush(60)
+    stage.rival.run(leader)
+    stage.wait_leaders(topic, PARTITIONS)
+    stage.delete(topic)
     return {"fail_over_s": first[0] - killed_s}
 
 
 MEASURES: Final[dict[str, Callable[[Stage], Figures]]] = {
-    "start": start,
     "create": create_topics,
     "produce": produce,
     "produce-100": produce_small,
@@ -357,6 +395,5 @@ MEASURES: Final[dict[str, Callable[[Stage], Figures]]] = {
     "consume": consume,
     "memory": memory,
     "idle": idle,
-    "fail-over": fail_over,
 }
-"""In the order they are taken. Fail-over is the last: it leaves two brokers."""
+"""Those that warm clusters take in turns. `start` and `fail_over` need processes that are new."""

@@ -2,7 +2,8 @@
 
 Holdfast is started as a server is, by a properties file, without the control socket and the fault
 switches of a test cluster. Kafka runs three combined KRaft nodes from the jars that Maven fetches
-once into a cache folder (HOLDFAST_KAFKA_LIBS names another), with its default heap of 1 GiB.
+once into a cache folder (HOLDFAST_KAFKA_LIBS names another), with its default heap of 1 GiB. Both
+clusters stay up; SIGSTOP keeps the one that is not measured from using the processors.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.support import kafka_jars
+from tests.support.zookeeper import ZooKeeperServer
 
 NODES: Final = (1, 2, 3)
 COMMON: Final = """default.replication.factor=3
@@ -75,23 +77,38 @@ class Rival(ABC):
         """How a broker is started."""
 
     def start(self) -> None:
-        """Start all three; says nothing about when they are ready."""
+        """Start all three; they are not ready yet when this returns."""
+        for node in NODES:
+            self.run(node)
+
+    def run(self, node: int) -> None:
+        """Start one broker."""
         # A server's modules are compiled once, when it is installed.
         environment = {**os.environ}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        for node in NODES:
-            with (self.folder / f"{node}.out").open("ab") as output:
-                self._processes[node] = subprocess.Popen(  # noqa: S603  # our own command lines
-                    self.command(node),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    env=environment,
-                )
+        with (self.folder / f"{node}.out").open("ab") as output:
+            self._processes[node] = subprocess.Popen(  # noqa: S603  # our own command lines
+                self.command(node),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+            )
 
     def kill(self, node: int) -> None:
-        """As if its machine's plug were pulled, but for what the kernel holds."""
+        """SIGKILL to one broker."""
         self._processes[node].kill()
+        self._processes[node].wait()
+
+    def suspend(self) -> None:
+        """Stop the processes without ending them: they use no processor time."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let suspended processes run again."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGCONT)
 
     def leave(self) -> None:
         """Cleanly, to be started again."""
@@ -102,7 +119,7 @@ class Rival(ABC):
         self._processes.clear()
 
     def stop(self) -> None:
-        """Not cleanly: nobody needs what is in there any more."""
+        """Kill the brokers and remove their data."""
         for process in self._processes.values():
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGKILL)
@@ -120,15 +137,40 @@ class Holdfast(Rival):
         for node, port in self.ports.items():
             self._properties(node).write_text(
                 f"node.id={node}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
-                f"log.dirs={self.folder / f'data-{node}'}\n"
-                f"holdfast.store={self.folder / 'store.sqlite'}\n{COMMON}"
+                f"log.dirs={self.folder / f'data-{node}'}\n{self.store()}\n{COMMON}"
             )
+
+    def store(self) -> str:
+        """The setting that names the coordination store."""
+        return f"holdfast.store={self.folder / 'store.sqlite'}"
 
     def _properties(self, node: int) -> Path:
         return self.folder / f"server-{node}.properties"
 
     def command(self, node: int) -> list[str]:
         return [sys.executable, "-m", "holdfast", "server", "start", str(self._properties(node))]
+
+
+class HoldfastOnZooKeeper(Holdfast):
+    """Three brokers and one ZooKeeper server, with Kafka's default session timeout."""
+
+    name = "Holdfast, ZooKeeper"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (folder / "zookeeper").mkdir()
+        self._zookeeper = ZooKeeperServer(folder / "zookeeper")
+
+    def prepare(self) -> None:
+        self._zookeeper.start()
+        super().prepare()
+
+    def store(self) -> str:
+        return f"zookeeper.connect={self._zookeeper.connect_string}"
+
+    def stop(self) -> None:
+        super().stop()
+        self._zookeeper.stop()
 
 
 class Kafka(Rival):
@@ -179,6 +221,7 @@ class Kafka(Rival):
 
 
 RIVALS: Final[tuple[type[Rival], ...]] = (Holdfast, Kafka)
+"""Those that take every measure."""
 
 
 def free_port() -> int:
@@ -202,14 +245,28 @@ def libraries() -> Path:
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far; 0 for one that is gone."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0.0
-    fields = text[text.rindex(")") + 2 :].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+class Cpu(NamedTuple):
+    """Processor time of processes, in seconds."""
+
+    total: float
+    system: float
+    """The part spent in the kernel."""
+
+    def since(self, before: Cpu) -> Cpu:
+        """What has been used after `before` was read."""
+        return Cpu(self.total - before.total, self.system - before.system)
+
+
+def cpu_of(pids: Iterable[int]) -> Cpu:
+    """Processor time of processes so far; a process that is gone counts as 0."""
+    user, system = 0, 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+            fields = text[text.rindex(")") + 2 :].split()
+            user += int(fields[11])
+            system += int(fields[12])
+    return Cpu((user + system) / _TICKS, system / _TICKS)
 
 
 def memory_mb(pid: int) -> float:
