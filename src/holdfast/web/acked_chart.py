@@ -10,13 +10,10 @@ from holdfast.pipeline.audit.findings import Step
 from holdfast.web.clock import clock
 from holdfast.web.drawing import box, group, line, number, path, text
 
-WIDTH: Final = 960
-LEFT: Final = 62
 RIGHT: Final = 16
 TOP: Final = 42
 PLOT: Final = 150
 HEIGHT: Final = TOP + PLOT + 40
-MOST_BARS: Final = 120
 LEAST_RED: Final = 3
 """A loss is seen however small it is beside what was kept."""
 CLOCK: Final = 52
@@ -32,6 +29,24 @@ _SIGNS: Final = {
 }
 
 
+class Shape(NamedTuple):
+    """Sizes that depend on how much room the reader's screen has."""
+
+    width: float
+    left: float
+    most_bars: int
+    most_times: int
+
+    @property
+    def plot(self) -> float:
+        """How wide the bars are together."""
+        return self.width - self.left - RIGHT
+
+
+WIDE: Final = Shape(960, 62, 120, 8)
+NARROW: Final = Shape(360, 48, 50, 4)
+
+
 class Bar(NamedTuple):
     """Some seconds, all partitions together."""
 
@@ -45,12 +60,12 @@ class Bar(NamedTuple):
         return max(0, self.acked - self.found)
 
 
-def bars_of(points: Sequence[TimelinePoint]) -> list[Bar]:
-    """At most MOST_BARS, equally wide, also where nothing was sent."""
+def bars_of(points: Sequence[TimelinePoint], most: int) -> list[Bar]:
+    """At most so many, equally wide, also where nothing was sent."""
     if not points:
         return []
     first, last = min(one.second for one in points), max(one.second for one in points)
-    seconds = -(-(last - first + 1) // MOST_BARS)
+    seconds = -(-(last - first + 1) // most)
     count = (last - first) // seconds + 1
     acked, found = [0] * count, [0] * count
     for point in points:
@@ -62,21 +77,21 @@ def bars_of(points: Sequence[TimelinePoint]) -> list[Bar]:
     ]
 
 
-def chart(points: Sequence[TimelinePoint], steps: Sequence[Step]) -> str:
+def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape = WIDE) -> str:
     """Empty if nothing was acknowledged."""
-    bars = bars_of(points)
+    bars = bars_of(points, shape.most_bars)
     most = round_above(max((bar.acked for bar in bars), default=0))
     if not most:
         return ""
-    width = (WIDTH - LEFT - RIGHT) / len(bars)
+    width, left = shape.plot / len(bars), shape.left
     drawn = [
-        _scale(most),
-        *(_bar(bar, LEFT + place * width, width, most) for place, bar in enumerate(bars)),
-        _times(bars, width),
-        *_events(steps, bars, width),
+        _scale(most, shape),
+        *(_bar(bar, left + place * width, width, most) for place, bar in enumerate(bars)),
+        _times(bars, shape),
+        *_events(steps, bars, shape),
     ]
     return (
-        f'<svg class="hf" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'<svg class="hf" role="img" viewBox="0 0 {number(shape.width)} {HEIGHT}" '
         'xmlns="http://www.w3.org/2000/svg"><title>Acknowledged and found, by time of sending'
         f"</title>{''.join(drawn)}</svg>"
     )
@@ -108,31 +123,33 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
     return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
 
 
-def _scale(most: int) -> str:
+def _scale(most: int, shape: Shape) -> str:
     """Three lines: nothing, half, all."""
     drawn = []
     for part in (0.0, 0.5, 1.0):
         y = TOP + PLOT * (1 - part)
-        drawn.append(line(LEFT, y, WIDTH - RIGHT, y, "grid"))
-        drawn.append(text(LEFT - 8, y + 4, f"{most * part:,.0f}", "t11 r soft"))
+        drawn.append(line(shape.left, y, shape.width - RIGHT, y, "grid"))
+        drawn.append(text(shape.left - 8, y + 4, f"{most * part:,.0f}", "t11 r soft"))
     return group("", *drawn)
 
 
-def _times(bars: Sequence[Bar], width: float) -> str:
-    """At most eight, under the bar that begins then."""
-    every = -(-len(bars) // 8)
+def _times(bars: Sequence[Bar], shape: Shape) -> str:
+    """A few, under the bar that begins then."""
+    every = -(-len(bars) // shape.most_times)
+    places = [shape.left + place * shape.plot / len(bars) for place in range(len(bars))]
     drawn = [
-        text(LEFT + place * width, TOP + PLOT + 22, clock(bar.second), "t11 soft")
-        for place, bar in enumerate(bars)
-        if place % every == 0 and LEFT + place * width < WIDTH - CLOCK
+        text(x, TOP + PLOT + 22, clock(bar.second), "t11 soft")
+        for x, bar in list(zip(places, bars, strict=True))[::every]
+        if x < shape.width - CLOCK
     ]
-    per = "a second" if bars[0].seconds == 1 else f"in {bars[0].seconds} seconds"
-    return group("", *drawn, text(LEFT, 12, f"records {per}, UTC", "t11 soft"))
+    per = "per second" if bars[0].seconds == 1 else f"per {bars[0].seconds} seconds"
+    return group("", *drawn, text(shape.left, 12, f"records {per}, UTC", "t11 soft"))
 
 
-def _events(steps: Sequence[Step], bars: Sequence[Bar], width: float) -> list[str]:
-    """Elections and deaths on the way to a loss; those that are close stand together."""
+def _events(steps: Sequence[Step], bars: Sequence[Bar], shape: Shape) -> list[str]:
+    """Elections and faults; those that are close stand together."""
     first, seconds = bars[0].second, bars[0].seconds
+    width = shape.plot / len(bars)
     together: dict[int, list[Step]] = {}
     for step in sorted(steps, key=lambda one: one.time_ms):
         place = (step.time_ms / 1000 - first) / seconds
@@ -141,7 +158,7 @@ def _events(steps: Sequence[Step], bars: Sequence[Bar], width: float) -> list[st
     drawn = []
     for near in together.values():
         place = (near[0].time_ms / 1000 - first) / seconds
-        x = min(LEFT + place * width, WIDTH - RIGHT)
+        x = min(shape.left + place * width, shape.width - RIGHT)
         signs = "".join(dict.fromkeys(_SIGNS[step.kind] for step in near))
         told = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
         drawn.append(

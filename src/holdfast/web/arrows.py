@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from holdfast.lab.frames import Frame
 from holdfast.lab.telling.arrows import CONSUMER, PRODUCER, STORE, End
-from holdfast.web import layout as geometry
 from holdfast.web.drawing import box, group, number, path, shortened, text, text_width
-from holdfast.web.layout import Layout
+from holdfast.web.layout import GAP, Layout
 
 _HALF = 10
 """An arrow leaves above or below the middle of a lane, so that going and coming differ."""
@@ -36,9 +35,9 @@ def _middle(end: End, layout: Layout) -> float | None:
     if isinstance(end, int):
         if end not in layout.lanes:
             return None
-        return layout.lane_top(end) + geometry.LANE / 2
+        return layout.lane_top(end) + layout.shape.lane / 2
     if end == STORE:
-        return geometry.STORE / 2
+        return layout.store_height / 2
     if end == PRODUCER and layout.promise_rows:
         return layout.promises_top + 24
     if end == CONSUMER and layout.reader_rows:
@@ -48,7 +47,7 @@ def _middle(end: End, layout: Layout) -> float | None:
 
 def _curve(start: float, end: float, layout: Layout, *, stops: bool) -> str:
     x = layout.card_width + 3
-    bend = x + geometry.GUTTER - 6
+    bend = x + layout.shape.gutter - 6
     if stops:
         # The arrow of a lost message breaks off half way, with a cross instead of a tip.
         middle = (start + end) / 2
@@ -63,7 +62,11 @@ def _curve(start: float, end: float, layout: Layout, *, stops: bool) -> str:
 
 
 def _label(words: str, source: float, layout: Layout, *, down: bool, lost: bool) -> str:
-    words = shortened(f"{words} — lost" if lost else words, layout.width / 2, 11)
+    words = shortened(
+        f"{words} — lost" if lost else words,
+        layout.width * (0.5 if layout.shape.is_wide else 0.85),
+        11,
+    )
     width = text_width(words, 11) + 16
     x = layout.card_width - width - 6
     y = _gap_beside(source, layout, down=down) - 9
@@ -72,10 +75,8 @@ def _label(words: str, source: float, layout: Layout, *, down: bool, lost: bool)
 
 def _gap_beside(source: float, layout: Layout, *, down: bool) -> float:
     """The middle of the nearest gap between two cards, on the way to the target."""
-    first = layout.lanes_top - geometry.GAP / 2
-    gaps = [
-        first + place * (geometry.LANE + geometry.GAP) for place in range(len(layout.lanes) + 1)
-    ]
+    first = layout.lanes_top - GAP / 2
+    gaps = [first + place * (layout.shape.lane + GAP) for place in range(len(layout.lanes) + 1)]
     beyond = [gap for gap in gaps if (gap > source if down else gap < source)]
     if not beyond:
         return gaps[-1]

@@ -14,6 +14,7 @@ from typing import Final
 from holdfast.pipeline.audit import Audit, PartitionFacts
 from holdfast.pipeline.audit.causes import HEADLINES
 from holdfast.pipeline.audit.findings import KINDS, LOST, Exit, Severity, Step
+from holdfast.web import acked_chart, log_lanes
 from holdfast.web.acked_chart import chart
 from holdfast.web.audit_tables import findings_table, inputs_list, partitions_table
 from holdfast.web.chapters import Chapter, chapters
@@ -90,7 +91,7 @@ def _verdict(audit: Audit) -> str:
     told = (
         f"Producers sent {_records(verdict.sent)}. {verdict.acked:,} were acknowledged, "
         f"{verdict.refused:,} refused, {verdict.unknown:,} never answered. Of the acknowledged, "
-        f"{verdict.in_truth:,} are where they were promised to be"
+        f"{verdict.in_truth:,} are in the log at the offset that was acknowledged"
     )
     if verdict.in_table is not None:
         told += f", and {verdict.in_table:,} are in the table"
@@ -134,13 +135,14 @@ def _timeline(audit: Audit, found: list[Chapter]) -> str:
     picture = chart(audit.timeline, steps)
     if not picture:
         return ""
+    pictures = _for_each_screen(picture, chart(audit.timeline, steps, acked_chart.NARROW))
     return (
         "<section><h2>Acknowledged and found</h2>"
         '<p class="lead">By the second in which the producer sent them.</p>'
-        f'<div class="picture" tabindex="0">{picture}</div>'
+        f"{pictures}"
         '<ul class="legend"><li><i class="k"></i>acknowledged and found</li>'
         '<li><i class="m"></i>acknowledged, not found</li>'
-        "<li>★ election &nbsp; ✖ a broker died &nbsp; ⚡ power failed</li></ul></section>"
+        "<li>★ election &nbsp; ✖ a broker was killed &nbsp; ⚡ power failed</li></ul></section>"
     )
 
 
@@ -193,9 +195,22 @@ def _lanes(chapter: Chapter, facts: PartitionFacts | None) -> str:
     is_drawn = KINDS[chapter.kind].severity in (Severity.LOSS, Severity.WRONG)
     if facts is None or chapter.span is None or not facts.replicas or not is_drawn:
         return ""
-    window = window_of(facts.replicas, *chapter.span)
-    picture = lanes(facts, window, chapter.cause.chain, chapter.has, chapter.kind)
-    return f'<div class="picture" tabindex="0">{picture}</div>{_LANES_LEGEND}'
+    pictures = [
+        lanes(
+            facts,
+            window_of(facts.replicas, *chapter.span, shape),
+            chapter.cause.chain,
+            chapter.has,
+            chapter.kind,
+        )
+        for shape in (log_lanes.WIDE, log_lanes.NARROW)
+    ]
+    return f"{_for_each_screen(*pictures)}{_LANES_LEGEND}"
+
+
+def _for_each_screen(wide: str, narrow: str) -> str:
+    """Two drawings of the same thing; the style sheet shows the one that fits."""
+    return f'<div class="picture wide">{wide}</div><div class="picture narrow">{narrow}</div>'
 
 
 def _chain(chapter: Chapter) -> str:

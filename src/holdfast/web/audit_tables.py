@@ -12,6 +12,9 @@ from holdfast.web.chapters import last_offset
 
 MOST_FINDINGS: Final = 200
 MOST_PARTITIONS: Final = 200
+_FINDING: Final = ("Finding", "Where", "#Records", "acks", "Who has it", "What", "Why")
+_PARTITION: Final = ("Partition", "#Acknowledged", "#Found", "#Lost", "Copies")
+"""Titles of columns; a # makes a column one of numbers."""
 
 
 def findings_table(audit: Audit) -> str:
@@ -21,11 +24,10 @@ def findings_table(audit: Audit) -> str:
     shown = audit.findings[:MOST_FINDINGS]
     more = len(audit.findings) - len(shown) + audit.left_out
     rest = f'<p class="soft">And {more:,} more findings.</p>' if more else ""
-    head = ("Finding", "Where", "#Records", "acks", "Who has it", "What", "Why")
     return (
         "<section><h2>Findings</h2>"
-        '<p class="lead">One row a run of neighbouring offsets that fared alike.</p>'
-        f"{_table(head, map(_finding, shown))}{rest}</section>"
+        '<p class="lead">One row per run of neighbouring offsets with the same outcome.</p>'
+        f"{_table(_FINDING, map(_finding, shown))}{rest}</section>"
     )
 
 
@@ -44,7 +46,7 @@ def _finding(finding: Finding) -> str:
         escape(finding.detail),
         escape(why),
     )
-    return _row(cells, numbers=(2,), texts=(5,))
+    return _row(_FINDING, cells, texts=(5,))
 
 
 def _offsets(finding: Finding) -> str:
@@ -64,8 +66,9 @@ def partitions_table(audit: Audit) -> str:
     shown = ordered[:MOST_PARTITIONS]
     more = len(ordered) - len(shown)
     rest = f'<p class="soft">And {more:,} more partitions.</p>' if more else ""
-    head = ("Partition", "#Acknowledged", "#Found", "#Lost", "Copies")
-    return f"<section><h2>Partitions</h2>{_table(head, map(_partition, shown))}{rest}</section>"
+    return (
+        f"<section><h2>Partitions</h2>{_table(_PARTITION, map(_partition, shown))}{rest}</section>"
+    )
 
 
 def _partition(facts: PartitionFacts) -> str:
@@ -77,13 +80,13 @@ def _partition(facts: PartitionFacts) -> str:
         f"{facts.lost:,}",
         "<br>".join(_replica(one, is_truth=one.broker == facts.leader) for one in facts.replicas),
     )
-    return _row(cells, numbers=(1, 2, 3), texts=(4,))
+    return _row(_PARTITION, cells, texts=(4,))
 
 
 def _replica(replica: ReplicaFacts, *, is_truth: bool) -> str:
     epoch = f", epoch {replica.epochs[-1].epoch}" if replica.epochs else ""
     flushed = "" if replica.flushed is None else f", flushed below {replica.flushed:,}"
-    truth = " · the leader's line" if is_truth else ""
+    truth = " · the leader's log" if is_truth else ""
     errors = "".join(f"<br>⚠ {escape(one)}" for one in replica.errors)
     return (
         f"<b>{escape(replica.broker)}</b> {replica.log_start_offset:,} to "
@@ -101,7 +104,6 @@ def inputs_list(audit: Audit) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[str]) -> str:
-    """A # before a title makes its column one of numbers."""
     titles = "".join(
         f'<th class="num">{one[1:]}</th>' if one.startswith("#") else f"<th>{one}</th>"
         for one in head
@@ -113,9 +115,11 @@ def _table(head: Iterable[str], rows: Iterable[str]) -> str:
     )
 
 
-def _row(cells: Iterable[str], numbers: tuple[int, ...], texts: tuple[int, ...]) -> str:
+def _row(head: Iterable[str], cells: Iterable[str], texts: tuple[int, ...]) -> str:
+    """Each cell names its column, because on a narrow screen the cells stand below each other."""
     drawn = []
-    for place, cell in enumerate(cells):
-        kind = ' class="num"' if place in numbers else ' class="text"' if place in texts else ""
-        drawn.append(f"<td{kind}>{cell}</td>")
+    for place, (title, cell) in enumerate(zip(head, cells, strict=True)):
+        kind = ' class="num"' if title.startswith("#") else ""
+        kind = ' class="text"' if place in texts else kind
+        drawn.append(f'<td{kind} data-title="{title.removeprefix("#")}"><div>{cell}</div></td>')
     return f"<tr>{''.join(drawn)}</tr>"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.lab.telling.views import ConsumerView, Promise, Snapshot, Status, alike
-from holdfast.web.drawing import text_width
+from holdfast.web.drawing import pill_width, text_width
 
 MOST_CHIPS = 14
 
@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
 LOOKS: Mapping[Status, Look] = {
     "sent": Look("…", "waiting", "p0 dash"),
-    "acknowledged": Look("✓", "promised", "good"),
+    "acknowledged": Look("✓", "acknowledged", "good"),
     "refused": Look("✗", "refused", "p0"),
     "unanswered": Look("?", "no answer", "warn dash"),
     "endangered": Look("⚠", "in danger", "warn"),
@@ -40,7 +40,24 @@ class Chip(NamedTuple):
 
     @property
     def width(self) -> float:
+        if not self.word:
+            return pill_width(self.title)
         return max(text_width(self.title, 13), text_width(self.word, 10.5), 36) + 18
+
+
+def store_chips(snapshot: Snapshot) -> list[Chip]:
+    """What the coordination store holds, a pill each: no second line."""
+    store = snapshot.store
+    chips = [
+        (f"leader {snapshot.name(store.leader)}", "lost" if store.leader is None else "solid"),
+        (f"epoch {store.leader_epoch}", "p0"),
+        (f"in sync {{{snapshot.names(store.isr)}}}", "good"),
+    ]
+    if store.eligible:
+        chips.append((f"eligible {{{snapshot.names(store.eligible)}}}", "info"))
+    if store.rule:
+        chips.append((f"by rule: {store.rule}", "warn" if store.rule == "unclean" else "p0"))
+    return [Chip(words, "", classes, "") for words, classes in chips]
 
 
 def promise_chips(snapshot: Snapshot) -> list[Chip]:

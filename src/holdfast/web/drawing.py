@@ -45,9 +45,13 @@ def group(classes: str, *children: str, title: str = "") -> str:
 
 def pill(x: float, y: float, words: str, classes: str) -> tuple[str, float]:
     """A small labelled pill, its top left at (x, y). Returns the drawing and its width."""
-    width = text_width(words, 10.5) + 14
+    width = pill_width(words)
     body = box(x, y, width, 17, radius=8.5) + text(x + width / 2, y + 12, words, "t10 b m")
     return group(f"chip {classes}", body), width
+
+
+def pill_width(words: str) -> float:
+    return text_width(words, 10.5) + 14
 
 
 def text_width(words: str, size: float, *, wide: bool = False) -> float:

@@ -22,12 +22,8 @@ from holdfast.web.drawing import (
     text_width,
     wrapped,
 )
-from holdfast.web.layout import CELL_HEIGHT, HEAD, LANE, SIDE, Layout
+from holdfast.web.layout import CELL_HEIGHT, Layout
 from holdfast.web.theme import EPOCH_COLOURS
-
-_CELLS = 28
-"""From the top of a lane to its cells."""
-_BAR = _CELLS + CELL_HEIGHT + 6
 
 
 def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
@@ -40,8 +36,8 @@ def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
     classes = "card focus" if touched else "card"
     return [
         "<g>" if view.alive else '<g class="dead">',
-        card(0, top, layout.card_width, LANE, classes),
-        _head(view, frame.snapshot, top),
+        card(0, top, layout.card_width, layout.shape.lane, classes),
+        _head(view, frame.snapshot, top, layout),
         *_log(view, added, first, top, layout),
         *(_ghost(cell, cell.offset - first, top, layout) for cell in removed),
         _marks(view, first, top, layout),
@@ -54,18 +50,23 @@ def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
 # The head: who it is.
 
 
-def _head(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
+def _head(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
+    role, member = _role(view), _membership(view)
+    remark = _remark(view, snapshot, top, layout)
+    if not layout.shape.is_wide:
+        name = shortened(view.name, layout.card_width / 3, 13)
+        badge, width = pill(28.0 + text_width(name, 13, wide=True), top + 9, *role)
+        x = 36.0 + text_width(name, 13, wide=True) + width
+        body = (text(16, top + 22, name, "t13 b dim"), badge, pill(x, top + 9, *member)[0])
+        return group("", *body, remark)
     if len(view.name) <= 2:
         name = text(16, top + 34, view.name, "t22 b dim")
         x, y = 54.0, top + 12
     else:
         # A long name takes a line of its own, and the badges move down.
-        name = text(16, top + 20, shortened(view.name, HEAD - 64, 13), "t13 b dim")
+        name = text(16, top + 20, shortened(view.name, layout.shape.head - 64, 13), "t13 b dim")
         x, y = 16.0, top + 27
-    role, member = _role(view), _membership(view)
-    return group(
-        "", name, pill(x, y, *role)[0], pill(x, y + 22, *member)[0], _remark(view, snapshot, top)
-    )
+    return group("", name, pill(x, y, *role)[0], pill(x, y + 22, *member)[0], remark)
 
 
 def _role(view: ReplicaView) -> tuple[str, str]:
@@ -86,8 +87,11 @@ def _membership(view: ReplicaView) -> tuple[str, str]:
     return ("◐ eligible", "info") if view.eligible else ("○ not in sync", "p0 dash")
 
 
-def _remark(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
+def _remark(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
     """The one thing about it that a reader should not miss."""
+    shape = layout.shape
+    room = shape.head - 24 if shape.is_wide else layout.card_width - 32
+    y = top + shape.lane - 8
     unreached = [target for source, target in snapshot.cuts if source == view.name]
     if view.fault:
         words = f"disk: {view.fault}"
@@ -97,10 +101,10 @@ def _remark(view: ReplicaView, snapshot: Snapshot, top: float) -> str:
         words = "session expired"
     elif view.alive and view.role == "follower":
         words = f"follows {snapshot.name(view.leader)}, e{view.leader_epoch}"
-        return text(16, top + LANE - 8, shortened(words, HEAD - 24, 11), "t11 soft")
+        return text(16, y, shortened(words, room, 11), "t11 soft")
     else:
         return ""
-    return text(16, top + LANE - 8, shortened(words, HEAD - 24, 11, wide=True), "t11 warned")
+    return text(16, y, shortened(words, room, 11, wide=True), "t11 warned")
 
 
 # The log.
@@ -123,11 +127,11 @@ def _log(
         for cell in shown
     ]
     if first and view.log_end_offset > view.log_start:
-        drawn.append(text(HEAD - 6, top + _CELLS + 23, "…", "soft b r"))
+        drawn.append(text(layout.shape.head - 6, top + layout.shape.cells + 23, "…", "soft b r"))
     slot = view.log_end_offset - first
     if 0 <= slot < layout.columns:
         x = layout.column(slot)
-        body = box(x + 1.5, top + _CELLS, layout.cell - 3, CELL_HEIGHT)
+        body = box(x + 1.5, top + layout.shape.cells, layout.cell - 3, CELL_HEIGHT)
         drawn.append(body.replace("/>", ' class="slot"/>'))
     return drawn
 
@@ -142,7 +146,7 @@ def _cell(
 
 
 def _cell_body(cell: Cell, place: int, top: float, layout: Layout) -> tuple[str, str, str]:
-    x, y = layout.column(place), top + _CELLS
+    x, y = layout.column(place), top + layout.shape.cells
     size = 13 if text_width(cell.label, 13) <= layout.cell - 7 else 10
     label = shortened(cell.label, layout.cell - 5, size)
     middle = x + layout.cell / 2
@@ -157,7 +161,7 @@ def _ghost(cell: Cell, place: int, top: float, layout: Layout) -> str:
     """A record that this very event took out of the log."""
     if not 0 <= place < layout.columns:
         return ""
-    x, y = layout.column(place) + 1.5, top + _CELLS
+    x, y = layout.column(place) + 1.5, top + layout.shape.cells
     stroke = f"M{number(x + 3)} {number(y + CELL_HEIGHT - 3)}L{number(x + layout.cell - 6)} "
     stroke += number(y + 3)
     return group(
@@ -170,6 +174,8 @@ def _ghost(cell: Cell, place: int, top: float, layout: Layout) -> str:
 
 def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     """HW to the left of its boundary, LEO to the right of its own: they never overlap."""
+    bottom = top + layout.shape.cells + CELL_HEIGHT
+    top += layout.shape.cells - 28
     high = layout.column(view.high_watermark - first)
     end = layout.column(view.log_end_offset - first)
     words = f"HW {view.high_watermark}"
@@ -177,9 +183,9 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     flag = box(high - width, top + 7, width + 1.2, 15, radius=3).replace("/>", ' class="hwf"/>')
     return group(
         "dim",
-        line(end, top + 8, end, top + _CELLS + CELL_HEIGHT + 2, "leo"),
+        line(end, top + 8, end, bottom + 2, "leo"),
         text(end + 5, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
-        line(high, top + 7, high, top + _CELLS + CELL_HEIGHT + 4, "hw"),
+        line(high, top + 7, high, bottom + 4, "hw"),
         flag,
         text(high - width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
     )
@@ -188,7 +194,8 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
 def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     if view.log_end_offset <= view.log_start:
         return ""
-    start, y = layout.column(view.log_start - first), top + _BAR
+    y = top + layout.shape.cells + CELL_HEIGHT + 6
+    start = layout.column(view.log_start - first)
     flushed = layout.column(view.flushed_end - first)
     end = layout.column(view.log_end_offset - first)
     drawn = []
@@ -202,7 +209,7 @@ def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
         words = "in memory only"
     elif view.flushed_end >= view.log_end_offset:
         words = "all on disk"
-    drawn.append(text(HEAD + 1.5, top + LANE - 7, words, "t10 soft"))
+    drawn.append(text(layout.shape.head + 1.5, y + 13, words, "t10 soft"))
     return group("dim", *drawn)
 
 
@@ -212,7 +219,7 @@ def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
 def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
     if view.role != "leader":
         return ""
-    lines = [(words, "t11 soft") for words in _knowledge(view, snapshot)]
+    lines = [(words, "t11 soft") for words in _knowledge(view, snapshot, layout)]
     if view.parked:
         waiting = " ".join(snapshot.name(broker) for broker, _ in view.parked)
         lines.append((f"fetch waits: {waiting}", "t11 soft"))
@@ -220,18 +227,29 @@ def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> 
         lines.append((f"⚠ counts on {{{snapshot.names(view.counts_on)}}}", "t11 b warned"))
     if view.proposed is not None:
         lines.append((f"asks for {{{snapshot.names(view.proposed)}}}", "t11 warned"))
-    x = layout.card_width - SIDE + 16
-    start = top + LANE / 2 + 4 - 7.5 * (len(lines) - 1)
+    if not layout.shape.is_wide:
+        return _below(lines, top, layout)
+    x = layout.card_width - layout.shape.side + 16
+    start = top + layout.shape.lane / 2 + 4 - 7.5 * (len(lines) - 1)
     return "".join(
         text(x, start + 15 * place, words, classes) for place, (words, classes) in enumerate(lines)
     )
 
 
-def _knowledge(view: ReplicaView, snapshot: Snapshot) -> list[str]:
+def _below(lines: list[tuple[str, str]], top: float, layout: Layout) -> str:
+    """The same in one line under the log. A warning comes first: what follows may not fit."""
+    warned_first = sorted(lines, key=lambda one: "warned" not in one[1])
+    words = shortened(", ".join(words for words, _ in warned_first), layout.card_width - 32, 11)
+    classes = warned_first[0][1] if warned_first else ""
+    return text(16, top + layout.shape.lane - 8, words, classes)
+
+
+def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[str]:
     """How far the leader believes the others to be: a line each, or fewer if they are many."""
     known = [
         (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
     ]
-    if len(known) <= 2:
+    if layout.shape.is_wide and len(known) <= 2:
         return [f"knows {name} up to {end}" for name, end in known]
-    return wrapped("knows " + ", ".join(f"{name}={end}" for name, end in known), SIDE - 20, 11)
+    words = "knows " + ", ".join(f"{name}={end}" for name, end in known)
+    return wrapped(words, layout.shape.side - 20, 11) if layout.shape.is_wide else [words]

@@ -8,76 +8,134 @@ seen to differ. What no frame of the story needs gets no room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Snapshot
-from holdfast.web.chips import Chip, promise_chips, reader_chips
+from holdfast.lab.telling.views import Snapshot, VerdictView
+from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.drawing import wrapped
 
-HEAD = 176
-"""Left of the logs: a replica's name and badges, and room for a mark at offset 0."""
-SIDE = 148
-"""Right of the logs: what a leader knows of the others."""
-GUTTER = 34
-"""At the right edge: the arrow of a message."""
 CELL_HEIGHT = 36
-LANE = 90
 GAP = 22
-STORE = 40
 CHIP = 38
-MOST_COLUMNS = 30
-WIDEST = 50
+PILL = 17
 NARROWEST = 26
-ROOM = 850
-"""The logs get no wider than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Sizes that depend on how much room the reader's screen has."""
+
+    head: float
+    """Left of the logs: a replica's name and badges if `is_wide`, and a mark at offset 0."""
+    side: float
+    """Right of the logs: what a leader knows of the others if `is_wide`, and a mark at the end."""
+    gutter: float
+    """At the right edge: the arrow of a message."""
+    lane: float
+    cells: float
+    """From the top of a lane to its cells."""
+    room: float
+    """The logs get no wider than this."""
+    most_columns: int
+    widest: float
+    """The widest cell."""
+    chips_left: float
+    title: float
+    """Height of a card's title if it stands above the chips."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether names and notes stand beside the logs; else they stand above and below."""
+        return self.title == 0
+
+
+WIDE = Shape(
+    head=176,
+    side=148,
+    gutter=34,
+    lane=90,
+    cells=28,
+    room=850,
+    most_columns=30,
+    widest=50,
+    chips_left=96,
+    title=0,
+)
+NARROW = Shape(
+    head=50,
+    side=40,
+    gutter=20,
+    lane=140,
+    cells=60,
+    room=250,
+    most_columns=7,
+    widest=36,
+    chips_left=12,
+    title=20,
+)
+"""For a telephone: 360 units, so that text keeps its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Sizes in the picture's own units, about CSS pixels at full size."""
 
+    shape: Shape
     columns: int
     cell: float
     lanes: tuple[int, ...]
+    store_rows: int
     promise_rows: int
     reader_rows: int
-    has_verdict: bool
+    verdict_lines: int
 
     @property
     def width(self) -> float:
-        return HEAD + self.columns * self.cell + SIDE + GUTTER
+        return self.card_width + self.shape.gutter
+
+    @property
+    def store_height(self) -> float:
+        return 16 + self.shape.title + self.store_rows * (PILL + 7)
 
     @property
     def lanes_top(self) -> float:
-        return STORE + GAP
+        return self.store_height + GAP
 
     def lane_top(self, broker: int) -> float:
-        return self.lanes_top + self.lanes.index(broker) * (LANE + GAP)
+        return self.lanes_top + self.lanes.index(broker) * (self.shape.lane + GAP)
 
     @property
     def promises_top(self) -> float:
-        return self.lanes_top + len(self.lanes) * (LANE + GAP)
+        return self.lanes_top + len(self.lanes) * (self.shape.lane + GAP)
 
     @property
     def readers_top(self) -> float:
-        return self.promises_top + _card_height(self.promise_rows)
+        return self.promises_top + self._card_height(self.promise_rows)
 
     @property
     def verdict_top(self) -> float:
-        return self.readers_top + _card_height(self.reader_rows)
+        return self.readers_top + self._card_height(self.reader_rows)
+
+    @property
+    def verdict_height(self) -> float:
+        return 14 + 18 * self.verdict_lines
 
     @property
     def height(self) -> float:
-        return self.verdict_top + (34 if self.has_verdict else -10)
+        return self.verdict_top + (self.verdict_height + 2 if self.verdict_lines else -10)
 
     @property
     def card_width(self) -> float:
-        return self.width - GUTTER
+        return self.shape.head + self.columns * self.cell + self.shape.side
+
+    def _card_height(self, rows: int) -> float:
+        return 0 if rows == 0 else 16 + self.shape.title + rows * (CHIP + 6) + 10
 
     @property
     def chip_room(self) -> float:
-        """How wide a row of chips may be, right of its title."""
-        return chip_room(self.columns, self.cell)
+        """How wide a row of chips may be."""
+        return self.card_width - self.shape.chips_left - 8
 
     def first_column(self, snapshot: Snapshot) -> int:
         """The offset in the first column: the newest records are always in view."""
@@ -85,25 +143,49 @@ class Layout:
 
     def column(self, place: float) -> float:
         """The left edge of a column. Marks of what is out of view stay at the edge."""
-        return HEAD + min(max(place, 0), self.columns) * self.cell
+        return self.shape.head + min(max(place, 0), self.columns) * self.cell
 
 
-def layout_of(frames: Sequence[Frame]) -> Layout:
+def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
     """A geometry with room for every frame."""
     most = max((_columns_of(frame.snapshot) for frame in frames), default=0)
     most = max([most] + [cell.offset + 1 for frame in frames for cell in frame.removed])
-    columns = min(max(most, 7), MOST_COLUMNS)
-    cell = max(NARROWEST, min(WIDEST, ROOM / columns))
+    columns = min(max(most, 7), shape.most_columns)
     lanes = {view.id: None for frame in frames for view in frame.snapshot.replicas}
-    room = chip_room(columns, cell)
-    return Layout(
+    bare = Layout(
+        shape=shape,
         columns=columns,
-        cell=cell,
+        cell=max(NARROWEST, min(shape.widest, shape.room / columns)),
         lanes=tuple(sorted(lanes)),
-        promise_rows=_most_rows([promise_chips(frame.snapshot) for frame in frames], room),
-        reader_rows=_most_rows([reader_chips(frame.snapshot) for frame in frames], room),
-        has_verdict=any(frame.snapshot.verdict is not None for frame in frames),
+        store_rows=1,
+        promise_rows=0,
+        reader_rows=0,
+        verdict_lines=0,
     )
+    snapshots = [frame.snapshot for frame in frames]
+    return replace(
+        bare,
+        store_rows=_most_rows([store_chips(one) for one in snapshots], bare.chip_room),
+        promise_rows=_most_rows([promise_chips(one) for one in snapshots], bare.chip_room),
+        reader_rows=_most_rows([reader_chips(one) for one in snapshots], bare.chip_room),
+        verdict_lines=max((len(verdict_lines(one, bare)) for one in snapshots), default=0),
+    )
+
+
+def verdict_lines(snapshot: Snapshot, layout: Layout) -> list[str]:
+    """How the scenario ends, in lines that fit; none before its end."""
+    verdict = snapshot.verdict
+    if verdict is None:
+        return []
+    words = f"{verdict_look(verdict)[0]}  {verdict.verdict}: {verdict.headline}"
+    return wrapped(words, layout.card_width - 32, 13)
+
+
+def verdict_look(verdict: VerdictView) -> tuple[str, str]:
+    """A sign and a class."""
+    if verdict.harm:
+        return "✖", "bad"
+    return ("✓", "good") if verdict.verdict == "valid" else ("⚠", "warn")
 
 
 def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
@@ -119,13 +201,6 @@ def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
     return rows
 
 
-def chip_room(columns: int, cell: float) -> float:
-    return HEAD + columns * cell + SIDE - CHIPS_LEFT - 8
-
-
-CHIPS_LEFT = 96
-
-
 def _columns_of(snapshot: Snapshot) -> int:
     """One more than the longest log has: the slot that the next record will take."""
     return max((view.log_end_offset for view in snapshot.replicas), default=0) + 1
@@ -133,7 +208,3 @@ def _columns_of(snapshot: Snapshot) -> int:
 
 def _most_rows(chips: Sequence[Sequence[Chip]], room: float) -> int:
     return max((len(chip_rows(row, room)) for row in chips), default=0)
-
-
-def _card_height(rows: int) -> float:
-    return 0 if rows == 0 else 16 + rows * (CHIP + 6) + 10

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import PartitionFacts, ReplicaFacts
 from holdfast.pipeline.audit.findings import Step
@@ -22,33 +22,60 @@ from holdfast.web.drawing import (
     number,
     path,
     pill,
+    pill_width,
     shortened,
     text,
     text_width,
+    wrapped,
 )
 from holdfast.web.theme import EPOCH_COLOURS
 
-WIDTH: Final = 960
-HEAD: Final = 150
-"""Left of the logs: a replica's name and what it has."""
-ROOM: Final = WIDTH - HEAD - 34
-LANE: Final = 88
 GAP: Final = 10
 TOP: Final = 42
-CELLS: Final = 14
 CELL_HEIGHT: Final = 30
-MOST_CELLS: Final = 24
-"""More offsets than this are drawn as bars."""
 LEAST_LABEL: Final = 26
 _SIGNS: Final = {
     "became-leader": ("★", "began to lead at {0}"),
-    "truncated": ("✂", "cut its log off at {0}"),
-    "power-lost": ("⚡", "power failed: on disk below {0} only"),
+    "truncated": ("✂", "truncated its log to {0}"),
+    "power-lost": ("⚡", "power failed: only offsets below {0} were on disk"),
     "disk-lost": ("⚡", "disk came back empty"),
-    "crashed": ("✖", "died"),
+    "crashed": ("✖", "was killed"),
     "stopped": ("■", "shut down"),
     "restarted": ("↻", "came back, log ends at {0}"),
 }
+
+
+class Shape(NamedTuple):
+    """Sizes that depend on how much room the reader's screen has."""
+
+    width: float
+    head: float
+    """Left of the logs."""
+    cells: float
+    """From the top of a lane to its cells: the name of the broker stands above, or beside them."""
+    most_cells: int
+    """More offsets than this are drawn as bars."""
+    most_marks: int
+    """Numbers on the axis."""
+    event_lines: int
+    """Lines for what happened to a log."""
+
+    @property
+    def room(self) -> float:
+        """How wide a log may be."""
+        return self.width - self.head - 34
+
+    @property
+    def is_wide(self) -> bool:
+        return self.head > self.cells
+
+    @property
+    def lane(self) -> float:
+        return self.cells + CELL_HEIGHT + 30 + 14 * self.event_lines
+
+
+WIDE: Final = Shape(960, 150, 14, 24, 10, 1)
+NARROW: Final = Shape(360, 12, 44, 9, 5, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +86,34 @@ class Window:
     end: int
     lost_start: int
     lost_end: int
+    shape: Shape
 
     @property
     def size(self) -> int:
         return self.end - self.start
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether each offset gets a cell of its own."""
+        return self.size <= self.shape.most_cells
+
     def x(self, offset: float) -> float:
         """Where an offset begins; what lies outside is at the edge."""
         inside = min(max(offset, self.start), self.end)
-        return HEAD + (inside - self.start) * ROOM / self.size
+        return self.shape.head + (inside - self.start) * self.shape.room / self.size
 
 
-def window_of(replicas: Sequence[ReplicaFacts], lost_start: int, lost_end: int) -> Window:
-    """The lost offsets, room on both sides, and the ends of logs and reigns that are near."""
+def window_of(
+    replicas: Sequence[ReplicaFacts], lost_start: int, lost_end: int, shape: Shape = WIDE
+) -> Window:
+    """The lost offsets, room on both sides, and the ends of logs and epochs that are near."""
     size = lost_end - lost_start
     reach = max(3, size)
     near = [lost_start - max(2, size // 3), lost_end + max(2, size // 3)]
     for replica in replicas:
         ends = [replica.log_end_offset, *(one.start_offset for one in replica.epochs)]
         near += [end for end in ends if lost_start - reach <= end <= lost_end + reach]
-    return Window(max(0, min(near)), max(near) + 1, lost_start, lost_end)
+    return Window(max(0, min(near)), max(near) + 1, lost_start, lost_end, shape)
 
 
 def lanes(
@@ -91,73 +126,85 @@ def lanes(
     """One picture; its size is set by the page. `label`: what the marked offsets are."""
     title = f"<title>{escape(f'The copies of {partition.topic}-{partition.partition}')}</title>"
     rows = sorted(partition.replicas, key=lambda one: one.broker)
-    height = TOP + len(rows) * (LANE + GAP)
+    shape = window.shape
+    height = TOP + len(rows) * (shape.lane + GAP)
     drawn = [_axis(window)]
     for place, replica in enumerate(rows):
-        top = TOP + place * (LANE + GAP)
+        top = TOP + place * (shape.lane + GAP)
         own = [step for step in steps if step.broker == replica.broker]
         drawn.append(_lane(replica, window, top, own, _state(replica, has, window)))
     drawn.append(_band_label(window, label))
     return (
-        f'<svg class="hf" role="img" viewBox="0 0 {WIDTH} {height}" '
+        f'<svg class="hf" role="img" viewBox="0 0 {number(shape.width)} {number(height)}" '
         f'xmlns="http://www.w3.org/2000/svg">{title}{"".join(drawn)}</svg>'
     )
 
 
 def _axis(window: Window) -> str:
-    """At most ten numbers, at round offsets."""
+    """A few numbers, at round offsets."""
     step = 1
-    while window.size / step > 10:  # Ends: each round makes the step larger.
+    while window.size / step > window.shape.most_marks:  # Ends: each round makes the step larger.
         step = step * 2 if str(step)[0] in "15" else step * 5 // 2
     first = -(-window.start // step) * step
-    middle = ROOM / window.size / 2 if window.size <= MOST_CELLS else 0
+    middle = window.shape.room / window.size / 2 if window.has_cells else 0
     marks = [
         text(window.x(offset) + middle, 33, f"{offset:,}", "t10 m soft")
         for offset in range(first, window.end, step)
     ]
-    return group("", text(16, 33, "OFFSET", "cap"), *marks)
+    title = text(16, 33 if window.shape.is_wide else 14, "OFFSET", "cap")
+    return group("", title, *marks)
 
 
 def _band(window: Window, top: float) -> str:
     x, end = window.x(window.lost_start), window.x(window.lost_end)
-    body = box(x, top + 1, max(3, end - x), LANE - 22, radius=0)
+    shape = window.shape
+    start = 1 if shape.is_wide else shape.cells - 6
+    body = box(x, top + start, max(3, end - x), shape.cells + CELL_HEIGHT + 22 - start, radius=0)
     return body.replace("/>", ' class="lostband"/>')
 
 
 def _band_label(window: Window, label: str) -> str:
     middle = (window.x(window.lost_start) + window.x(window.lost_end)) / 2
     drawn, width = pill(0, 2, label, "lost")
-    x = min(max(middle - width / 2, HEAD), HEAD + ROOM - width)
+    shape = window.shape
+    x = min(max(middle - width / 2, shape.head), shape.head + shape.room - width)
     return f'<g transform="translate({number(x)},0)">{drawn}</g>'
 
 
 def _state(replica: ReplicaFacts, has: Sequence[str], window: Window) -> tuple[str, str]:
     if replica.broker in has:
-        return "has what was sent", "good"
+        return "has the records", "good"
     is_short = replica.log_end_offset <= window.lost_start
-    return ("ends before" if is_short else "has others there"), "bad"
+    return ("log ends before" if is_short else "has other records"), "bad"
 
 
 def _lane(
     replica: ReplicaFacts, window: Window, top: float, steps: Sequence[Step], state: tuple[str, str]
 ) -> str:
+    shape = window.shape
+    cells = top + shape.cells
     parts = [
-        card(0, top, WIDTH - 8, LANE, "lane"),
+        card(0, top, shape.width - 8, shape.lane, "lane"),
         _band(window, top),
-        _name(replica.broker, top),
-        pill(14, top + 38, *state)[0],
-        *_spans(replica, window, top + CELLS),
-        _gone(replica, window, top + CELLS),
-        _disk(replica, window, top + CELLS + CELL_HEIGHT + 6),
-        _marks(replica, window, top),
-        _told(steps, top + LANE - 10),
+        *_name(replica.broker, state, top, shape),
+        *_spans(replica, window, cells),
+        _gone(replica, window, cells),
+        _disk(replica, window, cells + CELL_HEIGHT + 6),
+        _marks(replica, window, cells),
+        *_events(steps, cells + CELL_HEIGHT + 34, shape),
     ]
     return group("", *parts, title=_described(replica))
 
 
-def _name(broker: str, top: float) -> str:
-    size = 15 if text_width(broker, 15) <= HEAD - 26 else 11
-    return text(16, top + 27, shortened(broker, HEAD - 26, size), f"t{size} b")
+def _name(broker: str, state: tuple[str, str], top: float, shape: Shape) -> tuple[str, str]:
+    """The broker, and what it has: below its name, or beside it."""
+    room = shape.head - 26 if shape.is_wide else shape.room / 2
+    size = 15 if text_width(broker, 15) <= room else 11
+    name = text(16, top + 27, shortened(broker, room, size), f"t{size} b")
+    if shape.is_wide:
+        return name, pill(14, top + 38, *state)[0]
+    x = shape.width - 22 - pill_width(state[0])
+    return name, pill(x, top + 13, *state)[0]
 
 
 def _described(replica: ReplicaFacts) -> str:
@@ -178,7 +225,7 @@ def _spans(replica: ReplicaFacts, window: Window, top: float) -> list[str]:
         if start >= end:
             continue
         classes = f"c e{entry.epoch % EPOCH_COLOURS}"
-        if window.size <= MOST_CELLS:
+        if window.has_cells:
             drawn += [_cell(window, one, top, classes, entry.epoch) for one in range(start, end)]
         else:
             drawn.append(_bar(window, start, end, top, classes, entry.epoch))
@@ -186,7 +233,7 @@ def _spans(replica: ReplicaFacts, window: Window, top: float) -> list[str]:
 
 
 def _cell(window: Window, offset: int, top: float, classes: str, epoch: int) -> str:
-    x, width = window.x(offset), ROOM / window.size
+    x, width = window.x(offset), window.shape.room / window.size
     return group(
         classes,
         box(x + 1.5, top, width - 3, CELL_HEIGHT, radius=4),
@@ -228,31 +275,38 @@ def _disk(replica: ReplicaFacts, window: Window, y: float) -> str:
     return group("", *drawn, title=f"flushed below offset {replica.flushed}")
 
 
-def _marks(replica: ReplicaFacts, window: Window, top: float) -> str:
+def _marks(replica: ReplicaFacts, window: Window, cells: float) -> str:
     """The end of the log, and of its committed part as last checkpointed; both if they are near."""
     drawn = []
     end, committed = replica.log_end_offset, replica.high_watermark
+    bottom = cells + CELL_HEIGHT
     if window.start <= end <= window.end:
         x = window.x(end)
-        drawn.append(line(x, top + 8, x, top + CELLS + CELL_HEIGHT + 16, "leo"))
-        place, side = (x + 4, "") if x < HEAD + ROOM - 60 else (x - 4, " r")
-        words = f"end {end:,}"
-        drawn.append(text(place, top + CELLS + CELL_HEIGHT + 16, words, f"t10 soft{side}"))
+        drawn.append(line(x, cells - 6, x, bottom + 16, "leo"))
+        right = window.shape.head + window.shape.room
+        place, side = (x + 4, "") if x < right - 60 else (x - 4, " r")
+        drawn.append(text(place, bottom + 16, f"end {end:,}", f"t10 soft{side}"))
     if committed is not None and window.start <= committed <= window.end:
         x = window.x(committed)
-        drawn.append(line(x, top + 6, x, top + CELLS + CELL_HEIGHT + 3, "hw"))
-        tip = f"M{number(x - 4)} {number(top + 4)}h8l-4 6z"
+        drawn.append(line(x, cells - 8, x, bottom + 3, "hw"))
+        tip = f"M{number(x - 4)} {number(cells - 10)}h8l-4 6z"
         drawn.append(path(tip, "hwf"))
     return group("", *drawn)
 
 
-def _told(steps: Sequence[Step], y: float) -> str:
-    """What happened to this log, oldest first."""
-    told = []
+def _events(steps: Sequence[Step], y: float, shape: Shape) -> list[str]:
+    """What happened to this log, oldest first; as much as fits."""
+    events = []
     for step in steps:
         if step.kind in _SIGNS:
             sign, words = _SIGNS[step.kind]
             place = "?" if step.offset is None else f"{step.offset:,}"
-            told.append(f"{sign} {words.format(place)}")
-    words = "    ".join(dict.fromkeys(told))
-    return text(HEAD + 1.5, y, shortened(words, ROOM, 11), "t11 soft")
+            events.append(f"{sign} {words.format(place)}")
+    lines = wrapped(" · ".join(dict.fromkeys(events)), shape.room, 11)
+    if len(lines) > shape.event_lines:
+        lines[shape.event_lines - 1] += " …"
+    x = max(16.0, shape.head + 1.5)
+    return [
+        text(x, y + 14 * place, words, "t11 soft")
+        for place, words in enumerate(lines[: shape.event_lines])
+    ]

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from holdfast.lab.frames import Frame
-from holdfast.web.layout import layout_of
+from holdfast.web.layout import NARROW, WIDE, Shape, layout_of
 from holdfast.web.svg import parts
 from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
 
@@ -32,6 +32,7 @@ def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str
         ("/*DARK*/", variables(DARK)),
         ("/*PICTURE*/", style_sheet(variables=True)),
         ("<!--TITLE-->", escape(title)),
+        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in stories)),
         # Last, so that no mark inside a story's own words is ever replaced.
         ("<!--DATA-->", _safe_json(data)),
     ):
@@ -40,11 +41,9 @@ def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str
 
 
 def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
-    layout = layout_of(frames)
-    pieces, texts = _Once(), _Once()
+    texts = _Once()
     rows = [
         {
-            "parts": [pieces.place(part) for part in parts(frame, layout)],
             "line": frame.line,
             "sentence": texts.place(frame.sentence),
             "said": texts.place(frame.narration),
@@ -58,13 +57,37 @@ def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
         "name": name,
         "sign": _sign(frames),
         "told": any(frame.narration for frame in frames),
-        "width": round(layout.width),
-        "height": round(layout.height),
+        "opens": _opening(frames),
         "rules": [list(rule) for rule in frames[-1].snapshot.rules] if frames else [],
-        "pieces": pieces.items(),
         "texts": texts.items(),
         "frames": rows,
+        "wide": _drawn(frames, WIDE),
+        "narrow": _drawn(frames, NARROW),
     }
+
+
+def _drawn(frames: Sequence[Frame], shape: Shape) -> dict[str, Any]:
+    """The pictures of all frames; the page shows the shape that fits the reader's screen."""
+    layout = layout_of(frames, shape)
+    pieces = _Once()
+    rows = [[pieces.place(part) for part in parts(frame, layout)] for frame in frames]
+    size = {"width": round(layout.width), "height": round(layout.height)}
+    return {**size, "pieces": pieces.items(), "parts": rows}
+
+
+def _opening(frames: Sequence[Frame]) -> int:
+    """The frame to show first: the end of the first step after which a log holds a record."""
+    for place, frame in enumerate(frames):
+        is_last = place + 1 == len(frames) or frames[place + 1].step != frame.step
+        if is_last and any(view.cells for view in frame.snapshot.replicas):
+            return place if place + 1 < len(frames) else 0
+    return 0
+
+
+def _in_words(name: str, frames: Sequence[Frame]) -> str:
+    """The scenario as text, for readers without JavaScript."""
+    lines = "".join(f"<li>{escape(frame.sentence)}</li>" for frame in frames if frame.sentence)
+    return f"<h2>{escape(name)} {_sign(frames)}</h2><ol>{lines}</ol>"
 
 
 def _sign(frames: Sequence[Frame]) -> str:

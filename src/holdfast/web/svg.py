@@ -7,12 +7,20 @@ things, so that a page can hold every different part once, however many frames s
 from __future__ import annotations
 
 from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Snapshot, StoreView, VerdictView
+from holdfast.lab.telling.views import Snapshot
 from holdfast.web.arrows import arrow
-from holdfast.web.chips import Chip, promise_chips, reader_chips
-from holdfast.web.drawing import box, card, group, number, pill, shortened, text, wrapped
+from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.drawing import box, card, group, number, pill, text, wrapped
 from holdfast.web.lanes import lane
-from holdfast.web.layout import CHIP, CHIPS_LEFT, STORE, Layout, chip_rows, layout_of
+from holdfast.web.layout import (
+    CHIP,
+    PILL,
+    Layout,
+    chip_rows,
+    layout_of,
+    verdict_lines,
+    verdict_look,
+)
 from holdfast.web.theme import LIGHT, style_sheet
 
 MARGIN = 18
@@ -48,10 +56,10 @@ def parts(frame: Frame, layout: Layout) -> list[str]:
         _ruler(layout.first_column(snapshot), layout),
         *(part for view in snapshot.replicas for part in lane(view, frame, layout)),
         _chips(
-            "PROMISES", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
+            "PRODUCED", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
         ),
-        _chips("READERS", reader_chips(snapshot), layout.readers_top, layout.reader_rows, layout),
-        _verdict(snapshot.verdict, layout),
+        _chips("CONSUMERS", reader_chips(snapshot), layout.readers_top, layout.reader_rows, layout),
+        _verdict(snapshot, layout),
         arrow(frame, layout),
     ]
 
@@ -69,19 +77,14 @@ def _caption(frame: Frame, width: float, least: int) -> tuple[str, float]:
 
 
 def _store(snapshot: Snapshot, layout: Layout) -> str:
-    store = snapshot.store
-    words = [f"leader {snapshot.name(store.leader)}", f"epoch {store.leader_epoch}"]
-    drawn = [card(0, 0, layout.card_width, STORE), text(16, 25, "STORE", "cap")]
-    x = float(CHIPS_LEFT)
-    for words_, classes in (
-        (words[0], "solid" if store.leader is not None else "lost"),
-        (words[1], "p0"),
-        (f"in sync {{{snapshot.names(store.isr)}}}", "good"),
-        *_extras(store, snapshot),
-    ):
-        drawing, width = pill(x, 11.5, words_, classes)
-        drawn.append(drawing)
-        x += width + 8
+    shape = layout.shape
+    drawn = [card(0, 0, layout.card_width, layout.store_height), text(16, 25, "STORE", "cap")]
+    for place, row in enumerate(chip_rows(store_chips(snapshot), layout.chip_room)):
+        x, y = shape.chips_left, 11.5 + shape.title + place * (PILL + 7)
+        for chip in row:
+            drawing, width = pill(x, y, chip.title, chip.classes)
+            drawn.append(drawing)
+            x += width + 8
     return group("", *drawn)
 
 
@@ -92,27 +95,23 @@ def _ruler(first: int, layout: Layout) -> str:
         text(layout.column(place + 0.5), y, str(first + place), "t10 m soft")
         for place in range(layout.columns)
     ]
-    return group("", text(layout.column(0) - 12, y, "offset", "t10 r soft"), *offsets)
-
-
-def _extras(store: StoreView, snapshot: Snapshot) -> list[tuple[str, str]]:
-    extras: list[tuple[str, str]] = []
-    if store.eligible:
-        extras.append((f"eligible {{{snapshot.names(store.eligible)}}}", "info"))
-    if store.rule:
-        extras.append((f"by rule: {store.rule}", "warn" if store.rule == "unclean" else "p0"))
-    return extras
+    return group(
+        "",
+        text(layout.column(0) - (12 if layout.shape.is_wide else 4), y, "offset", "t10 r soft"),
+        *offsets,
+    )
 
 
 def _chips(title: str, chips: list[Chip], top: float, rows: int, layout: Layout) -> str:
     if rows == 0 or not chips:
         return ""
+    shape = layout.shape
     drawn = [
-        card(0, top, layout.card_width, 10 + rows * (CHIP + 6) + 4),
-        text(16, top + 31, title, "cap"),
+        card(0, top, layout.card_width, 10 + shape.title + rows * (CHIP + 6) + 4),
+        text(16, top + (31 if shape.is_wide else 20), title, "cap"),
     ]
     for place, row in enumerate(chip_rows(chips, layout.chip_room)):
-        x, y = float(CHIPS_LEFT), top + 10 + place * (CHIP + 6)
+        x, y = shape.chips_left, top + 10 + shape.title + place * (CHIP + 6)
         for chip in row:
             drawn.append(_chip(chip, x, y))
             x += chip.width + 8
@@ -130,16 +129,15 @@ def _chip(chip: Chip, x: float, y: float) -> str:
     )
 
 
-def _verdict(verdict: VerdictView | None, layout: Layout) -> str:
+def _verdict(snapshot: Snapshot, layout: Layout) -> str:
+    verdict = snapshot.verdict
     if verdict is None:
         return ""
-    sign, classes = ("✖", "bad") if verdict.harm else ("✓", "good")
-    if not verdict.harm and verdict.verdict != "valid":
-        sign, classes = "⚠", "warn"
-    words = shortened(f"{sign}  {verdict.verdict}: {verdict.headline}", layout.card_width - 24, 13)
+    top = layout.verdict_top
+    lines = verdict_lines(snapshot, layout)
     return group(
-        f"chip {classes}",
-        box(0, layout.verdict_top, layout.card_width, 32, radius=9),
-        text(16, layout.verdict_top + 21, words, "t13 b"),
+        f"chip {verdict_look(verdict)[1]}",
+        box(0, top, layout.card_width, layout.verdict_height, radius=9),
+        *(text(16, top + 21 + 18 * place, words, "t13 b") for place, words in enumerate(lines)),
         title=verdict.headline,
     )

@@ -19,11 +19,12 @@ from holdfast.pipeline.audit import (
     Verdict,
 )
 from holdfast.pipeline.audit.findings import DUPLICATE, LOST, EpochStart, Exit, Step
-from holdfast.web.acked_chart import MOST_BARS, bars_of, chart
+from holdfast.web import acked_chart, log_lanes
+from holdfast.web.acked_chart import bars_of, chart
 from holdfast.web.audit_page import MOST_CHAPTERS, headline, page
 from holdfast.web.audit_tables import MOST_FINDINGS
 from holdfast.web.chapters import chapters
-from holdfast.web.log_lanes import MOST_CELLS, window_of
+from holdfast.web.log_lanes import window_of
 
 EVIL = "</title><script>alert(1)</script>\"'&<!--BODY-->"
 ROW = LedgerRow(
@@ -220,29 +221,36 @@ def test_findings_of_one_event_are_one_chapter() -> None:
 
 
 def test_lanes_show_every_copy_with_its_epochs_and_what_it_lacks() -> None:
-    _, picture = pictures(page(AUDIT))
-    words = words_of(picture)
-    assert words.count("has what was sent") == 1
-    assert words.count("has others there") == 1
-    assert words.count("e2") == 5, "offsets 3 to 7 of the one log"
-    assert "✂ cut its log off at 3" in words
-    assert "end 8" in words
+    _, _, *both = pictures(page(AUDIT))
+    for words in map(words_of, both):
+        assert words.count("has the records") == 1
+        assert words.count("has other records") == 1
+        assert words.count("e2") == 5, "offsets 3 to 7 of the one log"
+        assert "✂ truncated its log to 3" in words
+        assert "end 8" in words
+
+
+def test_a_narrow_screen_gets_pictures_of_its_own() -> None:
+    widths = [float(one.get("viewBox", "").split()[2]) for one in pictures(page(AUDIT))]
+    wide = [acked_chart.WIDE.width, log_lanes.WIDE.width]
+    narrow = [acked_chart.NARROW.width, log_lanes.NARROW.width]
+    assert widths == [wide[0], narrow[0], wide[1], narrow[1]]
 
 
 def test_a_loss_of_millions_is_drawn_as_bars() -> None:
     facts = replace(FACTS, replicas=(replica("east", 4_000_000, (0, 0), (3, 1_000_000)),))
     finding = replace(LOSS, offset=1_000_000, last_offset=2_999_999, count=2_000_000)
     text = page(replace(AUDIT, findings=(finding,), partitions=(facts,)))
-    _, picture = pictures(text)
-    assert "epoch 3" in words_of(picture)
-    assert len(ET.tostring(picture)) < 10_000
+    for picture in pictures(text)[2:]:
+        assert "epoch 3" in words_of(picture)
+        assert len(ET.tostring(picture)) < 10_000
 
 
 @pytest.mark.parametrize("end", [3, 4, 8, 100, 10**12])
 def test_the_window_shows_the_loss_whole_and_what_is_near(end: int) -> None:
     window = window_of([replica("east", end, (0, 0), (2, 3))], 3, 5)
     assert 0 <= window.start <= 3
-    assert 5 <= window.end <= MOST_CELLS
+    assert 5 <= window.end <= log_lanes.WIDE.most_cells
     assert window.x(-5) == window.x(window.start) < window.x(3) < window.x(5)
     assert window.x(10**15) == window.x(window.end)
 
@@ -252,10 +260,10 @@ def test_the_bars_add_up_and_are_never_too_many() -> None:
         TimelinePoint(topic="t", partition=place % 3, second=1000 + place, acked=2, found=1)
         for place in range(1001)
     ]
-    bars = bars_of(points)
-    assert len(bars) <= MOST_BARS
+    bars = bars_of(points, 120)
+    assert len(bars) <= 120
     assert (sum(bar.acked for bar in bars), sum(bar.missing for bar in bars)) == (2002, 1001)
-    assert bars_of([]) == []
+    assert bars_of([], 120) == []
     assert chart([], []) == ""
 
 
@@ -276,4 +284,4 @@ def test_times_that_no_calendar_knows_are_shown_as_numbers() -> None:
 def test_a_duplicate_has_no_lanes_and_a_send_without_offset_no_place() -> None:
     twice = replace(LOSS, kind=DUPLICATE)
     nowhere = replace(LOSS, offset=None, last_offset=None)
-    assert len(pictures(page(replace(AUDIT, findings=(twice, nowhere))))) == 1, "the chart alone"
+    assert len(pictures(page(replace(AUDIT, findings=(twice, nowhere))))) == 2, "the chart alone"

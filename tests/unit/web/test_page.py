@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 
 from holdfast.lab.frames import fold
 from holdfast.web import html_page, html_tabs
@@ -41,12 +42,30 @@ def test_a_label_cannot_break_out_of_the_page() -> None:
 def test_every_frame_is_in_the_page_and_every_part_only_once() -> None:
     frames = fold(loss_restart_truncation())
     (story,) = data_of(html_page(frames, "Loss"))
-    pieces, rows = story["pieces"], story["frames"]
-    assert isinstance(pieces, list)
-    assert isinstance(rows, list)
-    assert len(rows) == len(frames)
-    assert len(set(pieces)) == len(pieces)
-    assert len(pieces) < 4 * len(frames)
+    assert isinstance(story["frames"], list)
+    assert len(story["frames"]) == len(frames)
+    for shape in ("wide", "narrow"):
+        drawn = story[shape]
+        assert isinstance(drawn, dict)
+        assert len(drawn["parts"]) == len(frames)
+        assert len(set(drawn["pieces"])) == len(drawn["pieces"]) < 4 * len(frames)
+
+
+def test_the_page_opens_on_logs_that_hold_records_and_not_on_the_end() -> None:
+    frames = fold(loss_restart_truncation())
+    (story,) = data_of(html_page(frames, "Loss"))
+    opens = story["opens"]
+    assert isinstance(opens, int)
+    assert any(view.cells for view in frames[opens].snapshot.replicas)
+    assert opens < len(frames) - 1
+
+
+def test_a_reader_without_javascript_gets_every_sentence() -> None:
+    frames = fold(loss_restart_truncation())
+    page = html_page(frames, "Loss")
+    words = page[page.index("<noscript>") : page.index("</noscript>")]
+    for frame in frames:
+        assert f"<li>{escape(frame.sentence)}</li>" in words
 
 
 def test_stories_come_as_tabs_that_say_how_they_end() -> None:
