@@ -167,10 +167,11 @@ def _sent(w: Words) -> str:
 
 
 def _acknowledged(w: Words) -> str:
-    where = f" at offset {w['offset']}" if at_offset(w["offset"]) else ""
     if str(w["acks"]) == "0":
         return f"{w.client('producer')} takes {w.record()} for written: with acks=0 nobody answers."
-    return f"{w.who} promises {w.client('producer')} that {w.record()} is safe{where}."
+    named = w["record"] not in (None, "")
+    where = f" at offset {w['offset']}" if named and at_offset(w["offset"]) else ""
+    return f"{w.who} acknowledges {w.record()}{where} to {w.client('producer')}."
 
 
 def _refused(w: Words) -> str:
@@ -180,7 +181,8 @@ def _refused(w: Words) -> str:
 
 def _consumed(w: Words) -> str:
     source = "" if w.event.broker is None else f" from {w.who}"
-    return f"{w.client('consumer')} reads {w.record()} at offset {w['offset']}{source}."
+    where = f" at offset {w['offset']}" if w["record"] not in (None, "") else ""
+    return f"{w.client('consumer')} reads {w.record()}{where}{source}."
 
 
 def _power_lost(w: Words) -> str:
