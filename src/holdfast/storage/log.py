@@ -28,12 +28,11 @@ from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
 from holdfast.storage.epoch_file import EpochFile
 from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
-from holdfast.storage.pending import DueSnapshots, Names
+from holdfast.storage.pending import Names, Snapshots
 from holdfast.storage.producers import ProducerBook
 from holdfast.storage.replay import producer_headers, rebuild_producers, snapshot_offsets
 from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
-from holdfast.storage.snapshots import encode_snapshot, snapshot_path, write_snapshot
 
 _Result = TypeVar("_Result")
 
@@ -70,13 +69,13 @@ class Log:
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self._epoch_file = EpochFile(disk, directory, epochs)
         self.names = Names()
-        self._due = DueSnapshots()
+        self._snapshots = Snapshots(disk, directory)
         self.cuts = 0
         """Truncations so far: a flush that began before one proves nothing about what is here."""
         self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
         self.rolled: Callable[[], None] = _nobody
         """Called after a roll: there is a sealed segment to flush."""
-        self.finish_swap: Callable[[], None] = _nobody
+        self.finish_swap: Callable[[], None] = no_swap
         """Called before segments leave the log: the cleaner ends what it is replacing."""
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
@@ -137,7 +136,7 @@ class Log:
         """Begin a new segment at the end, unless the active one is empty."""
         if self.active.file.size:
             end = self.log_end_offset
-            self._guarded(lambda: self._roll(end, end, now_ms))
+            self.guarded(lambda: self._roll(end, end, now_ms))
 
     def _roll(self, first: int, last: int, now_ms: int) -> Segment:
         """A new segment for batches from offset `first` to `last`.
@@ -150,7 +149,7 @@ class Log:
         if is_far and self.active.base_offset == first:
             raise AppendRefusedError(f"a batch of more than {LARGEST_RELATIVE_OFFSET} offsets")
         self.active.become_sealed()
-        self._due.add(base, self.producers.entries.values())
+        self._snapshots.add(base, self.producers.entries.values())
         if is_far:
             base = Offset(first)
             self._prove_gap(base)
@@ -162,8 +161,8 @@ class Log:
     def _prove_gap(self, base: Offset) -> None:
         """A gap so wide that no index can span it has to lie between two segments."""
         self._flush_segments()
-        self._due.add(base, self.producers.entries.values())
-        self._due.write(self.disk, self.directory, base)
+        self._snapshots.add(base, self.producers.entries.values())
+        self._snapshots.write(base)
         self._flush_names()
 
     def _create(self, base: Offset) -> Segment:
@@ -192,13 +191,13 @@ class Log:
             raise self.offline
         end = self.log_end_offset
         if end > self.recovery_point or self.names.are_unflushed:
-            self._guarded(self._flush_files)
+            self.guarded(self._flush_files)
         self.flushed_to(end, now_ms)
         return end
 
     def flushed_to(self, offset: Offset, now_ms: int) -> None:
         """Everything below is on the disk: raise the recovery point."""
-        if self._guarded(lambda: self._due.write(self.disk, self.directory, offset)):
+        if self.guarded(lambda: self._snapshots.write(offset)):
             self.names.changed()
         self.recovery_point = Offset(max(self.recovery_point, offset))
         self.last_flush_ms = now_ms
@@ -219,7 +218,7 @@ class Log:
 
     def write_epochs(self) -> None:
         """Put the leader-epoch checkpoint in line with the cache."""
-        self._guarded(self._epoch_file.write)
+        self.guarded(self._epoch_file.write)
 
     def epochs_written(self) -> None:
         """The checkpoint says what the cache says."""
@@ -236,32 +235,32 @@ class Log:
             return offset
         if offset < self.log_end_offset:
             self._leave()
-            end = self._guarded(lambda: self._cut(offset, now_ms))
+            end = self.guarded(lambda: self._cut(offset, now_ms))
             if end < self.log_start_offset:
                 self.restart_at(self.log_start_offset, now_ms)
                 return self.log_start_offset
             self.log_end_offset = end
-            self._guarded(self._rebuild_producers)
+            self.guarded(self._rebuild_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
         self.write_epochs()
         return self.log_end_offset
 
     def _leave(self) -> None:
-        self._guarded(self.finish_swap)
+        self.guarded(self.finish_swap)
         self.cuts += 1
 
     def _lower_recovery_point(self) -> None:
         if self.recovery_point > self.log_end_offset:
             self.recovery_point = self.log_end_offset
-            self._guarded(self.recovery_point_fell)
+            self.guarded(self.recovery_point_fell)
 
     def _cut(self, offset: Offset, now_ms: int) -> Offset:
         while self.active.base_offset > offset:  # The first segment begins below `offset`.
             self._drop(len(self.segments) - 1, now_ms)
         end = self.active.truncate_to(offset)
         self.active.reserve_indexes(self.settings.segment_index_bytes)
-        self._drop_snapshots(above=end)
+        self._snapshots.drop_above(end)
         # The names, too: a segment that came back would follow records it never followed.
         self._flush_names()
         return end
@@ -273,17 +272,17 @@ class Log:
         # nothing would tell the reigns of an empty log from true ones.
         self.epochs.truncate_to(Offset(0))
         self.write_epochs()
-        self._guarded(lambda: self._restart(offset, now_ms))
+        self.guarded(lambda: self._restart(offset, now_ms))
         self.log_start_offset = self.log_end_offset = offset
         # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
         self.recovery_point = offset
-        self._guarded(self.recovery_point_fell)
+        self.guarded(self.recovery_point_fell)
         self.producers = ProducerBook()
 
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:
             self._drop(len(self.segments) - 1, now_ms)
-        self._drop_snapshots(above=Offset(-1))
+        self._snapshots.drop_above(-1)
         self._add(self._create(offset), now_ms)
         self._flush_names()
 
@@ -299,11 +298,11 @@ class Log:
     def drop_oldest(self, now_ms: int) -> None:
         """Let the first segment go. Retention decides when; the next one begins the log."""
         assert len(self.segments) > 1
-        self._guarded(self.finish_swap)
+        assert self.finish_swap is no_swap, "the first segment is being replaced"
         base = self.segments[0].base_offset
         self.advance_start_to(self.segments[1].base_offset)
-        self._guarded(lambda: self._drop(0, now_ms))
-        self._guarded(lambda: self._drop_snapshot(base))
+        self.guarded(lambda: self._drop(0, now_ms))
+        self.guarded(lambda: self._snapshots.drop(base))
 
     def _drop(self, place: int, now_ms: int) -> None:
         segment = self.segments[place]
@@ -335,17 +334,6 @@ class Log:
         """The offsets of which there are producer snapshots, oldest first."""
         return snapshot_offsets(self.disk, self.directory)
 
-    def _drop_snapshots(self, *, above: Offset) -> None:
-        self._due.drop_above(above)
-        for offset in self.snapshot_offsets():
-            if offset > above:
-                self._drop_snapshot(offset)
-
-    def _drop_snapshot(self, offset: int) -> None:
-        path = snapshot_path(self.directory, offset)
-        if self.disk.exists(path):
-            self.disk.remove(path)
-
     # Ending.
 
     def abandon(self) -> None:
@@ -363,8 +351,8 @@ class Log:
         """Leave everything on the disk such that the next start need not look at it."""
         try:
             if self.offline is None:
-                self._guarded(self.finish_swap)
-                self._guarded(self._close_cleanly)
+                self.guarded(self.finish_swap)
+                self.guarded(self._close_cleanly)
                 self.flush(now_ms)
         finally:
             self.abandon()
@@ -372,16 +360,16 @@ class Log:
     def _close_cleanly(self) -> None:
         self.active.become_sealed()
         self._flush_segments()
-        self._due.write(self.disk, self.directory, self.log_end_offset)
-        content = encode_snapshot(self.producers.entries.values())
-        write_snapshot(self.disk, self.directory, self.log_end_offset, content)
+        self._snapshots.add(self.log_end_offset, self.producers.entries.values())
+        self._snapshots.write(self.log_end_offset)
         self.names.changed()
 
     def place_of(self, offset: int) -> int:
         """The place of the segment that holds an offset, or would."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
-    def _guarded(self, action: Callable[[], _Result]) -> _Result:
+    def guarded(self, action: Callable[[], _Result]) -> _Result:
+        """Do something on the disk; LogOfflineError if that fails, now or before."""
         if self.offline is not None:
             raise self.offline
         try:
@@ -397,3 +385,7 @@ class Log:
 
 def _nobody(*_: object) -> None:
     pass
+
+
+def no_swap() -> None:
+    """The cleaner replaces nothing."""

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 from holdfast.storage.disk import Disk
 from holdfast.storage.producers import ProducerEntry
-from holdfast.storage.snapshots import encode_snapshot, write_snapshot
+from holdfast.storage.replay import snapshot_offsets
+from holdfast.storage.snapshots import encode_snapshot, snapshot_path, write_snapshot
 
 
 class Names:
@@ -44,26 +45,37 @@ class Names:
         self._durable = max(self._durable, changes)
 
 
-class DueSnapshots:
-    """Producer snapshots that wait for the flush of everything below them, by offset."""
+class Snapshots:
+    """A log's producer snapshots: in files, or waiting for the flush of everything below them."""
 
-    __slots__ = ("_contents",)
+    __slots__ = ("_contents", "_directory", "_disk")
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
         self._contents: dict[int, bytes] = {}
 
     def add(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
-        """The state of the producers now, at the end of the log."""
+        """The state of the producers now, at the end of the log. Waits."""
         self._contents[offset] = encode_snapshot(entries)
 
-    def drop_above(self, offset: int) -> None:
-        """The log has been truncated to there."""
-        for one in [one for one in self._contents if one > offset]:
-            del self._contents[one]
-
-    def write(self, disk: Disk, directory: str, upto: int) -> bool:
+    def write(self, upto: int) -> bool:
         """Everything below `upto` is on the disk; whether any file was written."""
         due = [offset for offset in self._contents if offset <= upto]
         for offset in due:
-            write_snapshot(disk, directory, offset, self._contents.pop(offset))
+            write_snapshot(self._disk, self._directory, offset, self._contents.pop(offset))
         return bool(due)
+
+    def drop_above(self, offset: int) -> None:
+        """The log has been truncated to there."""
+        self._contents = {at: one for at, one in self._contents.items() if at <= offset}
+        for at in snapshot_offsets(self._disk, self._directory):
+            if at > offset:
+                self.drop(at)
+
+    def drop(self, offset: int) -> None:
+        """The segment that begins there has left the log."""
+        self._contents.pop(offset, None)
+        path = snapshot_path(self._directory, offset)
+        if self._disk.exists(path):
+            self._disk.remove(path)
