@@ -88,11 +88,6 @@ class BackgroundFlush:
             self._close()
             raise
 
-    @staticmethod
-    def suits(log: Log) -> bool:
-        """Whether there is anything to flush in this way: not in a log that is offline."""
-        return log.offline is None
-
     def _close(self) -> None:
         for part in self._parts:
             part.close()

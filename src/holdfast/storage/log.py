@@ -336,13 +336,17 @@ class Log:
 
     # Ending.
 
+    def close_files(self) -> None:
+        """Give all handles back. What is read or written next opens its file again."""
+        for segment in self.segments:
+            segment.close()
+
     def abandon(self) -> None:
         """Give all handles back without a word to the disk: the log is being deleted.
 
         Held slices stay good; everything else is refused from now on.
         """
-        for segment in self.segments:
-            segment.close()
+        self.close_files()
         self.deletions.close()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)

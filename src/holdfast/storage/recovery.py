@@ -13,8 +13,7 @@ the earlier file lost its end to a power failure while the later one kept its by
 Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
 believed is named in the report.
 
-It may run on any thread as long as no other one uses the same `Disk`: at a start, before there is
-anybody to serve.
+It may run on any thread, alone with this log's files: several logs may be opened at a time.
 """
 
 from __future__ import annotations
@@ -177,6 +176,8 @@ class _Opening:
             if not self._verify(segment, below):
                 self._drop_from(index + 1)
                 break
+            if not segment.is_active:
+                segment.close()  # There may be more segments than descriptors.
         if not self.segments[-1].is_active:
             self.segments[-1].activate()
         self._remove_snapshots_above(snapshots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -317,7 +318,7 @@ def test_a_flush_to_make_room_that_fails_is_known_to_the_log_whose_file_it_was(
     log = open_(disk)
     fill(log, 2)
     with monkeypatch.context() as patch:
-        patch.setattr(real_disk.os, "fsync", failing_flush)
+        patch.setattr(os, "fsync", failing_flush)
         assert values_of(other)
     assert other.flush(NOW) == 1
     with pytest.raises(LogOfflineError):
