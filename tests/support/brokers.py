@@ -26,8 +26,16 @@ Answer = TypeVar("Answer", bound=Response)
 class Brokers:
     """Three brokers, by their ids 1 to 3."""
 
-    def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: dict[str, str] | None = None,
+        *,
+        descriptors: int | None = None,
+    ) -> None:
+        """`descriptors`: how many each process may have open, as `ulimit -n` sets it."""
         self._directory = directory
+        self._descriptors = descriptors
         # Ours also while a broker is down, or a client that tries to reach it could get it.
         self._held = {number: Port() for number in (1, 2, 3)}
         self.ports = {number: port.number for number, port in self._held.items()}
@@ -61,6 +69,9 @@ class Brokers:
             with (self._directory / f"{number}.log").open("ab") as log:
                 file = str(self._directory / f"{number}.properties")
                 command = [sys.executable, "-m", "holdfast", "server", "start", file]
+                if self._descriptors is not None:
+                    limit = f'ulimit -n {self._descriptors} && exec "$0" "$@"'
+                    command = ["sh", "-c", limit, *command]
                 self._processes[number] = subprocess.Popen(command, stderr=log)
         wait_until(self._is_whole, "all brokers known to all", 120.0)
 
@@ -82,6 +93,11 @@ class Brokers:
         process = self._processes[number]
         process.kill()
         process.wait()
+
+    def pid(self, number: int) -> int:
+        """A running broker's process."""
+        assert self._processes[number].poll() is None, self.log(number)
+        return self._processes[number].pid
 
     def stop(self) -> None:
         """End all, cleanly where they still can."""

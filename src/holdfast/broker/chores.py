@@ -1,13 +1,14 @@
 """What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
 
 One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
-also serves clients.
+also serves clients, except for the cleaner's flushes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.partition import Partition
@@ -34,6 +35,9 @@ class Chores:
         self._broker = broker
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._cleaner: Cleaner | None = None
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
+        self._uncleanable: dict[Partition, None] = {}
+        """Logs with a damaged batch: as in Kafka, the cleaner leaves them alone."""
 
     def start(self) -> None:
         """From now on, until `stop`."""
@@ -97,9 +101,12 @@ class Chores:
             return
         broker = self._broker
         wall_ms = broker.clock.wall_ms()
+        hosted = broker.replicas.partitions
+        bad = self._uncleanable
+        self._uncleanable = {one: None for one in bad if hosted.get(one.name) is one}
         wanted = []
-        for partition in broker.replicas.partitions.values():
-            if partition.log.settings.is_compacted and not partition.replica.has_failed:
+        for partition in hosted.values():
+            if self._may_clean(partition):
                 checkpointed = broker.directory.cleaner_offsets.get(partition.name, 0)
                 high_watermark = partition.replica.log.high_watermark
                 need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
@@ -111,6 +118,10 @@ class Chores:
             self._cleaner = Cleaner(partition.log, first_dirty, high_watermark, wall_ms)
             self._step(partition)
 
+    def _may_clean(self, partition: Partition) -> bool:
+        is_wanted = partition.log.settings.is_compacted and not partition.replica.has_failed
+        return is_wanted and partition not in self._uncleanable
+
     def _step(self, partition: Partition) -> None:
         cleaner, broker = self._cleaner, self._broker
         if cleaner is None or broker.is_stopping:
@@ -121,11 +132,27 @@ class Chores:
             self._cleaner = None
             partition.failed(error)
             return
-        if progress is not Progress.DONE:
+        if progress is Progress.FLUSH:
+            flush = broker.loop.run_in_executor(self._threads, cleaner.flush)
+            flush.add_done_callback(lambda _: self._step(partition))
+            return
+        if progress is Progress.MORE:
             broker.loop.call_soon(self._step, partition)
             return
         self._cleaner = None
-        broker.directory.cleaner_offsets[partition.name] = cleaner.result.cleaned_below
+        result = cleaner.result
+        if result.problem:
+            self._uncleanable[partition] = None
+            broker.log.error(
+                "a log cannot be cleaned", partition=str(partition.name), error=result.problem
+            )
+        has_progress = result.cleaned_below > broker.directory.cleaner_offsets.get(
+            partition.name, 0
+        )
+        if has_progress:
+            # Others may wait: log.cleaner.backoff.ms is for when nothing does.
+            broker.loop.call_soon(self._clean)
+        broker.directory.cleaner_offsets[partition.name] = result.cleaned_below
         try:
             broker.directory.write_cleaner_offsets()
         except OSError as error:

@@ -87,4 +87,5 @@ def _partition_status(partition: Partition) -> dict[str, Any]:
         "leo": numbers.log_end_offset,
         "hw": numbers.high_watermark,
         "flushed_offset": partition.log.recovery_point,
+        "copy_problem": partition.copy_problem,
     }

@@ -78,6 +78,7 @@ class FaultyFile(RealFile):
             self._disk.journal.note("flush", self.path, min(size, self.size))
 
     def share(self) -> RealSharedFile:
+        self._raise_failure()
         return FaultySharedFile(self._disk, self.path, os.dup(self.descriptor()))
 
     def descriptor(self) -> int:

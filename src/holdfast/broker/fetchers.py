@@ -6,13 +6,17 @@ a second one is sent, and the leader answers the waiting one at once.
 
 An answer is used only if the core still accepts it; then its batches are checked and written as
 they came. A partition that was refused is left out of the session for a while, so that it does not
-make every other fetch return at once.
+make every other fetch return at once. So is one with which anything goes wrong here (`_alone`): the
+other partitions of its leader are copied as before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.leader_bounds import ask_bounds
 from holdfast.broker.partition import Partition
 from holdfast.broker.peer_set import FETCH
 from holdfast.core import Follower, NextFetch
@@ -27,21 +31,13 @@ from holdfast.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from holdfast.protocol.messages.offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader, batches, check_batch
+from holdfast.storage import AppendRefusedError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 FETCH_VERSION: Final = 17
-LIST_OFFSETS_VERSION: Final = 7
-EARLIEST: Final = -2
-LATEST: Final = -1
 FIRST_BACKOFF_S: Final = 0.01
 MAX_UNDER_WAY: Final = 2
 
@@ -167,30 +163,8 @@ class Fetcher:
         self._requests += 1
         named = self._changed if self._session_epoch else dict.fromkeys(self._followed.values())
         topics: dict[bytes, list[FetchPartition]] = {}
-        for followed in named:
-            if followed.is_resting:
-                continue
-            asked = followed.partition.replica.next_fetch()
-            if asked is None or asked.leader != self._leader:
-                continue
-            if asked != followed.asked:
-                # Asked again for the same, an earlier answer is as good. Were it thrown away, a
-                # follower on a slow link that is told of one ISR change after the other would ask
-                # and ask, and never use an answer.
-                followed.asked_in = self._requests
-            followed.asked = asked
-            name = followed.partition.name
-            self._forgotten.pop((followed.partition.topic_id, name.partition), None)
-            topics.setdefault(followed.partition.topic_id, []).append(
-                FetchPartition(
-                    partition=name.partition,
-                    current_leader_epoch=asked.current_leader_epoch,
-                    fetch_offset=asked.fetch_offset,
-                    last_fetched_epoch=asked.last_fetched_epoch,
-                    log_start_offset=followed.partition.log.log_start_offset,
-                    partition_max_bytes=settings.replica_fetch_max_bytes,
-                )
-            )
+        for followed in tuple(named):
+            self._alone(followed, partial(self._name, followed, topics))
         # A follower that flushes every append asks again when its flush is done (`add`).
         self._changed = {}
         forgotten: dict[bytes, list[int]] = {}
@@ -216,6 +190,57 @@ class Fetcher:
             self._session_epoch += 1
         return request
 
+    def _name(self, followed: _Followed, topics: dict[bytes, list[FetchPartition]]) -> None:
+        """Name one partition in the next request, unless it is not to be fetched now."""
+        partition = followed.partition
+        asked = None if followed.is_resting else partition.replica.next_fetch()
+        if asked is None or asked.leader != self._leader:
+            return
+        if asked != followed.asked:
+            # Asked again for the same, an earlier answer is as good. Were it thrown away, a
+            # follower on a slow link that is told of one ISR change after the other would ask
+            # and ask, and never use an answer.
+            followed.asked_in = self._requests
+        followed.asked = asked
+        index = partition.name.partition
+        self._forgotten.pop((partition.topic_id, index), None)
+        topics.setdefault(partition.topic_id, []).append(
+            FetchPartition(
+                partition=index,
+                current_leader_epoch=asked.current_leader_epoch,
+                fetch_offset=asked.fetch_offset,
+                last_fetched_epoch=asked.last_fetched_epoch,
+                log_start_offset=partition.log.log_start_offset,
+                partition_max_bytes=self._broker.settings.replica_fetch_max_bytes,
+            )
+        )
+
+    # One partition's trouble.
+
+    def _alone(self, followed: _Followed, work: Callable[[], None]) -> None:
+        """Do something for one partition. Whatever that raises concerns this partition only: it is
+        set aside, reported once, and tried again.
+        """
+        try:
+            work()
+        except (MalformedBatchError, AppendRefusedError) as error:
+            self._set_aside(followed, error)
+        except Exception as error:  # noqa: BLE001  # a bug: it must not stop the others
+            self._broker.log.bug("a copy failed", error, partition=str(followed.partition.name))
+            self._set_aside(followed, error)
+
+    def _set_aside(self, followed: _Followed, error: Exception) -> None:
+        partition, problem = followed.partition, f"{type(error).__name__}: {error}"
+        if problem != partition.copy_problem:
+            self._broker.log.error(
+                "a partition cannot be copied; it is tried again",
+                partition=str(partition.name),
+                leader=self._leader,
+                error=problem,
+            )
+        partition.copy_problem = problem
+        self._rest(followed)
+
     # Answers.
 
     def _answered(self, response: Response | None, number: int) -> None:
@@ -231,7 +256,7 @@ class Fetcher:
                 followed = self._by_id.get((topic.topic_id, data.partition_index))
                 # What a later request has asked is not answered by an earlier one.
                 if followed is not None and followed.asked_in <= number and followed.asked:
-                    self._take(followed, followed.asked, data)
+                    self._alone(followed, partial(self._take, followed, followed.asked, data))
         self._ask()
 
     def _begin_anew(self) -> None:
@@ -270,14 +295,7 @@ class Fetcher:
     def _copy(self, followed: _Followed, data: FetchPartitionData) -> None:
         partition = followed.partition
         records = memoryview(data.records or b"")
-        try:
-            headers, size = _checked(records)
-        except MalformedBatchError as error:
-            self._broker.log.error(
-                "a leader sent a bad batch", partition=str(partition.name), error=str(error)
-            )
-            self._rest(followed)
-            return
+        headers, size = _checked(records)
         before = (partition.replica.log.log_end_offset, partition.log.log_start_offset)
         if not partition.copy(records[:size], headers, data.high_watermark):
             self.remove(partition)
@@ -285,6 +303,7 @@ class Fetcher:
         if data.log_start_offset > partition.log.log_start_offset:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
+        partition.copy_problem = ""
         if size and partition.is_slowed(self._broker.id, at_leader=False):
             self._broker.follower_quota.spend(size)
             if wait_s := self._throttled_s(partition):
@@ -324,43 +343,18 @@ class Fetcher:
 
     def _ask_bounds(self, followed: _Followed, asked: NextFetch) -> None:
         """Our end is outside the leader's log: ask where that starts and ends."""
-        name = followed.partition.name
-        bounds: dict[int, int] = {}
 
-        def answered(response: Response | None, which: int) -> None:
-            if not isinstance(response, ListOffsetsResponse):
-                return
-            for topic in response.topics:
-                for one in topic.partitions:
-                    if not one.error_code:
-                        bounds[which] = one.offset
-            if len(bounds) == 2 and followed.partition.replica.accepts_answer(asked):
-                start, end = Offset(bounds[EARLIEST]), Offset(bounds[LATEST])
-                followed.partition.run(followed.partition.replica.out_of_range(start, end))
-                self._wake(followed)
+        def found(start: Offset, end: Offset) -> None:
+            if followed.partition.replica.accepts_answer(asked):
+                self._alone(followed, partial(self._move_into, followed, start, end))
 
-        for which in (EARLIEST, LATEST):
-            request = ListOffsetsRequest(
-                replica_id=self._broker.id,
-                isolation_level=0,
-                topics=[
-                    ListOffsetsTopic(
-                        name=name.topic,
-                        partitions=[
-                            ListOffsetsPartition(
-                                partition_index=name.partition,
-                                current_leader_epoch=asked.sent_in_epoch,
-                                timestamp=which,
-                            )
-                        ],
-                    )
-                ],
-            )
-            self._broker.peers.to(self._leader).send(
-                request,
-                LIST_OFFSETS_VERSION,
-                lambda got, which=which: answered(got, which),  # type: ignore[misc]
-            )
+        name, epoch = followed.partition.name, asked.sent_in_epoch
+        ask_bounds(self._broker, self._leader, name, epoch, found)
+
+    def _move_into(self, followed: _Followed, start: Offset, end: Offset) -> None:
+        """Begin again where the leader's log is."""
+        followed.partition.run(followed.partition.replica.out_of_range(start, end))
+        self._wake(followed)
 
 
 def _checked(records: memoryview) -> tuple[list[RecordBatchHeader], int]:

@@ -62,10 +62,8 @@ class Flushes:
     def _begin_all(self) -> None:
         partitions, self._wanted = self._wanted, {}
         for partition in partitions:
-            if BackgroundFlush.suits(partition.log):
+            if partition.log.offline is None:
                 self._begin(partition)
-            else:
-                self.now(partition)
 
     def _begin(self, partition: Partition) -> None:
         try:
@@ -93,5 +91,6 @@ class Flushes:
     def _ended(self, partition: Partition, end: Offset) -> None:
         partition.flushed(end)
         self._owner.fetchers.follow(partition)
-        if partition.replica.log.wants_flush(self._owner.clock.now_ms()):
+        wants_flush = partition.replica.log.wants_flush(self._owner.clock.now_ms())
+        if wants_flush or partition.log.has_unflushed_seals:
             self.want(partition)

@@ -49,7 +49,7 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.storage import Log, LogOfflineError, read
+from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
     from holdfast.broker.configs import Chosen
@@ -71,6 +71,7 @@ class Partition:
         "_unwritten",
         "_unwritten_headers",
         "append_time_ms",
+        "copy_problem",
         "leader_high_watermark",
         "log",
         "name",
@@ -113,6 +114,8 @@ class Partition:
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """As a leader told it last, for the lag."""
+        self.copy_problem = ""
+        """Why our leader's batches could not be copied the last time; empty if they could."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
 
@@ -188,13 +191,16 @@ class Partition:
     def copy(
         self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
     ) -> bool:
-        """Write what our leader has sent; False if the log failed."""
+        """Write what our leader has sent; False if the log failed. AppendRefusedError if it cannot
+        be appended: then nothing has changed.
+        """
         clock = self.owner.clock
         try:
             if len(records) <= self.log.settings.segment_bytes:
                 if headers:
                     self.log.append([records], clock.wall_ms(), headers)
             else:
+                span_of(headers, self.log.log_end_offset)  # Refused as a whole, or not at all.
                 self._append(split(records, headers), headers)
         except LogOfflineError as error:
             self.failed(error)

@@ -9,6 +9,8 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.clock import Clock
@@ -18,9 +20,9 @@ from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.broker.tasks import in_parts
-from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
+from holdfast.core import IsrApplied, LogState, ProducerStates, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
-from holdfast.storage import LogDirectory, LogOfflineError, write_epochs_together
+from holdfast.storage import LogDirectory, LogOfflineError, LogOpening, write_epochs_together
 
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
 
+RECOVERY_THREADS: Final = 4
+"""Logs that are opened at a time."""
 TICK_MS: Final = 250
 """How often expired requests, flushes that are due and laggards are looked for."""
 LONGEST_TURN_MS: Final = 2000
@@ -94,28 +98,44 @@ class Replicas:
     # Coming and going.
 
     async def load(self) -> None:
-        """Make a replica of every log on the disk; none knows its role yet."""
-        failed: dict[TopicPartition, OSError] = {}
-        await in_parts(self.directory.opening(failed))
-        self.failures += failed
-        await in_parts(
-            self._adding([one for one in self.directory.partitions if one not in failed])
-        )
+        """Make a replica of every log on the disk; none knows its role yet.
 
-    def _adding(self, names: Sequence[TopicPartition]) -> Iterator[Partition | None]:
-        for name in names:
+        After a crash opening reads much: threads do that, and the loop goes on meanwhile.
+        """
+        openings = self.directory.openings()
+        with ThreadPoolExecutor(RECOVERY_THREADS, thread_name_prefix="recovery") as threads:
+            started = [self.loop.run_in_executor(threads, one.run) for one in openings]
+            results = await asyncio.gather(*started, return_exceptions=True)
+        failed = {
+            one.partition: result
+            for one, result in zip(openings, results, strict=True)
+            if isinstance(result, OSError)
+        }
+        for result in results:
+            if result is not None and not isinstance(result, OSError):
+                raise result
+        self.directory.not_opened(failed)
+        self.failures += failed
+        await in_parts(self._adding([one for one in openings if one.partition not in failed]))
+
+    def _adding(self, openings: Sequence[LogOpening]) -> Iterator[Partition | None]:
+        for opening in openings:
+            name = opening.partition
+            opening.end()
             topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 yield None
                 continue
-            partition = self._add(name, topic_id.bytes)
+            partition = self._add(name, topic_id.bytes, opening.producers)
             if self.trace is not None:
                 clean = self.directory.last_shutdown is not None
                 self.trace.restarted(partition, clean=clean)
             yield partition
 
-    def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
+    def _add(
+        self, name: TopicPartition, topic_id: bytes, producers: ProducerStates | None = None
+    ) -> Partition:
         log = self.directory.log(name)
         settings = self.configs.of_topic(name.topic)
         log.epochs.truncate_to(log.log_end_offset)
@@ -128,10 +148,13 @@ class Replicas:
             epochs=log.epochs,
         )
         numbers.last_flush_ms = self.clock.now_ms()
+        if producers is not None:
+            numbers.producers = producers
         log.producers_expired = numbers.producers.forget
-        replica = Replica(self.broker, numbers)
-        replica.truncated(log.producer_headers())
-        partition = Partition(self, name, topic_id, replica, log, settings)
+        partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
+        log.rolled = partial(self.flush, partition)
+        if log.has_unflushed_seals:
+            self.flush(partition)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
         return partition

@@ -80,7 +80,7 @@ def _partitions(rows: list[dict[str, Any]]) -> Table:
             numbers = (one["log_start"], one["hw"], one["leo"], one["flushed_offset"])
             table.add_row(
                 *(shown if first else ("", "", "", "")),
-                f"{broker} {one['role']}",
+                f"{broker} {one['role']}{', cannot copy' if one.get('copy_problem') else ''}",
                 *map(str, numbers),
             )
             first = False

@@ -38,6 +38,8 @@ class ReplicaStatus(NamedTuple):
     isr: tuple[int, ...]
     """The ISR as this broker knows it."""
     partition_epoch: int
+    copy_problem: str = ""
+    """Why it cannot copy from its leader; empty if it can."""
 
 
 class Cluster(Breaking):

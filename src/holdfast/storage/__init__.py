@@ -7,7 +7,7 @@ It has no thread and no clock of its own. What a broker calls, when, and on whic
 `docs/storage.md`.
 """
 
-from holdfast.storage.appending import Appended
+from holdfast.storage.appending import Appended, span_of
 from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
 from holdfast.storage.compaction import Cleaning
 from holdfast.storage.directory import LogDirectory
@@ -22,6 +22,7 @@ from holdfast.storage.examine import Examined, Finding, examine_log
 from holdfast.storage.flushing import BackgroundFlush
 from holdfast.storage.held import HeldSlice, SliceCutError
 from holdfast.storage.log import Log
+from holdfast.storage.opening import LogOpening
 from holdfast.storage.reading import (
     TimedOffset,
     aborted_transactions,
@@ -56,6 +57,7 @@ __all__ = [
     "LogClosedError",
     "LogDirectory",
     "LogOfflineError",
+    "LogOpening",
     "LogSettings",
     "OffsetOutOfRangeError",
     "OpenedLog",
@@ -76,5 +78,6 @@ __all__ = [
     "offset_for_timestamp",
     "open_log",
     "read",
+    "span_of",
     "write_epochs_together",
 ]

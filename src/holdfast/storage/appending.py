@@ -1,4 +1,4 @@
-"""What an append looks at before it writes: do the batches follow, and do they fit?"""
+"""What an append looks at before it writes (do the batches follow, do they fit) and notes after."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.model import Offset
-from holdfast.protocol.records import RecordBatchHeader, parse_header
-from holdfast.protocol.records.header import LENGTH_END
+from holdfast.protocol.records import Batch, RecordBatchHeader, parse_header
+from holdfast.protocol.records.header import CONTROL, LENGTH_END
 from holdfast.storage.disk import Buffer
 from holdfast.storage.errors import AppendRefusedError
 from holdfast.storage.index import OFFSET_ENTRY_BYTES
+from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
+from holdfast.storage.transactions import AbortedTransaction
 
 
 class Appended(NamedTuple):
@@ -54,6 +56,29 @@ def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Off
     return Offset(headers[0][0]), Offset(end), size
 
 
+def note_producers(
+    book: ProducerBook,
+    segment: Segment,
+    buffers: Sequence[Buffer],
+    headers: Sequence[RecordBatchHeader],
+) -> None:
+    """Take note of who wrote these batches, and of transactions that end in them."""
+    if not any(header.attributes & CONTROL for header in headers):
+        for header in headers:
+            book.append(header)
+        return
+    for buffer in buffers:
+        position = 0
+        while position < len(buffer):  # As in `headers_of`.
+            batch = Batch(buffer, position)
+            marker = marker_in(batch) if batch.header.is_control else None
+            ended = book.append(batch.header, marker)
+            if ended is not None and ended.is_aborted:
+                numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
+                segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
+            position += batch.header.size
+
+
 def needs_roll(
     segment: Segment, settings: LogSettings, size: int, last: RecordBatchHeader, age_ms: int
 ) -> bool:
@@ -61,15 +86,16 @@ def needs_roll(
 
     `age_ms` counts where the records have no time of their own.
     """
-    room = settings.segment_bytes - size
-    if room < 0:
-        raise AppendRefusedError(f"{size} bytes, a segment has {settings.segment_bytes}")
     if last[0] + last[6] - segment.base_offset > LARGEST_RELATIVE_OFFSET:
         return True
     held = segment.file.size
     if not held:
         return False
-    if held > room or _is_index_full(segment, held, settings.segment_index_bytes):
+    # What is larger than a segment may be gets one of its own: it may be a copy of what a leader
+    # took under other settings.
+    if held > settings.segment_bytes - size or _is_index_full(
+        segment, held, settings.segment_index_bytes
+    ):
         return True
     since = segment.first_timestamp
     if since is None or since < 0:

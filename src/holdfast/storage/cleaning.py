@@ -7,16 +7,17 @@ the highest ratio, and keeps `cleaned_below` in the cleaner-offset-checkpoint.
 
 `Cleaner` cleans one log, a bounded number of records a step. Between two steps the log lives on:
 appends, reads, rolls, flushes and retention may happen. A truncation or deletion of a segment that
-is being cleaned ends the run without harm; what is not swapped in yet is thrown away.
+is being cleaned ends the run without harm; what is not swapped in yet is thrown away. What is being
+swapped in is swapped in to the end first (`Log.finish_swap`): half of it would be a hole.
 
 All of it belongs on the thread that owns the log, with one exception: when a step gives FLUSH, the
 caller may have `flush` done on another thread, and wait for it, before the next step. It is the one
-call that can take long, and it touches nothing but the new file that nobody else knows of.
+call that can take long: it waits for the bytes of the new file, or for the names in the directory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -24,8 +25,9 @@ from holdfast.model import Offset
 from holdfast.protocol.records import MalformedBatchError, parse_header, read_records
 from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.compaction import Aborted, Cleaning, Sieve
+from holdfast.storage.flushing import SegmentFlush
 from holdfast.storage.key_map import KeyMap
-from holdfast.storage.log import Log
+from holdfast.storage.log import Log, no_swap
 from holdfast.storage.names import CLEANED, SEGMENT_KINDS, SWAP
 from holdfast.storage.reading import aborted_transactions
 from holdfast.storage.scan import BadBatchError, FoundBatch, verified_batches
@@ -109,6 +111,30 @@ class Progress(Enum):
     DONE = "done"
 
 
+class _Flush:
+    """Something to wait for, on whatever thread."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._is_done = False
+        self._error: OSError | None = None
+
+    def run(self) -> None:
+        """Elsewhere: an error is kept for `ensure`."""
+        try:
+            self._work()
+        except OSError as error:
+            self._error = error
+        self._is_done = True
+
+    def ensure(self) -> None:
+        """On the log's own thread: here and now, unless it has been done. OSError if it failed."""
+        if not self._is_done:
+            self._work()
+        if self._error is not None:
+            raise self._error
+
+
 class Cleaner:
     """One run over one log: up to as many keys as fit into the map, the rest in the next run."""
 
@@ -126,6 +152,9 @@ class Cleaner:
         self._now_ms = now_ms
         self._keys = KeyMap(map_bytes)
         self._target: Segment | None = None
+        """Thrown away if the run ends early."""
+        self._swapping: Iterator[int] = iter(())
+        self._flush: _Flush | None = None
         limit = cleanable_limit(log, high_watermark, now_ms)
         self._sources = _cleanable(log, limit) if log.settings.is_compacted else []
         self._work: Iterator[int] = self._run(first_dirty)
@@ -150,9 +179,20 @@ class Cleaner:
         return Progress.DONE
 
     def flush(self) -> None:
-        """Put the bytes of the new segment on the disk. May run on another thread."""
-        if self._target is not None:
-            self._target.file.flush()
+        """Wait for what the last step has left to be flushed. May run on another thread."""
+        if self._flush is not None:
+            self._flush.run()
+
+    def _flushed(self, work: Callable[[], None]) -> Iterator[int]:
+        """Leave a flush to the caller, and see to it that it was made."""
+        flush = self._flush = _Flush(work)
+        yield 0
+        flush.ensure()
+        self._flush = None
+
+    def _names_flushed(self) -> Iterator[int]:
+        log = self._log
+        return self._flushed(lambda: log.disk.flush_directory(log.directory))
 
     def _is_stale(self) -> bool:
         """Whether the log has lost, or may have changed, something this run builds on."""
@@ -226,27 +266,44 @@ class Cleaner:
             for one in segment.transactions():
                 target.add_aborted(one)
         target.become_sealed()
-        yield 0
-        target.flush()
+        files = SegmentFlush(target)
+        try:
+            yield from self._flushed(files.run)
+        finally:
+            files.close()
+        files.end()
         self.result.bytes_before += before
         self.result.bytes_after += target.size
-        self._swap(group, target)
-
-    def _swap(self, group: list[Segment], target: Segment) -> None:
-        """Three steps, each on the disk before the next; `leftovers` finishes what a crash cuts."""
-        log = self._log
-        target.rename_to(SWAP)
-        log.disk.flush_directory(log.directory)
-        due = self._now_ms + log.settings.file_delete_delay_ms
-        for segment in group:
-            log.deletions.schedule(segment, segment.mark_deleted(), due)
-            # Oldest first and one by one: a crash must not leave a record whose tombstone went.
-            log.disk.flush_directory(log.directory)
-        target.rename_to("")
-        log.disk.flush_directory(log.directory)
-        log.replace_segments(group, target)
         self._target = None
         self._sources = [segment for segment in self._sources if segment not in group]
+        self._swapping = self._swap(group, target)
+        log.finish_swap = self._finish_swap
+        yield from self._swapping
+
+    def _finish_swap(self) -> None:
+        for _ in self._swapping:  # Three rounds, and one for each segment.
+            pass
+
+    def _swap(self, group: list[Segment], target: Segment) -> Iterator[int]:
+        """Three steps, each on the disk before the next; `leftovers` finishes what a crash cuts.
+
+        Until the last one the log goes on with the old segments, whatever they are called by then.
+        """
+        log = self._log
+        target.rename_to(SWAP)
+        yield from self._names_flushed()
+        gone: list[tuple[Segment, list[str]]] = []
+        for segment in group:
+            gone.append((segment, segment.mark_deleted()))
+            # Oldest first and one by one: a crash must not leave a record whose tombstone went.
+            yield from self._names_flushed()
+        target.rename_to("")
+        yield from self._names_flushed()
+        log.finish_swap = no_swap
+        log.replace_segments(group, target)
+        due = self._now_ms + log.settings.file_delete_delay_ms
+        for segment, paths in gone:
+            log.deletions.schedule(segment, paths, due)
 
 
 def _cost(found: FoundBatch) -> int:

@@ -31,6 +31,7 @@ from holdfast.storage.names import (
     is_deleted_directory,
     partition_of,
 )
+from holdfast.storage.opening import LogOpening
 from holdfast.storage.properties import (
     CleanShutdownMarker,
     read_clean_shutdown,
@@ -40,7 +41,7 @@ from holdfast.storage.properties import (
     write_clean_shutdown,
     write_topic_id,
 )
-from holdfast.storage.recovery import LastKnown, open_log
+from holdfast.storage.recovery import LastKnown, OpenedLog, open_log
 from holdfast.storage.settings import LogSettings
 from holdfast.storage.together import flush_new, write_together
 
@@ -125,31 +126,43 @@ class LogDirectory:
     def open_all(self) -> dict[TopicPartition, OSError]:
         """Open every log that is there; those on which the disk fails, and how."""
         failed: dict[TopicPartition, OSError] = {}
-        for _ in self.opening(failed):
-            pass
-        return failed
-
-    def opening(self, failed: dict[TopicPartition, OSError]) -> Iterator[TopicPartition]:
-        """The same, a log at a time, for who has other things to do between them."""
         for partition in tuple(self.partitions):
             try:
                 self.log(partition)
             except OSError as error:
-                self.notes.append(f"{partition}: {error}; the log is not open")
                 failed[partition] = error
-            yield partition
-        if failed:
-            self.last_shutdown = None  # It vouched for these, too.
+        self.not_opened(failed)
+        return failed
 
-    def _open(self, partition: TopicPartition, name: str) -> Log:
+    def openings(self) -> list[LogOpening]:
+        """Every log that is there, to be opened on other threads."""
         self._changes()
-        known = LastKnown(
+        return [LogOpening(self, partition) for partition in self.partitions]
+
+    def not_opened(self, failed: Mapping[TopicPartition, OSError]) -> None:
+        """The disk failed on these."""
+        for partition, error in failed.items():
+            self.notes.append(f"{partition}: {error}; the log is not open")
+        if failed:
+            self.last_shutdown = None  # The mark of a clean shutdown covered these logs as well.
+
+    def last_known(self, partition: TopicPartition) -> LastKnown:
+        """What the checkpoints say of one log."""
+        return LastKnown(
             is_clean=self.last_shutdown is not None,
             recovery_point=self._recovery_points.get(partition, _ZERO),
             log_start_offset=self._log_starts.get(partition, _ZERO),
             cleaned_below=self.cleaner_offsets.get(partition, _ZERO),
         )
-        log, report = open_log(self.disk, name, self.settings_of(partition), known)
+
+    def _open(self, partition: TopicPartition, name: str) -> Log:
+        self._changes()
+        settings, known = self.settings_of(partition), self.last_known(partition)
+        return self.adopt(partition, open_log(self.disk, name, settings, known))
+
+    def adopt(self, partition: TopicPartition, opened: OpenedLog) -> Log:
+        """A log that has been opened."""
+        log, report = opened
         self.notes += report.notes
         log.recovery_point_fell = lambda: self._lower_recovery_point(partition, log)
         self.logs[partition] = log

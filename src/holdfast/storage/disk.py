@@ -51,6 +51,12 @@ class File(Protocol):
     def truncate(self, size: int) -> None:
         """Cut the file. Not durable before the next flush."""
 
+    def reserve(self, size: int) -> None:
+        """Let the file be so long, with zeros behind its end; what is appended goes behind them.
+
+        For who looks at it from outside: nothing of ours reads the zeros.
+        """
+
     def flush(self) -> None:
         """Bytes and size survive a power failure once this returns."""
 
@@ -61,7 +67,7 @@ class File(Protocol):
         """A handle of its own for a slow reader, or for a flush on another thread."""
 
     def flushed(self, size: int) -> None:
-        """A shared handle has flushed so many bytes."""
+        """A shared handle has flushed so many bytes; OSError if some were lost before that."""
 
     def moved_to(self, path: str) -> None:
         """The file has been renamed: where to open it again."""

@@ -38,4 +38,4 @@ class OffsetOutOfRangeError(Exception):
 
 
 class AppendRefusedError(Exception):
-    """The batches do not follow on what the log holds, or do not fit into a segment."""
+    """The batches do not follow on what the log holds, or span more offsets than a segment can."""

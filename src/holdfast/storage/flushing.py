@@ -1,55 +1,133 @@
 """Flushing a log while it goes on growing: the long part on another thread.
 
-Only the usual case: the active segment is all there is to flush, and every name is on the disk
-already. After a roll, or where an aborted transaction has been noted, `Log.flush` does it all.
+One flush takes the segments from the recovery point on, sealed ones with their indexes, then the
+directory. It takes a few segments at most: each file needs a descriptor of its own meanwhile. If
+there are more, `Log.has_unflushed_seals` still holds at its end, and the next flush goes on.
 
-A cut of the file in between takes the flush back: what is written there afterwards was not part
-of it. So does a roll: a sealed segment has indexes that must be on the disk, too.
+A truncation in between takes the flush back: what is written afterwards was not part of it.
 """
 
 from __future__ import annotations
 
 from holdfast.model import Offset
+from holdfast.storage.disk import File, SharedFile
 from holdfast.storage.log import Log
+from holdfast.storage.segment import Segment
+
+MOST_SEGMENTS = 4
+"""In one flush: up to four files each."""
+
+
+class SegmentFlush:
+    """The files of one segment, flushed through handles of their own.
+
+    Made, ended and closed on the thread that owns the segment; `run` belongs on another one.
+    """
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.was_active = segment.is_active
+        self._files: list[tuple[File, int]] = []
+        self._shared: list[SharedFile] = []
+        try:
+            self._share(segment.file)
+            for kind in segment.kinds_to_flush():
+                file = segment.disk.open(segment.path(kind))
+                try:
+                    self._share(file)
+                finally:
+                    file.close()
+        except OSError:
+            self.close()
+            raise
+
+    def _share(self, file: File) -> None:
+        self._files.append((file, file.size))
+        self._shared.append(file.share())
+
+    def run(self) -> None:
+        """Wait for the disk."""
+        for one in self._shared:
+            one.flush()
+
+    def close(self) -> None:
+        """Give the handles back."""
+        for one in self._shared:
+            one.close()
+
+    def end(self) -> None:
+        """It is on the disk, as it was when this was made."""
+        for file, size in self._files:
+            file.flushed(size)
+        if self.was_active:
+            self.segment.flushed_to(self._files[0][1])
+        else:
+            self.segment.is_dirty = False
 
 
 class BackgroundFlush:
     """Made and ended on the thread that owns the log; `run` belongs on another one."""
 
     def __init__(self, log: Log) -> None:
+        """OSError if the files cannot be opened."""
+        first = log.place_of(log.recovery_point)
+        after = first + MOST_SEGMENTS
         self._log = log
-        self._segment = log.active
         self._end = log.log_end_offset
-        self._size = log.active.file.size
-        self._is_cut = False
-        self._file = log.active.file.share()
-        log.active.readers.append(self)
+        if after < len(log.segments):
+            self._end = log.segments[after].base_offset
+        self._cuts = log.cuts
+        self._names = log.names.changes
+        self._has_names = log.names.are_unflushed
+        self._parts: list[SegmentFlush] = []
+        try:
+            for segment in log.segments[first:after]:
+                if segment.is_dirty:
+                    self._parts.append(SegmentFlush(segment))
+        except OSError:
+            self._close()
+            raise
 
-    @staticmethod
-    def suits(log: Log) -> bool:
-        """Whether the active segment's bytes are all that has to be flushed."""
-        active = log.active
-        is_alone = log.recovery_point >= active.base_offset and not log.names_unflushed
-        return log.offline is None and is_alone and not active.transactions()
-
-    def cut_at(self, position: int) -> None:
-        """The file has been cut there."""
-        if position < self._size:
-            self._is_cut = True
+    def _close(self) -> None:
+        for part in self._parts:
+            part.close()
 
     def run(self) -> None:
         """Wait for the disk. OSError if it fails; hand that to `end`."""
-        self._file.flush()
+        for part in self._parts:
+            part.run()
+        if self._has_names:
+            self._log.disk.flush_directory(self._log.directory)
 
     def end(self, error: OSError | None, now_ms: int) -> Offset:
         """Raise the recovery point, which is given back; LogOfflineError if the flush failed."""
-        log, segment = self._log, self._segment
-        self._file.close()
-        segment.readers.remove(self)
+        log = self._log
+        self._close()
         if error is not None:
             raise log.fail(error) from error
-        if not self._is_cut and segment is log.active and log.offline is None:
-            segment.flushed_to(self._size)
-            log.recovery_point = Offset(max(log.recovery_point, self._end))
-            log.last_flush_ms = now_ms
+        if log.offline is not None:
+            return log.recovery_point
+        if self._has_names:
+            log.names.flushed(self._names)
+        if log.cuts == self._cuts:
+            self._end_parts()
+            if not self._is_end_sealed():
+                log.flushed_to(self._end, now_ms)
         return log.recovery_point
+
+    def _end_parts(self) -> None:
+        try:
+            for part in self._parts:
+                part.end()
+        except OSError as error:
+            raise self._log.fail(error) from error
+
+    def _is_end_sealed(self) -> bool:
+        """Whether the segment that was active ends where the flush did, and has been sealed since.
+
+        Its indexes are not on the disk, and nobody looks at what lies below the recovery point.
+        """
+        last = self._parts[-1] if self._parts else None
+        if last is None or not last.was_active or last.segment.is_active:
+            return False
+        return self._log.active.base_offset <= self._end

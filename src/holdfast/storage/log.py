@@ -5,6 +5,8 @@ where it must be cut is decided by the core; offsets and epochs are stamped into
 they come here. Rules that the order of calls depends on:
 
 - An append is one write into one file. It returns when the bytes are written, not flushed.
+- A roll flushes nothing. It calls `rolled`, and whoever drives the log has the sealed segments
+  flushed soon (`BackgroundFlush`), as Kafka does after a roll.
 - `recovery_point` rises only after everything below it has been flushed: files, then their names.
 - Segments leave the log oldest first when it is shortened from the front, and newest first when it
   is cut at the end, and each leaves durably before the next. So after any crash the files that are
@@ -16,35 +18,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, NO_OFFSET, BatchHeader, EpochEntry, Offset, ProducerId
-from holdfast.protocol.records import Batch, RecordBatchHeader
-from holdfast.protocol.records.header import CONTROL
-from holdfast.storage.appending import Appended, headers_of, needs_roll, span_of
-from holdfast.storage.checkpoints import write_epochs
+from holdfast.model import BatchHeader, Offset, ProducerId
+from holdfast.protocol.records import RecordBatchHeader
+from holdfast.storage.appending import Appended, headers_of, needs_roll, note_producers, span_of
 from holdfast.storage.deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
+from holdfast.storage.epoch_file import EpochFile
 from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
-from holdfast.storage.names import EPOCH_CHECKPOINT
-from holdfast.storage.producers import ProducerBook, marker_in
+from holdfast.storage.pending import Names, Snapshots
+from holdfast.storage.producers import ProducerBook
 from holdfast.storage.replay import producer_headers, rebuild_producers, snapshot_offsets
 from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
-from holdfast.storage.snapshots import snapshot_path, write_snapshot
-from holdfast.storage.transactions import AbortedTransaction
 
 _Result = TypeVar("_Result")
-NO_REIGN = EpochEntry(NO_EPOCH, NO_OFFSET)
-
-
-class Bounds(NamedTuple):
-    """Where a log starts, ends, and is known to be flushed."""
-
-    log_start_offset: Offset
-    log_end_offset: Offset
-    recovery_point: Offset
 
 
 class Log:
@@ -59,8 +49,9 @@ class Log:
         segments: list[Segment],
         epochs: EpochCache,
         producers: ProducerBook,
-        bounds: Bounds,
+        bounds: tuple[Offset, Offset, Offset],
     ) -> None:
+        """`bounds`: where it starts, where it ends, and up to where it is known to be flushed."""
         assert segments, "a log has an active segment"
         self.disk = disk
         self.directory = directory
@@ -76,10 +67,16 @@ class Log:
         self.last_flush_ms = 0
         self.deletions = Deletions(disk)
         self._bases: list[int] = [segment.base_offset for segment in segments]
-        self._written_epochs = tuple(epochs.entries)
-        self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
-        self.names_unflushed = False
+        self._epoch_file = EpochFile(disk, directory, epochs)
+        self.names = Names()
+        self._snapshots = Snapshots(disk, directory)
+        self.cuts = 0
+        """Truncations so far: a flush that began before one proves nothing about what is here."""
         self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
+        self.rolled: Callable[[], None] = _nobody
+        """Called after a roll: there is a sealed segment to flush."""
+        self.finish_swap: Callable[[], None] = no_swap
+        """Called before segments leave the log: the cleaner ends what it is replacing."""
         self.recovery_point_fell: Callable[[], None] = _nobody
         """Called when a cut has lowered the recovery point, before anything can be appended."""
         self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
@@ -115,119 +112,117 @@ class Log:
         try:
             has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
             if has_rolled:
-                segment = self._roll(first, now_ms)
-            entries = self.epochs.entries
-            # One look in the usual case: the reign is the one that was written down last.
-            if not entries or entries[-1] is not self._newest or headers[-1][2] != self._newest[0]:
-                self._assign_epochs(headers)
+                segment = self._roll(first, headers[-1].end_offset - 1, now_ms)
+            entries, newest = self.epochs.entries, self._epoch_file.newest
+            # One look in the usual case: the epoch is the one that was written down last.
+            if not entries or entries[-1] is not newest or headers[-1][2] != newest[0]:
+                self._epoch_file.assign(headers)
+                self._write_new_epochs()
             segment.append(buffers, headers)
             self.log_end_offset = end
             for header in headers:
                 if header[9] >= 0:
-                    self._note_producers(segment, buffers, headers)
+                    note_producers(self.producers, segment, buffers, headers)
                     break
         except OSError as error:
             raise self.fail(error) from error
         return Appended(first, end, size, has_rolled)
 
-    def _assign_epochs(self, headers: Sequence[RecordBatchHeader]) -> None:
-        epochs = self.epochs
-        for header in headers:
-            if header.leader_epoch > epochs.latest_epoch:
-                epochs.assign(header.to_model().leader_epoch, Offset(header.base_offset))
-        if tuple(epochs.entries) != self._written_epochs:
+    def _write_new_epochs(self) -> None:
+        if self._epoch_file.is_behind:
             self.write_epochs()
-
-    def _note_producers(
-        self, segment: Segment, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]
-    ) -> None:
-        if not any(header.attributes & CONTROL for header in headers):
-            for header in headers:
-                self.producers.append(header)
-            return
-        for buffer in buffers:
-            position = 0
-            while position < len(buffer):  # As in `_headers`.
-                batch = Batch(buffer, position)
-                marker = marker_in(batch) if batch.header.is_control else None
-                ended = self.producers.append(batch.header, marker)
-                if ended is not None and ended.is_aborted:
-                    numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
-                    segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
-                position += batch.header.size
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment at the end, unless the active one is empty."""
         if self.active.file.size:
-            self._guarded(lambda: self._roll(self.log_end_offset, now_ms))
+            end = self.log_end_offset
+            self.guarded(lambda: self._roll(end, end, now_ms))
 
-    def _roll(self, base_offset: int, now_ms: int) -> Segment:
-        active = self.active
-        if active.base_offset == base_offset:
-            # Empty, and the first batch's last offset is too far away for its index.
+    def _roll(self, first: int, last: int, now_ms: int) -> Segment:
+        """A new segment for batches from offset `first` to `last`.
+
+        It begins where the log ends, also if they leave a gap: so a segment that lost its end to a
+        power failure is told from a compacted one.
+        """
+        base = self.log_end_offset
+        is_far = last - base > LARGEST_RELATIVE_OFFSET
+        if is_far and self.active.base_offset == first:
             raise AppendRefusedError(f"a batch of more than {LARGEST_RELATIVE_OFFSET} offsets")
-        write_snapshot(self.disk, self.directory, base_offset, self.producers.entries.values())
-        active.become_sealed()
-        if self.settings.is_compacted:
-            # Gaps are normal in such a log, so recovery could not tell a lost end of this segment
-            # from one: it has to be on the disk before anything follows it.
-            self._flush_files()
-        segment = Segment.create(
-            self.disk, self.directory, base_offset, self.settings.index_interval_bytes
-        )
+        self.active.become_sealed()
+        self._snapshots.add(base, self.producers.entries.values())
+        if is_far:
+            base = Offset(first)
+            self._prove_gap(base)
+        segment = self._create(base)
         self._add(segment, now_ms)
+        self.rolled()
+        return segment
+
+    def _prove_gap(self, base: Offset) -> None:
+        """A gap so wide that no index can span it has to lie between two segments."""
+        self._flush_segments()
+        self._snapshots.add(base, self.producers.entries.values())
+        self._snapshots.write(base)
+        self._flush_names()
+
+    def _create(self, base: Offset) -> Segment:
+        segment = Segment.create(
+            self.disk, self.directory, base, self.settings.index_interval_bytes
+        )
+        segment.reserve_indexes(self.settings.segment_index_bytes)
         return segment
 
     def _add(self, segment: Segment, now_ms: int) -> None:
         self.segments.append(segment)
         self._bases.append(int(segment.base_offset))
-        self.names_unflushed = True
+        self.names.changed()
         self._active_since_ms = now_ms
 
     # Keeping.
 
-    def wants_flush(self, now_ms: int) -> bool:
-        """Whether flush.messages or flush.ms asks for a flush now."""
-        pending = self.log_end_offset - self.recovery_point
-        if pending <= 0:
-            return False
-        settings = self.settings
-        return (
-            pending >= settings.flush_messages or now_ms - self.last_flush_ms >= settings.flush_ms
-        )
+    @property
+    def has_unflushed_seals(self) -> bool:
+        """Whether a sealed segment lies above the recovery point."""
+        return self.recovery_point < self.active.base_offset
 
     def flush(self, now_ms: int) -> Offset:
         """Everything that is written now survives a power failure; gives the recovery point."""
         if self.offline is not None:
             raise self.offline
         end = self.log_end_offset
-        if end > self.recovery_point or self.names_unflushed:
-            self._guarded(self._flush_files)
-            self.recovery_point = end
-        self.last_flush_ms = now_ms
+        if end > self.recovery_point or self.names.are_unflushed:
+            self.guarded(self._flush_files)
+        self.flushed_to(end, now_ms)
         return end
 
+    def flushed_to(self, offset: Offset, now_ms: int) -> None:
+        """Everything below is on the disk: raise the recovery point."""
+        if self.guarded(lambda: self._snapshots.write(offset)):
+            self.names.changed()
+        self.recovery_point = Offset(max(self.recovery_point, offset))
+        self.last_flush_ms = now_ms
+
     def _flush_files(self) -> None:
+        self._flush_segments()
+        if self.names.are_unflushed:
+            self._flush_names()
+
+    def _flush_segments(self) -> None:
         for segment in self.segments[self.place_of(self.recovery_point) :]:
             segment.flush()
-        if self.names_unflushed:
-            self.disk.flush_directory(self.directory)
-            self.names_unflushed = False
 
-    def names_changed(self) -> None:
-        """Files came or went: the next flush includes the directory."""
-        self.names_unflushed = True
+    def _flush_names(self) -> None:
+        changes = self.names.changes
+        self.disk.flush_directory(self.directory)
+        self.names.flushed(changes)
 
     def write_epochs(self) -> None:
         """Put the leader-epoch checkpoint in line with the cache."""
-        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-        self._guarded(lambda: write_epochs(self.disk, path, self.epochs.entries))
-        self.epochs_written()
+        self.guarded(self._epoch_file.write)
 
     def epochs_written(self) -> None:
         """The checkpoint says what the cache says."""
-        self._written_epochs = tuple(self.epochs.entries)
-        self._newest = self.epochs.entries[-1] if self.epochs.entries else NO_REIGN
+        self._epoch_file.was_written()
 
     # Cutting.
 
@@ -239,50 +234,57 @@ class Log:
             self.restart_at(offset, now_ms)
             return offset
         if offset < self.log_end_offset:
-            self.log_end_offset = self._guarded(lambda: self._cut(offset, now_ms))
-            self._guarded(self._rebuild_producers)
+            self._leave()
+            end = self.guarded(lambda: self._cut(offset, now_ms))
+            if end < self.log_start_offset:
+                self.restart_at(self.log_start_offset, now_ms)
+                return self.log_start_offset
+            self.log_end_offset = end
+            self.guarded(self._rebuild_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
         self.write_epochs()
         return self.log_end_offset
 
+    def _leave(self) -> None:
+        self.guarded(self.finish_swap)
+        self.cuts += 1
+
     def _lower_recovery_point(self) -> None:
         if self.recovery_point > self.log_end_offset:
             self.recovery_point = self.log_end_offset
-            self._guarded(self.recovery_point_fell)
+            self.guarded(self.recovery_point_fell)
 
     def _cut(self, offset: Offset, now_ms: int) -> Offset:
         while self.active.base_offset > offset:  # The first segment begins below `offset`.
             self._drop(len(self.segments) - 1, now_ms)
         end = self.active.truncate_to(offset)
-        self._drop_snapshots(above=end)
+        self.active.reserve_indexes(self.settings.segment_index_bytes)
+        self._snapshots.drop_above(end)
         # The names, too: a segment that came back would follow records it never followed.
-        self.disk.flush_directory(self.directory)
+        self._flush_names()
         return end
 
     def restart_at(self, offset: Offset, now_ms: int) -> None:
         """Throw everything away and begin anew at `offset`."""
+        self._leave()
         # The reigns first: those that records are left of are worked out from them again, but
         # nothing would tell the reigns of an empty log from true ones.
         self.epochs.truncate_to(Offset(0))
         self.write_epochs()
-        self._guarded(lambda: self._restart(offset, now_ms))
+        self.guarded(lambda: self._restart(offset, now_ms))
         self.log_start_offset = self.log_end_offset = offset
         # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
         self.recovery_point = offset
-        self._guarded(self.recovery_point_fell)
+        self.guarded(self.recovery_point_fell)
         self.producers = ProducerBook()
 
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:
             self._drop(len(self.segments) - 1, now_ms)
-        self._drop_snapshots(above=Offset(-1))
-        segment = Segment.create(
-            self.disk, self.directory, offset, self.settings.index_interval_bytes
-        )
-        self._add(segment, now_ms)
-        self.disk.flush_directory(self.directory)
-        self.names_unflushed = False
+        self._snapshots.drop_above(-1)
+        self._add(self._create(offset), now_ms)
+        self._flush_names()
 
     def advance_start_to(self, offset: Offset) -> None:
         """Records below are gone for readers (DeleteRecords); whole segments go by retention."""
@@ -291,16 +293,16 @@ class Log:
         assert offset <= self.log_end_offset, "deleting records that do not exist"
         self.log_start_offset = offset
         self.epochs.advance_start_to(offset)
-        if tuple(self.epochs.entries) != self._written_epochs:
-            self.write_epochs()
+        self._write_new_epochs()
 
     def drop_oldest(self, now_ms: int) -> None:
         """Let the first segment go. Retention decides when; the next one begins the log."""
         assert len(self.segments) > 1
+        assert self.finish_swap is no_swap, "the first segment is being replaced"
         base = self.segments[0].base_offset
         self.advance_start_to(self.segments[1].base_offset)
-        self._guarded(lambda: self._drop(0, now_ms))
-        self._guarded(lambda: self._drop_snapshot(base))
+        self.guarded(lambda: self._drop(0, now_ms))
+        self.guarded(lambda: self._snapshots.drop(base))
 
     def _drop(self, place: int, now_ms: int) -> None:
         segment = self.segments[place]
@@ -332,25 +334,19 @@ class Log:
         """The offsets of which there are producer snapshots, oldest first."""
         return snapshot_offsets(self.disk, self.directory)
 
-    def _drop_snapshots(self, *, above: Offset) -> None:
-        for offset in self.snapshot_offsets():
-            if offset > above:
-                self._drop_snapshot(Offset(offset))
-
-    def _drop_snapshot(self, offset: Offset) -> None:
-        path = snapshot_path(self.directory, offset)
-        if self.disk.exists(path):
-            self.disk.remove(path)
-
     # Ending.
+
+    def close_files(self) -> None:
+        """Give all handles back. What is read or written next opens its file again."""
+        for segment in self.segments:
+            segment.close()
 
     def abandon(self) -> None:
         """Give all handles back without a word to the disk: the log is being deleted.
 
         Held slices stay good; everything else is refused from now on.
         """
-        for segment in self.segments:
-            segment.close()
+        self.close_files()
         self.deletions.close()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)
@@ -359,24 +355,25 @@ class Log:
         """Leave everything on the disk such that the next start need not look at it."""
         try:
             if self.offline is None:
-                self._guarded(self._close_cleanly)
-                self.names_changed()
+                self.guarded(self.finish_swap)
+                self.guarded(self._close_cleanly)
                 self.flush(now_ms)
         finally:
             self.abandon()
 
     def _close_cleanly(self) -> None:
-        write_snapshot(
-            self.disk, self.directory, self.log_end_offset, self.producers.entries.values()
-        )
         self.active.become_sealed()
-        self.active.flush()
+        self._flush_segments()
+        self._snapshots.add(self.log_end_offset, self.producers.entries.values())
+        self._snapshots.write(self.log_end_offset)
+        self.names.changed()
 
     def place_of(self, offset: int) -> int:
         """The place of the segment that holds an offset, or would."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
-    def _guarded(self, action: Callable[[], _Result]) -> _Result:
+    def guarded(self, action: Callable[[], _Result]) -> _Result:
+        """Do something on the disk; LogOfflineError if that fails, now or before."""
         if self.offline is not None:
             raise self.offline
         try:
@@ -392,3 +389,7 @@ class Log:
 
 def _nobody(*_: object) -> None:
     pass
+
+
+def no_swap() -> None:
+    """The cleaner replaces nothing."""

@@ -1,9 +1,13 @@
 """The disk of this machine, through `os`.
 
 Descriptors are opened when they are needed. A log directory may hold more files than a process may
-have open, so those that are only read are closed again when too many are; a descriptor that has
-unflushed writes stays open, because the system reports a failed write-back to the descriptors that
-are open at that time and to no other.
+have open, so those that are only read are closed again when too many are. A descriptor that has
+unflushed writes is flushed before it is closed, because the system reports a failed write-back to
+the descriptors that are open at that time and to no other; the background flush of sealed segments
+makes this rare.
+
+A file belongs to the thread that opened it: only that thread closes it to make room. So logs may
+be opened on several threads, each log by one, which closes its files when it is done.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import builtins
 import errno
 import fcntl
 import os
+import resource
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,9 +26,12 @@ from pathlib import Path
 from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
 OPEN_FILES = 512
-"""How many idle descriptors one disk keeps."""
+"""How many descriptors one disk keeps, unless the process may have few."""
+_SHARE = 4
+"""A disk keeps this part of the descriptors that the process may have: the rest is for connections
+and for flushes."""
 _LOOKS = 16
-"""How many are looked at to find one: with very many unflushed files, none may be idle."""
+"""How many are looked at to find an idle one."""
 _MOST_BUFFERS = 1024
 """IOV_MAX of Linux: what one call to pwritev takes."""
 
@@ -30,7 +39,7 @@ _MOST_BUFFERS = 1024
 class RealFile:
     """A file; its descriptor comes and goes."""
 
-    __slots__ = ("_descriptor", "_disk", "_full", "dirty", "path", "size")
+    __slots__ = ("_descriptor", "_disk", "_failure", "_full", "dirty", "owner", "path", "size")
 
     def __init__(self, disk: RealDisk, path: str, full: str, descriptor: int) -> None:
         self._disk = disk
@@ -39,6 +48,8 @@ class RealFile:
         self.path = path
         self.size = os.fstat(descriptor).st_size
         self.dirty = False
+        self.owner = threading.get_ident()
+        self._failure: OSError | None = None
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         descriptor = self._descriptor
@@ -88,14 +99,35 @@ class RealFile:
         os.ftruncate(self.descriptor(), size)
         self.size = size
 
+    def reserve(self, size: int) -> None:
+        if size > self.size:
+            os.ftruncate(self.descriptor(), size)
+            self.size = size
+
     def flush(self) -> None:
+        self._raise_failure()
         os.fsync(self.descriptor())
         self.dirty = False
 
+    def make_room(self) -> None:
+        """Give the descriptor back, flushed. If that fails, the file's own next flush says so."""
+        try:
+            if self.dirty:
+                self.flush()
+        except OSError as error:
+            self._failure = error
+        self.close()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     def flushed(self, size: int) -> None:
+        self._raise_failure()
         self.dirty = self.size > size
 
     def share(self) -> RealSharedFile:
+        self._raise_failure()
         return RealSharedFile(os.dup(self.descriptor()))
 
     def descriptor(self) -> int:
@@ -103,6 +135,7 @@ class RealFile:
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self._descriptor = os.open(self._full, os.O_RDWR | os.O_CLOEXEC)
+            self.owner = threading.get_ident()
             self._disk.opened(self)
         return descriptor
 
@@ -151,6 +184,7 @@ class ReadOnlyFile(RealFile):
     def descriptor(self) -> int:
         if self._descriptor < 0:
             self._descriptor = os.open(self._full, os.O_RDONLY | os.O_CLOEXEC)
+            self.owner = threading.get_ident()
             self._disk.opened(self)
         return self._descriptor
 
@@ -165,6 +199,9 @@ class RealDisk:
         self.root = str(root)
         self.read_only = read_only
         self._open: OrderedDict[int, RealFile] = OrderedDict()
+        self._lock = threading.Lock()
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = min(OPEN_FILES, most // _SHARE) if most > 0 else OPEN_FILES
         self.wait_for_all: Callable[[Sequence[Callable[[], None]]], None] = _one_by_one
         """How flushes are made that may be made at once: whoever has threads sets another."""
 
@@ -227,20 +264,31 @@ class RealDisk:
         return RealLock(self.full(path))
 
     def opened(self, file: RealFile) -> None:
-        """Count a descriptor; close an old idle one if there are too many."""
-        self._open[id(file)] = file
-        if len(self._open) <= OPEN_FILES:
-            return
-        for _ in range(_LOOKS):
+        """Count a descriptor; close another one if there are too many, an idle one if it can be."""
+        with self._lock:
+            self._open[id(file)] = file
+            is_full = len(self._open) > self._most
+            old = self._one_to_close(file) if is_full else None
+        if old is not None:
+            old.make_room()
+
+    def _one_to_close(self, file: RealFile) -> RealFile | None:
+        """The oldest idle one of this thread's among the next few, or else the oldest one."""
+        oldest = None
+        for _ in range(min(_LOOKS, len(self._open))):
             key, old = next(iter(self._open.items()))
-            if old is not file and not old.dirty:
-                old.close()
-                return
             self._open.move_to_end(key)
+            if old is file or old.owner != file.owner:
+                continue
+            if not old.dirty:
+                return old
+            oldest = oldest or old
+        return oldest
 
     def closed(self, file: RealFile) -> None:
         """The descriptor is gone."""
-        self._open.pop(id(file), None)
+        with self._lock:
+            self._open.pop(id(file), None)
 
     def full(self, path: str) -> str:
         """The system's name of a path."""

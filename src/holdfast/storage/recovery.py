@@ -7,18 +7,18 @@ segment that holds the recovery point is looked at from its first byte, because 
 producer state at its start have to be built anyway.
 
 What counts as bad, besides a CRC that does not match: offsets that fall, a leader epoch that
-falls, and, where compaction cannot have made them, gaps. A gap means that an earlier file lost its
-end to a power failure while a later one kept its bytes.
+falls, and, where compaction cannot have made them, gaps. A gap between two segments means that
+the earlier file lost its end to a power failure while the later one kept its bytes.
 
 Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
 believed is named in the report.
 
-It may run on any thread as long as no other one uses the same `Disk`: at a start, before there is
-anybody to serve.
+It may run on any thread, alone with this log's files: several logs may be opened at a time.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,14 +29,14 @@ from holdfast.protocol.records.header import LENGTH_END
 from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory
-from holdfast.storage.log import Bounds, Log
+from holdfast.storage.log import Log
 from holdfast.storage.names import EPOCH_CHECKPOINT, TRANSACTION_INDEX
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
 from holdfast.storage.scan import BadBatchError, Run, verified_runs
 from holdfast.storage.segment import Segment
 from holdfast.storage.settings import LogSettings
-from holdfast.storage.snapshots import snapshot_path
+from holdfast.storage.snapshots import read_snapshot, snapshot_path
 from holdfast.storage.transactions import AbortedTransaction
 
 _ZERO = Offset(0)
@@ -116,6 +116,8 @@ class _Opening:
         self.end = start
         self.producers = ProducerBook()
         self.epochs = EpochCache()
+        self.proved: dict[int, None] = {}
+        """Offsets below which everything is complete, whatever the cleaner has left of it."""
         self.checkpointed: list[EpochEntry] | None = None
         """What the leader-epoch checkpoint says, if anything: not written again without need."""
 
@@ -143,20 +145,15 @@ class _Opening:
     def take_over(self, snapshots: list[int]) -> None:
         """Believe what the last process left."""
         self.segments[-1].activate()
-        if self.end in snapshots:
-            offset, book = newest_snapshot(
-                self.disk, self.directory, self.end, self.end, [int(self.end)]
-            )
-            self.producers = book
-            if self.disk.exists(snapshot_path(self.directory, offset)):
-                self._load_epochs(self.segments, self.end)
-                self._write_epochs()
-                return
-        self.producers = rebuild_producers(
-            self.disk, self.directory, self.segments, self.start, self.end
-        )
+        self.producers = self._producers_at_end(snapshots)
         self._load_epochs(self.segments, self.end)
         self._write_epochs()
+
+    def _producers_at_end(self, snapshots: list[int]) -> ProducerBook:
+        if self.end in snapshots:
+            with suppress(DamagedFileError):
+                return ProducerBook(read_snapshot(self.disk, self.directory, self.end))
+        return rebuild_producers(self.disk, self.directory, self.segments, self.start, self.end)
 
     # After anything else.
 
@@ -167,15 +164,20 @@ class _Opening:
         self.producers = self._producers_at(first, snapshots)
         self._load_epochs(self.segments[:place], Offset(first.base_offset))
         below = Offset(2**63 - 1) if self.settings.is_compacted else known.cleaned_below
+        # Above the recovery point a segment of a compacted log follows after a gap only if the
+        # one before it is known to be complete: by the name of a snapshot (`pending`).
+        self.proved = dict.fromkeys(snapshots) if self.settings.is_compacted else {}
         self.end = first.base_offset
         for index in range(place, len(self.segments)):
             segment = self.segments[index]
-            if not self._follows(segment, below, is_first=index == place):
+            if not self._follows(segment, known.cleaned_below, is_first=index == place):
                 self._drop_from(index)
                 break
             if not self._verify(segment, below):
                 self._drop_from(index + 1)
                 break
+            if not segment.is_active:
+                segment.close()  # There may be more segments than descriptors.
         if not self.segments[-1].is_active:
             self.segments[-1].activate()
         self._remove_snapshots_above(snapshots)
@@ -204,7 +206,9 @@ class _Opening:
     def _follows(self, segment: Segment, gaps_below: Offset, *, is_first: bool) -> bool:
         """Whether a segment can come after what has been verified."""
         base = segment.base_offset
-        if is_first or base == self.end or (base > self.end and self.end < gaps_below):
+        if is_first or base == self.end:
+            return True
+        if base > self.end and (self.end < gaps_below or int(base) in self.proved):
             return True
         self.report.notes.append(
             f"{self.directory}: segment {base} does not follow on {self.end}; it is dropped"
@@ -349,9 +353,10 @@ class _Opening:
             segments=self.segments,
             epochs=self.epochs,
             producers=self.producers,
-            bounds=Bounds(self.start, self.end, Offset(max(0, point))),
+            bounds=(self.start, self.end, Offset(max(0, point))),
         )
-        log.names_changed()
+        self.segments[-1].reserve_indexes(self.settings.segment_index_bytes)
+        log.names.changed()
         for segment in self.segments[log.place_of(point) :]:
             # A process that was killed may have left bytes here that are in the page cache only.
             # We read them, and shall promise them: so the next flush is theirs too.

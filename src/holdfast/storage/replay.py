@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from holdfast.model import BatchHeader, Offset
@@ -13,7 +14,7 @@ from holdfast.storage.names import SNAPSHOT, parse_file_name
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
 from holdfast.storage.segment import Segment
-from holdfast.storage.snapshots import read_snapshot, snapshot_path
+from holdfast.storage.snapshots import read_snapshot
 
 RETRIED_BYTES: Final = 5 << 20
 """How far before a snapshot batches are looked for that a client may send again: five of the
@@ -32,17 +33,16 @@ def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
 def newest_snapshot(
     disk: Disk, directory: str, start: Offset, end: Offset, offsets: Sequence[int]
 ) -> tuple[Offset, ProducerBook]:
-    """The last good snapshot of an offset in [start, end]; a damaged one is removed.
+    """The last good snapshot of an offset in [start, end].
 
-    Without any, an empty book at the start: then all batches are looked at.
+    Without any, an empty book at the start: then all batches are looked at. A damaged one keeps
+    its file, because its name still proves that everything below it was flushed (`pending`).
     """
     for offset in reversed(offsets):
         if not start <= offset <= end:
             continue
-        try:
+        with suppress(DamagedFileError):
             return Offset(offset), ProducerBook(read_snapshot(disk, directory, offset))
-        except DamagedFileError:
-            disk.remove(snapshot_path(directory, offset))
     return start, ProducerBook()
 
 

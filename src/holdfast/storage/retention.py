@@ -19,6 +19,7 @@ from holdfast.storage.log import Log
 
 def apply_retention(log: Log, high_watermark: int, now_ms: int) -> int:
     """Let segments go as the log's settings ask; how many went."""
+    log.guarded(log.finish_swap)
     gone = _drop_while(log, high_watermark, now_ms, _is_below_start)
     if log.settings.is_deleted:
         gone += _drop_while(log, high_watermark, now_ms, _is_too_old)

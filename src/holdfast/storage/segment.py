@@ -80,25 +80,41 @@ class Segment(IndexedSegment):
         self._is_active = False
         INDEXES.used(self)
 
+    def reserve_indexes(self, index_bytes: int) -> None:
+        """Files for the indexes while they grow in memory, of Kafka's size for an active segment.
+
+        Kafka's tools want them to be there. They are full of zeros until the segment is sealed.
+        """
+        for kind, entry_bytes in ((OFFSET_INDEX, 8), (TIME_INDEX, 12)):
+            path = self.path(kind)
+            file = self.disk.open(path, create=not self.disk.exists(path))
+            try:
+                file.reserve(index_bytes // entry_bytes * entry_bytes)
+            finally:
+                file.close()
+
+    def kinds_to_flush(self) -> tuple[str, ...]:
+        """What besides the log file has to be on the disk; an active one has no indexes there."""
+        kinds = (TRANSACTION_INDEX,) if self._is_active else SEGMENT_KINDS[1:]
+        return tuple(kind for kind in kinds if self.disk.exists(self.path(kind)))
+
     def flush(self) -> None:
         """Everything in its files survives a power failure once this returns."""
         if not self.is_dirty:
             return
         self.file.flush()
-        kinds = [TRANSACTION_INDEX] if self._is_active else [*SEGMENT_KINDS[1:]]
-        for kind in kinds:
-            if self.disk.exists(self.path(kind)):
-                file = self.disk.open(self.path(kind))
-                try:
-                    file.flush()
-                finally:
-                    file.close()
+        for kind in self.kinds_to_flush():
+            file = self.disk.open(self.path(kind))
+            try:
+                file.flush()
+            finally:
+                file.close()
         self.is_dirty = False
 
     def flushed_to(self, size: int) -> None:
         """The log file's bytes up to there were flushed through another handle."""
         self.file.flushed(size)
-        self.is_dirty = self.file.size > size
+        self.is_dirty = self.file.size > size or not self._is_active
 
     def activate(self) -> None:
         """Let a segment that was read from the disk grow again."""
@@ -112,7 +128,7 @@ class Segment(IndexedSegment):
         """Cut every batch that holds `offset` or a later one; gives the new end of the segment.
 
         A batch is never cut in two: its bytes would no longer be those of the leader. The end is
-        then lower than asked for, and whoever copies from the leader starts there.
+        then lower than asked for, as it is after a gap, and a copy from the leader starts there.
         """
         found = self.find(offset)
         if found is not None:
@@ -123,7 +139,8 @@ class Segment(IndexedSegment):
         self.rebuild_tail(offset)
         # Cut bytes that come back after a power failure would be taken for records.
         self.file.flush()
-        return Offset(offset)
+        # Not `offset`: where that is in a gap, the next segment would not begin at our end.
+        return self.end_offset()
 
     def _keep_aborted_before(self, offset: int) -> None:
         kept = [one for one in self.transactions() if one.last_offset < offset]

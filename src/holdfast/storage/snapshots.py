@@ -1,8 +1,9 @@
 """Producer snapshots, in Kafka's format: the state of a log's producers at one offset.
 
-A snapshot saves reading the log from its start. It is written at every roll and at a clean
-shutdown, without a flush: the CRC tells a torn one, and the one before it or the log itself can
-always stand in.
+A snapshot saves reading the log from its start. There is one for every roll and one for a clean
+shutdown, written when everything below its offset is on the disk (`pending` says why), but without
+a flush of its own: the CRC tells a torn one, and the one before it or the log itself can always
+stand in.
 """
 
 from __future__ import annotations
@@ -61,15 +62,13 @@ def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerEntry
     return decode_snapshot(content, path)
 
 
-def write_snapshot(
-    disk: Disk, directory: str, offset: int, entries: Iterable[ProducerEntry]
-) -> None:
+def write_snapshot(disk: Disk, directory: str, offset: int, content: bytes) -> None:
     """Replaces one of the same offset."""
     path = snapshot_path(directory, offset)
     if disk.exists(path):
         disk.remove(path)
     file = disk.open(path, create=True)
     try:
-        file.append([encode_snapshot(entries)])
+        file.append([content])
     finally:
         file.close()

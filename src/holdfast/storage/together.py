@@ -66,4 +66,4 @@ def flush_new(disk: Disk, logs: Iterable[Log]) -> None:
     disk.flush_all(files, ["", *(log.directory for log in made)])
     for log in made:
         log.active.flushed_to(log.active.size)
-        log.names_unflushed = False
+        log.names.flushed(log.names.changes)

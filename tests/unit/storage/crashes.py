@@ -5,7 +5,7 @@ to expect after a crash. Before each change to the disk, every state that a cras
 leave (up to a bound) is opened and held against that:
 
 - nothing is in the log that was not appended, or that was cut off before;
-- the offsets are one piece, and everything that was flushed is there;
+- the log is one piece of what was appended, and everything that was flushed is there;
 - epochs and producers are what the batches say; every record is found; the log can grow.
 """
 
@@ -20,7 +20,7 @@ from holdfast.lab.byte_disk import ByteDisk, Step
 from holdfast.lab.crash_states import Bound, CrashState, crash_states
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import batches
-from holdfast.storage import Log, LogDirectory, LogSettings, read
+from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, read
 from holdfast.storage.replay import headers_from, rebuild_producers
 from tests.unit.storage.support import NOW, batch, marker, produced
 
@@ -71,13 +71,16 @@ class Life:
         change()
         self.expected.now = after
 
-    def append(self, count: int = 1, *, at_once: int = 1) -> None:
-        """Single records, several of them in one call if asked for."""
+    def append(self, count: int = 1, *, at_once: int = 1, gap: int = 0) -> None:
+        """Single records, several of them in one call if asked for.
+
+        `gap`: so many offsets are missing before each, as in a copy of a compacted log.
+        """
         for _ in range(count):
             after = dict(self.expected.now)
             buffers = []
             for number in range(at_once):
-                offset = self.log.log_end_offset + number
+                offset = self.log.log_end_offset + number + gap
                 value = f"{self.epoch}/{offset}/{self.crashes % 97}".encode()
                 buffers.append(produced(offset, 5, self.sequence, [value], epoch=self.epoch))
                 self.sequence += 1
@@ -100,6 +103,15 @@ class Life:
         """Everything so far must survive."""
         self.log.flush(NOW)
         self.expected.flushed = dict(self.expected.now)
+
+    def flush_in_background(self, meanwhile: Callable[[], None]) -> None:
+        """As a broker does it: what was written when the flush began must survive its end."""
+        flush = BackgroundFlush(self.log)
+        meanwhile()
+        flush.run()
+        point = flush.end(None, NOW)
+        now = self.expected.now
+        self.expected.flushed |= {at: data for at, data in now.items() if at < point}
 
     def checkpoint(self) -> None:
         """Write the checkpoints of all logs."""
@@ -165,7 +177,9 @@ class Life:
         expected = self.expected
         held = held_by(log)
         offsets = list(held)
-        assert offsets == list(range(log.log_start_offset, log.log_end_offset)), (what, offsets)
+        span = range(log.log_start_offset, log.log_end_offset)
+        pieces = [[at for at in sorted(of) if at in span] for of in (expected.now, expected.after)]
+        assert offsets in pieces, (what, offsets, "records in between are missing")
         for offset, data in held.items():
             assert data in (expected.now.get(offset), expected.after.get(offset)), (what, offset)
         for offset, data in expected.flushed.items():

@@ -23,7 +23,7 @@ from holdfast.storage import (
     cleaning_need,
 )
 from holdfast.storage.key_map import ENTRY_BYTES, KeyMap
-from tests.unit.storage.support import NOW, batch, marker, open_, produced
+from tests.unit.storage.support import NOW, batch, marker, open_, produced, reopened
 from tests.unit.storage.test_compaction import SETTINGS, content, newest, put, settle
 
 HOUR = 3_600_000
@@ -172,6 +172,52 @@ def test_random_logs_keep_their_newest_values_under_any_bound(disk: Disk) -> Non
             steps(cleaner)
             first_dirty = cleaner.result.cleaned_below
             assert newest(log) == expected
+
+
+def test_nothing_waits_for_the_disk_in_a_step() -> None:
+    """Every flush is left to the caller, who makes it elsewhere."""
+    disk = ByteDisk()
+    log = filled(disk)
+    in_steps: list[str] = []
+    cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
+    while True:
+        disk.on_step = lambda step: in_steps.append(step.kind)
+        if (progress := cleaner.step()) is Progress.DONE:
+            break
+        disk.on_step = None
+        if progress is Progress.FLUSH:
+            cleaner.flush()
+    assert "rename" in in_steps
+    assert not [kind for kind in in_steps if kind.startswith("flush")]
+    assert cleaner.result.bytes_after < cleaner.result.bytes_before
+
+
+def test_a_flush_that_fails_elsewhere_takes_the_log_offline() -> None:
+    disk = ByteDisk()
+    log = filled(disk)
+    cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
+    while cleaner.step() is not Progress.FLUSH:
+        pass
+    disk.faults.append(Fault("flush", ".cleaned"))
+    cleaner.flush()
+    with pytest.raises(LogOfflineError):
+        cleaner.step()
+
+
+@pytest.mark.parametrize("flushes", range(12))
+def test_a_log_may_be_closed_or_cut_in_the_middle_of_a_swap(disk: Disk, flushes: int) -> None:
+    log = filled(disk)
+    expected = newest(log)
+    cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
+    seen = 0
+    while seen <= flushes and (progress := cleaner.step()) is not Progress.DONE:
+        seen += progress is Progress.FLUSH
+        assert newest(log) == expected, "readers find everything in the middle of it, too"
+    if flushes % 2:
+        log.truncate_to(Offset(log.log_end_offset - 1), NOW)
+        expected = newest(log)
+    steps(cleaner)
+    assert newest(reopened(log, is_clean=True)) == expected
 
 
 @pytest.mark.parametrize("after", range(0, 60, 4))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -88,13 +89,45 @@ def transact(life: Life) -> None:
     life.transaction(is_commit=False)
 
 
-STORIES = (grow, cut, begin_anew, leave, rest, transact)
+def seal(life: Life) -> None:
+    """Flushes on another thread, while the log grows, rolls and is cut."""
+    life.append(4)
+    life.flush_in_background(partial(life.append, 3))
+    life.append(5)
+    life.flush_in_background(partial(life.checkpoint))
+    life.append(1)
+    life.flush_in_background(partial(life.truncate, 9))
+    life.elect()
+    life.append(6)
+    life.flush_in_background(partial(life.append, 2))
+    life.checkpoint()
+    life.append(3)
+
+
+def follow(life: Life) -> None:
+    """Copies of what a compacted leader has left: gaps inside segments and between them."""
+    life.append(3)
+    life.append(3, gap=2)
+    life.flush_in_background(partial(life.append, 2, gap=1))
+    life.append(3, gap=1)
+    life.flush_in_background(partial(life.append, 2))
+    life.checkpoint()
+    life.append(3, gap=3)
+    life.truncate(20)
+    life.append(2)
+    life.flush()
+
+
+STORIES = (grow, cut, begin_anew, leave, rest, transact, seal)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "story"),
-    [*(("delete", story) for story in STORIES), ("compact", grow), ("compact", cut)],
+    [
+        *(("delete", story) for story in STORIES),
+        *(("compact", story) for story in (grow, cut, seal, follow)),
+    ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,
 )
 def test_any_crash_leaves_a_prefix_with_everything_flushed(
@@ -107,9 +140,15 @@ def test_any_crash_leaves_a_prefix_with_everything_flushed(
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-@pytest.mark.parametrize("policy", ["delete", "compact"])
-def test_crashes_deep(story: Callable[[Life], None], policy: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "story"),
+    [
+        *(("delete", story) for story in STORIES),
+        *(("compact", story) for story in (*STORIES, follow)),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.__name__,
+)
+def test_crashes_deep(policy: str, story: Callable[[Life], None]) -> None:
     settings = replace(SETTINGS, cleanup_policy=(policy,))
     life = Life(Bound(states=200, cuts=0), settings=settings)
     story(life)

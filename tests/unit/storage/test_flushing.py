@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from holdfast.lab.byte_disk import ByteDisk
 from holdfast.model import Offset
 from holdfast.protocol.records import NewRecord, build_batch, stamp
 from holdfast.storage import (
@@ -14,6 +15,7 @@ from holdfast.storage import (
     LogSettings,
     open_log,
 )
+from holdfast.storage.flushing import MOST_SEGMENTS
 
 
 @pytest.fixture
@@ -33,7 +35,6 @@ def append(log: Log, count: int = 1) -> None:
 
 def test_it_covers_what_was_written_when_it_began(log: Log) -> None:
     append(log, 3)
-    assert BackgroundFlush.suits(log)
     flush = BackgroundFlush(log)
     append(log, 2)
     flush.run()
@@ -67,8 +68,64 @@ def test_a_roll_in_between_leaves_it_to_the_next_flush(log: Log) -> None:
     append(log)
     flush.run()
     assert flush.end(None, 5) == 0, "the sealed segment's indexes are not on the disk"
-    assert not BackgroundFlush.suits(log), "nor is the new file's name"
-    assert log.flush(6) == 4
+    assert log.recovery_point < log.active.base_offset
+    assert flushed(log) == 4
+
+
+def flushed(log: Log) -> Offset:
+    flush = BackgroundFlush(log)
+    flush.run()
+    return flush.end(None, 5)
+
+
+def test_sealed_segments_are_flushed_a_few_at_a_time(log: Log) -> None:
+    for _ in range(10):
+        append(log, 2)
+        log.roll(0)
+    append(log)
+    assert flushed(log) == 2 * MOST_SEGMENTS
+    assert log.has_unflushed_seals
+    append(log)
+    assert flushed(log) == 4 * MOST_SEGMENTS
+    assert flushed(log) == 22
+    assert log.recovery_point >= log.active.base_offset
+    assert not any(segment.is_dirty for segment in log.segments)
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_roll_waits_for_no_flush(policy: str) -> None:
+    disk = ByteDisk()
+    disk.create_directory("t-0")
+    log = open_log(disk, "t-0", LogSettings(cleanup_policy=(policy,))).log
+    calls: list[int] = []
+    log.rolled = lambda: calls.append(len(log.segments))
+    append(log, 3)
+    kinds: list[str] = []
+    disk.on_step = lambda step: kinds.append(step.kind)
+    log.roll(0)
+    append(log)
+    assert "create" in kinds
+    assert not [kind for kind in kinds if kind.startswith("flush")]
+    assert calls == [2], "whoever drives the log knows of the roll"
+
+
+def test_a_snapshot_has_a_file_when_everything_below_it_is_flushed(log: Log) -> None:
+    append(log, 3)
+    log.roll(0)
+    append(log)
+    assert log.snapshot_offsets() == []
+    flushed(log)
+    assert log.snapshot_offsets() == [3]
+
+
+def test_a_truncation_forgets_snapshots_that_wait(log: Log) -> None:
+    append(log, 3)
+    log.roll(0)
+    append(log)
+    log.truncate_to(Offset(2), 0)
+    append(log, 4)
+    flushed(log)
+    assert log.snapshot_offsets() == []
 
 
 def test_a_failed_flush_takes_the_log_offline(log: Log) -> None:

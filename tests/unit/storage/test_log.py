@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
 
 from holdfast.lab.byte_disk import ByteDisk, Fault
@@ -22,6 +26,7 @@ from holdfast.storage import (
     read,
     real_disk,
 )
+from tests.support.disks import close_files
 from tests.unit.storage.support import (
     NOW,
     SMALL,
@@ -93,6 +98,7 @@ def test_an_offset_outside_the_log_is_refused_with_the_bounds(disk: Disk) -> Non
 def test_a_full_segment_is_followed_by_a_new_one(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 20)
+    log.flush(NOW)
     names = sorted(entry.name for entry in disk.list(log.directory))
     bases = [segment.base_offset for segment in log.segments]
     assert bases[:3] == [0, 5, 10]
@@ -116,23 +122,18 @@ def test_batches_that_do_not_follow_are_refused(disk: Disk) -> None:
     fill(log, 3)
     with pytest.raises(AppendRefusedError, match="behind the end"):
         log.append([batch(2)], NOW)
-    with pytest.raises(AppendRefusedError, match="a segment has 1000"):
-        log.append([batch(3, [bytes(2000)])], NOW)
     assert log.log_end_offset == 3
 
 
-def test_flush_settings_ask_for_a_flush(disk: Disk) -> None:
-    log = open_(disk, LogSettings(flush_messages=3))
-    fill(log, 2)
-    assert not log.wants_flush(NOW)
+def test_what_is_larger_than_a_segment_gets_one_of_its_own(disk: Disk) -> None:
+    """A leader may have taken it under other settings."""
+    log = open_(disk)
+    fill(log, 3)
+    log.append([batch(3, [bytes(2000)])], NOW)
     fill(log, 1)
-    assert log.wants_flush(NOW)
-    assert log.flush(NOW) == 3
-    assert not log.wants_flush(NOW)
-    log.settings = LogSettings(flush_ms=100)
-    fill(log, 1)
-    assert not log.wants_flush(NOW + 99)
-    assert log.wants_flush(NOW + 100)
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 4]
+    log.flush(NOW)
+    assert [offset for offset, _ in records_of(reopened(log))] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("end", [0, 1, 4, 5, 6, 10, 12, 19, 20, 25])
@@ -288,22 +289,45 @@ def test_a_marker_that_cannot_be_read_stops_neither_an_append_nor_a_start(disk: 
         assert again.producers.last_stable_offset(2) == 0
 
 
-def test_few_descriptors_serve_many_files(
-    machine_disk: RealDisk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real_disk, "OPEN_FILES", 4)
-    disk = machine_disk
+    disk = RealDisk(tmp_path)
     log = open_(disk)
-    fill(log, 100)
-    assert len(disk._open) > 4, "unflushed files stay open"
-    log.flush(NOW)
+    most = 0
+    for _ in range(100):
+        fill(log, 1)
+        most = max(most, len(disk._open))
+    assert len(log.segments) == 20
     assert len(values_of(log)) == 100
     for segment in log.segments:
         segment.file.read(0, 1)
-    for segment in log.segments[:8]:
-        segment.file.close()
-        segment.file.read(0, 1)
-    assert len(disk._open) <= len(log.segments) - 8 + 4
+        most = max(most, len(disk._open))
+    assert most <= 5, "whatever the number of segments, flushed or not"
+    log.flush(NOW)
+    assert len(values_of(reopened(log))) == 100
+    close_files(disk)
+
+
+def test_a_flush_to_make_room_that_fails_is_known_to_the_log_whose_file_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(real_disk, "OPEN_FILES", 1)
+    disk = RealDisk(tmp_path)
+    other = opened(disk, directory="other-0").log
+    fill(other, 1)
+    log = open_(disk)
+    fill(log, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing_flush)
+        assert values_of(other)
+    assert other.flush(NOW) == 1
+    with pytest.raises(LogOfflineError):
+        log.flush(NOW)  # The system says only once that it could not write.
+    close_files(disk)
+
+
+def failing_flush(_: int) -> None:
+    raise OSError(errno.EIO, "no")
 
 
 def test_ended_transactions_are_not_remembered_for_ever(disk: Disk) -> None:

@@ -1,0 +1,55 @@
+"""Asking a leader where its log starts and ends, for a follower whose own end lies outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from holdfast.model import BrokerId, LeaderEpoch, Offset, TopicPartition
+from holdfast.protocol import Response
+from holdfast.protocol.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+LIST_OFFSETS_VERSION: Final = 7
+EARLIEST: Final = -2
+LATEST: Final = -1
+
+
+def ask_bounds(
+    broker: Broker,
+    leader: BrokerId,
+    name: TopicPartition,
+    epoch: LeaderEpoch,
+    found: Callable[[Offset, Offset], None],
+) -> None:
+    """Ask for both; `found` is called when both have been answered, and never if one is refused."""
+    bounds: dict[int, int] = {}
+
+    def answered(which: int, response: Response | None) -> None:
+        if not isinstance(response, ListOffsetsResponse):
+            return
+        for topic in response.topics:
+            for one in topic.partitions:
+                if not one.error_code:
+                    bounds[which] = one.offset
+        if len(bounds) == 2:
+            found(Offset(bounds[EARLIEST]), Offset(bounds[LATEST]))
+
+    for which in (EARLIEST, LATEST):
+        partition = ListOffsetsPartition(
+            partition_index=name.partition, current_leader_epoch=epoch, timestamp=which
+        )
+        request = ListOffsetsRequest(
+            replica_id=broker.id,
+            isolation_level=0,
+            topics=[ListOffsetsTopic(name=name.topic, partitions=[partition])],
+        )
+        broker.peers.to(leader).send(request, LIST_OFFSETS_VERSION, partial(answered, which))
