@@ -51,6 +51,33 @@ async def test_an_ensemble_goes_on_without_its_leader(
 
 @pytest.mark.slow
 @on_loop
+async def test_the_newest_is_read_also_from_a_server_that_lags(
+    zookeeper_ensemble: ZooKeeperEnsemble,
+) -> None:
+    """What one session has confirmed, another reads, whichever server it asks."""
+    leader = zookeeper_ensemble.leader()
+    lagging = next(one for one in zookeeper_ensemble.servers if one is not leader)
+    writer = ZooKeeperStore(f"{leader.connect_string}/lags", session_timeout_ms=TIMEOUT_MS)
+    reader = ZooKeeperStore(f"{lagging.connect_string}/lags", session_timeout_ms=TIMEOUT_MS)
+    await writer.open()
+    await reader.open()
+    await writer.commit(Create("/node", b"0"))
+    for number in range(1, 21):
+        lagging.pause()
+        try:
+            await writer.commit(Set("/node", str(number).encode()))
+            reading = asyncio.ensure_future(reader.get_newest(["/node"]))
+            await asyncio.sleep(0)
+        finally:
+            lagging.resume()
+        [node] = await reading
+        assert node is not None and int(node.data) == number  # noqa: PT018
+    await writer.close()
+    await reader.close()
+
+
+@pytest.mark.slow
+@on_loop
 async def test_a_server_that_is_paused_leaves_the_outcome_unknown(
     zookeeper: ZooKeeperServer,
 ) -> None:

@@ -1,17 +1,12 @@
-"""What this broker tells clients about the cluster: as the controller told it (UpdateMetadata)."""
+"""What this broker tells clients about the cluster: the controller's UpdateMetadata, confirmed."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from holdfast.broker.peers import Endpoint
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
-from holdfast.protocol.messages.control import UpdateMetadataRequest
-
-WHOLE: Final = 2
-"""The type of an UpdateMetadata that names everything there is."""
-DELETED_LEADER: Final = -2
-"""UpdateMetadata names this leader for a partition whose topic is being deleted."""
 
 
 class KnownBroker(NamedTuple):
@@ -30,6 +25,31 @@ class KnownPartition(NamedTuple):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...]
+    partition_epoch: int
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """The larger, the newer."""
+        return (self.leader_epoch, self.partition_epoch)
+
+
+class ChangedPartition(NamedTuple):
+    """A partition as the store has it now."""
+
+    name: TopicPartition
+    topic_id: bytes
+    known: KnownPartition
+
+
+class Update(NamedTuple):
+    """News that the store has confirmed."""
+
+    controller: BrokerId
+    brokers: dict[BrokerId, KnownBroker]
+    """All that are alive."""
+    changed: Sequence[ChangedPartition]
+    gone: Sequence[bytes]
+    """The ids of topics that were deleted."""
 
 
 class KnownTopic:
@@ -57,52 +77,28 @@ class Metadata:
         self.topics: dict[str, KnownTopic] = {}
         self._names: dict[bytes, str] = {}
 
-    def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Take over the controller's news; gives the partitions whose topic is gone.
+    def update(self, update: Update) -> list[TopicPartition]:
+        """Take over what is new; gives the partitions whose topic is gone.
 
-        A topic that comes back with another id was deleted in between, whoever missed that.
+        A topic that comes back with another id was deleted in between.
         """
-        self.controller = BrokerId(request.controller_id)
-        self.brokers = {}
-        for broker in request.live_brokers:
-            identity = BrokerId(broker.id)
-            for endpoint in broker.endpoints[:1]:
-                known = KnownBroker(
-                    identity, Endpoint(endpoint.host, endpoint.port), broker.rack or None
-                )
-                self.brokers[identity] = known
-        gone = self._not_named(request) if request.type == WHOLE else []
-        for state in request.topic_states:
-            name = state.topic_name
-            topic = self.topics.get(name)
-            if any(one.leader == DELETED_LEADER for one in state.partition_states):
-                if topic is not None and topic.id == state.topic_id:
-                    del self.topics[name], self._names[topic.id]
-                    gone += topic.names()
-                continue
-            if topic is None or topic.id != state.topic_id:
+        self.controller, self.brokers = update.controller, update.brokers
+        gone: list[TopicPartition] = []
+        for topic_id in update.gone:
+            gone += self._forget(topic_id)
+        for name, topic_id, known in update.changed:
+            topic = self.topics.get(name.topic)
+            if topic is None or topic.id != topic_id:
                 if topic is not None:
-                    self._names.pop(topic.id, None)
-                    gone += topic.names()
-                topic = self.topics[name] = KnownTopic(name, state.topic_id)
-                self._names[state.topic_id] = name
-            for one in state.partition_states:
-                topic.partitions[one.partition_index] = KnownPartition(
-                    BrokerId(one.leader),
-                    one.leader_epoch,
-                    tuple(one.replicas),
-                    tuple(one.isr),
-                    tuple(one.offline_replicas),
-                )
+                    gone += self._forget(topic.id)
+                topic = self.topics[name.topic] = KnownTopic(name.topic, topic_id)
+                self._names[topic_id] = name.topic
+            topic.partitions[name.partition] = known
         return gone
 
-    def _not_named(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Forget topics that are no more."""
-        named = dict.fromkeys(state.topic_id for state in request.topic_states)
-        gone = [topic for topic in self.topics.values() if topic.id not in named]
-        for topic in gone:
-            del self.topics[topic.name], self._names[topic.id]
-        return [name for topic in gone for name in topic.names()]
+    def _forget(self, topic_id: bytes) -> list[TopicPartition]:
+        name = self._names.pop(topic_id, None)
+        return [] if name is None else self.topics.pop(name).names()
 
     def name_of(self, topic_id: bytes) -> str | None:
         """A topic's name, if the id is known."""

@@ -17,6 +17,7 @@ from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
 from holdfast.broker.chores import Chores
 from holdfast.broker.clock import Clock
+from holdfast.broker.commands import Commands
 from holdfast.broker.configs import Configs
 from holdfast.broker.controller.elector import Elector
 from holdfast.broker.controller.service import ControllerService
@@ -97,6 +98,7 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
+        self.commands = Commands(self)
         self.directory = self._open_directory(disk)
         self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
         self.replicas.trace = trace

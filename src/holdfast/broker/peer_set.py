@@ -41,6 +41,10 @@ class Peers:
                 peer.endpoint = endpoint
                 peer.reset()
 
+    def listens_at(self, broker: BrokerId) -> Endpoint | None:
+        """Where a broker listens, as far as we know."""
+        return self._endpoints.get(broker)
+
     def knows(self, broker: BrokerId) -> bool:
         """Whether its address is known."""
         return broker in self._endpoints

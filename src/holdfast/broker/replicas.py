@@ -159,18 +159,45 @@ class Replicas:
         self._by_id[topic_id, name.partition] = partition
         return partition
 
-    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
-        """The partition, created if it is new here; a namesake of a deleted topic makes room."""
+    def has(self, name: TopicPartition) -> bool:
+        """Whether this broker has a log of this name, be it in use or not."""
+        return name in self.partitions or name in self.directory.partitions
+
+    def topic_id(self, name: TopicPartition) -> bytes | None:
+        """The topic that a log belongs to; None if its directory does not say."""
         partition = self.partitions.get(name)
-        if partition is not None and partition.topic_id != topic_id:
+        if partition is not None:
+            return partition.topic_id
+        found = self.directory.topic_id(name)
+        return None if found is None else found.bytes
+
+    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
+        """The partition, created if it is new here; the store has this id for its topic.
+
+        A log with another id belongs to a deleted topic of the same name, and makes room. OSError
+        if there is a log that may be this topic's and cannot be used: it is not ours to remove.
+        """
+        partition = self.partitions.get(name)
+        if partition is not None and partition.topic_id == topic_id:
+            return partition
+        if partition is not None:
             self.drop(name)
-            partition = None
-        if partition is None:
-            if name in self.directory.partitions:
-                self._discard(name)
+        if name not in self.directory.partitions or self._made_room(name, topic_id):
             self.directory.create(name, uuid.UUID(bytes=topic_id))
-            partition = self._add(name, topic_id)
-        return partition
+        return self._add(name, topic_id)
+
+    def _made_room(self, name: TopicPartition, topic_id: bytes) -> bool:
+        """Whether a log that nobody uses was another topic's, and is gone now."""
+        identity, log = self.topic_id(name), self.directory.logs.get(name)
+        if identity in (topic_id, None):
+            if log is None or log.offline is not None:
+                raise OSError(f"the log {name} could not be opened; see what was said at the start")
+            if identity == topic_id:
+                return False
+            if log.log_end_offset:
+                raise OSError(f"{name} has records, and no partition.metadata says whose they are")
+        self._discard(name)
+        return True
 
     def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
         """This broker no longer hosts the partition."""

@@ -1,19 +1,17 @@
-"""Logs of topics that were deleted, or moved elsewhere, while nobody could tell us.
+"""Logs of topics that were deleted, or moved elsewhere, while no command could reach us.
 
-A log is a stray only if the agreed store says so: it knows the topic's name with another id or not
-at all, or does not count us among the replicas. What cannot be read is kept. While we run, roles
-may be given to us at any moment, so then only topics that are gone for good count: an id never
-comes back.
+A log is a stray only if the coordination store says so (`core.is_removed`): it knows the topic's
+name with another id or not at all, or does not count us among the replicas. What cannot be read is
+kept. While we run, a partition that has left us may come back at any moment, so then only topics
+that are gone for good count: an id never comes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from holdfast.broker.controller.nodes import DamagedNodeError, decode_state, decode_topic
-from holdfast.coordination import Store, paths
-from holdfast.model import BrokerId, TopicPartition
+from holdfast.broker.store_facts import read_partitions
+from holdfast.core import is_removed
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -21,49 +19,15 @@ if TYPE_CHECKING:
 
 async def drop_strays(broker: Broker, *, is_running: bool) -> None:
     """Delete them. StoreError if the store cannot be asked: then none is."""
-    directory = broker.directory
-    known = {name: directory.topic_id(name) for name in tuple(directory.partitions)}
-    own = {name: found.bytes for name, found in known.items() if found is not None}
-    gone = await _of_gone_topics(broker.store, own)
-    if not is_running:
-        gone |= await _moved_away(broker.store, own, broker.id)
+    replicas = broker.replicas
+    own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
+    facts = await read_partitions(broker.store, list(own))
     for name, identity in own.items():
-        now = directory.topic_id(name) if name in directory.partitions else None
+        fact = facts.get(name)
+        if fact is not None and is_running:
+            fact = fact._replace(state=None)
         # By now a new topic of the same name may have taken its place.
-        if name in gone and now is not None and now.bytes == identity:
+        is_same = replicas.has(name) and replicas.topic_id(name) == identity
+        if is_same and is_removed(broker.id, identity, fact):
             broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
-            broker.replicas.drop(name)
-
-
-async def _of_gone_topics(
-    store: Store, own: Mapping[TopicPartition, bytes]
-) -> dict[TopicPartition, None]:
-    topics = list(dict.fromkeys(name.topic for name in own))
-    nodes = await store.get_many([paths.topic(topic) for topic in topics])
-    ids: dict[str, bytes | None] = {}
-    unreadable: dict[str, None] = {}
-    for topic, node in zip(topics, nodes, strict=True):
-        try:
-            path = paths.topic(topic)
-            ids[topic] = decode_topic(path, node.data).topic_id if node is not None else None
-        except DamagedNodeError:
-            unreadable[topic] = None
-    return {
-        name: None
-        for name, identity in own.items()
-        if name.topic not in unreadable and ids[name.topic] != identity
-    }
-
-
-async def _moved_away(
-    store: Store, own: Mapping[TopicPartition, bytes], broker: BrokerId
-) -> dict[TopicPartition, None]:
-    wanted = [paths.partition_state(*name) for name in own]
-    moved: dict[TopicPartition, None] = {}
-    for name, path, node in zip(own, wanted, await store.get_many(wanted), strict=True):
-        try:
-            if node is None or broker not in decode_state(path, node.data).replicas:
-                moved[name] = None
-        except DamagedNodeError:
-            continue
-    return moved
+            replicas.drop(name)

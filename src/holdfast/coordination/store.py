@@ -118,6 +118,13 @@ class Store(abc.ABC):
         One that fails leaves the others alone, so errors are returned, not raised.
         """
 
+    async def get_newest(self, paths: Sequence[str]) -> list[Node | None]:
+        """As `get_many`, and nothing is older than what any session had confirmed before the call.
+
+        A server of an ensemble may lag behind the others, and `get_many` asks only one.
+        """
+        return await self.get_many(paths)
+
     async def get(self, path: str) -> Node | None:
         """The node at a path, or None."""
         [node] = await self.get_many([path])

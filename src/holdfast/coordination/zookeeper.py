@@ -82,6 +82,13 @@ class ZooKeeperStore(Store):
         found = [self._asked(_get(session, path)) for path in paths]
         return [_raised(answer) for answer in await asyncio.gather(*found)]
 
+    async def get_newest(self, paths: Sequence[str]) -> list[Node | None]:
+        # One session's requests are served in order, so the reads wait for the sync without us.
+        caught_up = self._asked(self._reachable().catch_up)
+        nodes = await self.get_many(paths)
+        _raised(await caught_up)
+        return nodes
+
     async def children(self, path: str) -> list[str]:
         assert is_path(path), path
         session = self._reachable()

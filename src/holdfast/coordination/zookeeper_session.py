@@ -197,6 +197,14 @@ class ZooKeeperSession:
 
         self._client.get_async(path).rawlink(finish)
 
+    def catch_up(self, done: Callable[[StoreError | None], None]) -> None:
+        """Let our server catch up with the leader of the ensemble before it reads for us again."""
+
+        def finish(result: IAsyncResult) -> None:
+            done(None if result.exception is None else self._translated(result.exception))
+
+        self._client.sync_async("/").rawlink(finish)
+
     def children(self, path: str, done: Callable[[list[str] | StoreError], None]) -> None:
         def finish(result: IAsyncResult) -> None:
             match result.exception:

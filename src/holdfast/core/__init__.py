@@ -4,6 +4,16 @@ No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls
 everything that happens and carries out the effects it gets back.
 """
 
+from holdfast.core.confirmation import (
+    NO_CONTROLLER,
+    ControllerFact,
+    Judgement,
+    PartitionFact,
+    is_known,
+    is_removed,
+    judge_controller,
+    role_of,
+)
 from holdfast.core.controller import Controller
 from holdfast.core.controller_effects import (
     AnswerAlter,
@@ -59,6 +69,7 @@ __all__ = [
     "ACKS_ALL",
     "ACKS_LEADER",
     "ACKS_NONE",
+    "NO_CONTROLLER",
     "SAFE_RULES",
     "Acknowledge",
     "AnswerAlter",
@@ -71,6 +82,7 @@ __all__ = [
     "CommitRule",
     "ConsiderExpand",
     "Controller",
+    "ControllerFact",
     "Effect",
     "Effects",
     "EpochCache",
@@ -85,11 +97,13 @@ __all__ = [
     "IsrExpand",
     "IsrLagRule",
     "IsrUpdate",
+    "Judgement",
     "Leader",
     "LogEnd",
     "LogState",
     "NextFetch",
     "Offline",
+    "PartitionFact",
     "ProducerStates",
     "ProposeIsr",
     "ReadRule",
@@ -109,4 +123,8 @@ __all__ = [
     "guard_explanation",
     "guard_names",
     "is_earlier",
+    "is_known",
+    "is_removed",
+    "judge_controller",
+    "role_of",
 ]

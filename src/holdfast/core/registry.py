@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.rules import Guards
-from holdfast.model import (
-    NO_BROKER_EPOCH,
-    BrokerEpoch,
-    BrokerId,
-    ControllerEpoch,
-    ErrorCode,
+from holdfast.core.confirmation import (
+    NO_CONTROLLER,
+    ControllerFact,
+    Judgement,
+    judge_controller,
 )
+from holdfast.core.rules import Guards
+from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, ControllerEpoch
 
 
 class Registration(NamedTuple):
@@ -43,18 +43,18 @@ class CleanShutdown(NamedTuple):
 class BrokerLife:
     """What a broker knows of its own registration and of its controller."""
 
-    __slots__ = ("broker_epoch", "controller_epoch", "guards", "incarnation", "intact_since")
+    __slots__ = ("broker_epoch", "controller", "guards", "incarnation", "intact_since")
 
     broker_epoch: BrokerEpoch
     """-1 until a registration of this incarnation is answered."""
-    controller_epoch: ControllerEpoch
-    """The newest controller heard of. Never falls."""
+    controller: ControllerFact
+    """The newest controller that the coordination store has confirmed. Its epoch never falls."""
 
     def __init__(self, incarnation: int, shutdown: CleanShutdown | None, guards: Guards) -> None:
         self.incarnation = incarnation
         self.guards = guards
         self.broker_epoch = NO_BROKER_EPOCH
-        self.controller_epoch = ControllerEpoch(-1)
+        self.controller = NO_CONTROLLER
         self.intact_since = shutdown.intact_since if shutdown else NO_BROKER_EPOCH
 
     def registration_answered(self, incarnation: int, broker_epoch: BrokerEpoch) -> bool:
@@ -75,12 +75,16 @@ class BrokerLife:
         """We are alive but must register anew; what we hold is still intact."""
         self.broker_epoch = NO_BROKER_EPOCH
 
-    def accept_controller(self, controller_epoch: ControllerEpoch) -> ErrorCode:
-        """Whether a controller with this epoch may still command us."""
-        if controller_epoch < self.controller_epoch:
-            return ErrorCode.STALE_CONTROLLER_EPOCH
-        self.controller_epoch = controller_epoch
-        return ErrorCode.NONE
+    def confirm_controller(self, fact: ControllerFact) -> None:
+        """The store names this controller. An answer that was overtaken by another is ignored."""
+        if fact.epoch >= self.controller.epoch:
+            self.controller = fact
+
+    def judge_controller(
+        self, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
+    ) -> Judgement:
+        """Whether this broker may command us in this epoch; see `core.confirmation`."""
+        return judge_controller(broker, epoch, self.controller, is_newest=is_newest)
 
     def shut_down_cleanly(self) -> CleanShutdown:
         """What to leave on the disk."""

@@ -6,7 +6,18 @@ messages to the core and carries out the effects that come back, in order.
 
 from __future__ import annotations
 
-from holdfast.core import BrokerLife, EpochCache, Leader, LogEnd, LogState, Replica
+from typing import Final
+
+from holdfast.core import (
+    BrokerLife,
+    ControllerFact,
+    EpochCache,
+    Judgement,
+    Leader,
+    LogEnd,
+    LogState,
+    Replica,
+)
 from holdfast.lab.broker_following import FollowingSide
 from holdfast.lab.broker_leading import LeadingSide
 from holdfast.lab.messages import (
@@ -26,7 +37,17 @@ from holdfast.lab.messages import (
     StateAnswer,
     StateMessage,
 )
-from holdfast.model import NO_BROKER, NO_BROKER_EPOCH, ErrorCode, Offset
+from holdfast.model import (
+    NO_BROKER,
+    NO_BROKER_EPOCH,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    Offset,
+)
+
+CONTROLLER: Final = BrokerId(0)
+"""Controllers are no brokers here; their epochs tell them apart."""
 
 
 class SimBroker(LeadingSide, FollowingSide):
@@ -169,7 +190,7 @@ class SimBroker(LeadingSide, FollowingSide):
         if message.broker_epoch != life.broker_epoch:
             error = ErrorCode.STALE_BROKER_EPOCH
         else:
-            error = life.accept_controller(message.controller_epoch)
+            error = self._controller_refused(message.controller_epoch)
         if error:
             self._trace(
                 "command-refused", controller_epoch=message.controller_epoch, error=error.name
@@ -195,6 +216,16 @@ class SimBroker(LeadingSide, FollowingSide):
                 self.outstanding = None
         self.run(effects)
         self.maybe_fetch()
+
+    def _controller_refused(self, epoch: ControllerEpoch) -> ErrorCode:
+        life = self.life
+        judgement = life.judge_controller(CONTROLLER, epoch, is_newest=False)
+        if judgement is Judgement.ASK_STORE:
+            # Nobody forges messages here: an epoch that a message has was given by the store.
+            life.confirm_controller(ControllerFact(epoch, CONTROLLER))
+            judgement = life.judge_controller(CONTROLLER, epoch, is_newest=True)
+        refused = judgement is Judgement.REFUSE
+        return ErrorCode.STALE_CONTROLLER_EPOCH if refused else ErrorCode.NONE
 
     def _trace_leader(self, role: Leader) -> None:
         log = self.replica.log

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core import BrokerLife, CleanShutdown, Guards, Registration
-from holdfast.model import BrokerEpoch, ControllerEpoch, ErrorCode
-from tests.unit.core.support import A
+from holdfast.core import (
+    BrokerLife,
+    CleanShutdown,
+    ControllerFact,
+    Guards,
+    Judgement,
+    Registration,
+)
+from holdfast.model import BrokerEpoch, ControllerEpoch
+from tests.unit.core.support import A, B
 
 
 def life(incarnation: int = 1, shutdown: CleanShutdown | None = None) -> BrokerLife:
@@ -96,9 +103,17 @@ def test_a_member_is_intact_if_it_joined_in_an_unbroken_life(
 # Controllers.
 
 
-def test_an_older_controller_is_refused() -> None:
+def test_a_confirmed_controller_is_never_replaced_by_an_older_one() -> None:
     broker = life()
-    assert broker.accept_controller(ControllerEpoch(3)) is ErrorCode.NONE
-    assert broker.accept_controller(ControllerEpoch(2)) is ErrorCode.STALE_CONTROLLER_EPOCH
-    assert broker.accept_controller(ControllerEpoch(3)) is ErrorCode.NONE
-    assert broker.controller_epoch == 3
+    broker.confirm_controller(ControllerFact(ControllerEpoch(3), A))
+    broker.confirm_controller(ControllerFact(ControllerEpoch(2), B))
+    assert broker.controller == (3, A)
+
+
+def test_a_made_up_epoch_is_not_kept() -> None:
+    broker = life()
+    broker.confirm_controller(ControllerFact(ControllerEpoch(3), A))
+    epoch = ControllerEpoch(1_000_000)
+    assert broker.judge_controller(B, epoch, is_newest=False) is Judgement.ASK_STORE
+    assert broker.judge_controller(B, epoch, is_newest=True) is Judgement.REFUSE
+    assert broker.judge_controller(A, ControllerEpoch(3), is_newest=False) is Judgement.OBEY

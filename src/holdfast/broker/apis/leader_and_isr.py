@@ -1,4 +1,4 @@
-"""LeaderAndIsr: the controller says whom we lead and whom we follow."""
+"""LeaderAndIsr: which partitions we lead and which we follow, as the store has it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.broker.commands import refusal_of
 from holdfast.broker.peers import Endpoint
 from holdfast.broker.replicas import Told
-from holdfast.broker.tasks import answer_by
-from holdfast.coordination import StoreError
+from holdfast.broker.store_facts import read_brokers, read_partitions
+from holdfast.core import PartitionFact, is_known, role_of
 from holdfast.model import (
+    NO_BROKER,
     BrokerId,
     ErrorCode,
     LeaderEpoch,
@@ -25,7 +25,6 @@ from holdfast.protocol.messages.control import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
-    LeaderAndIsrTopicState,
 )
 
 if TYPE_CHECKING:
@@ -36,68 +35,95 @@ AT_ONCE: Final = 200
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take every role, then answer; a refused command changes nothing.
-
-    Before a reign begins its settings are read: a leader that went by a lower min.insync.replicas
-    than the controller would commit what that counts on not being committed. Meanwhile nothing
-    else is commanded, because one command is under way at a time.
-    """
+    """Take every role that the store gives us, then answer; a refused command changes nothing."""
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
-    error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
-    if error:
-        call.answer(LeaderAndIsrResponse(error_code=error))
-        return
-    fresh = [
-        topic.topic_name
-        for topic in request.topic_states
-        if any(_is_fresh(broker, topic, told) for told in topic.partition_states)
-    ]
-    answer_by(broker, call, _read_and_take(broker, request, fresh))
+    broker.commands.obey(call, request, _carry_out, _refused)
 
 
-def _is_fresh(
-    broker: Broker, topic: LeaderAndIsrTopicState, told: LeaderAndIsrPartitionState
-) -> bool:
-    partition = broker.replicas.find(topic.topic_id, told.partition_index)
-    if partition is None:
-        return True
-    return told.leader == broker.id and told.leader_epoch > partition.replica.leader_epoch
+def _refused(error: ErrorCode) -> LeaderAndIsrResponse:
+    return LeaderAndIsrResponse(error_code=error)
 
 
-async def _read_and_take(
-    broker: Broker, request: LeaderAndIsrRequest, fresh: list[str]
-) -> LeaderAndIsrResponse:
-    if fresh:
-        try:
-            await broker.configs.read_topics(broker.store, fresh)
-            broker.replicas.settings_changed(fresh)
-        except StoreError:
-            return LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
-    return await _take(broker, request)
+async def _carry_out(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    """Read what the store says of these partitions, and take those roles.
 
-
-async def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    """Some at a time, so that others are served between them."""
+    Before a leader epoch begins its settings are read: a leader that went by a lower
+    min.insync.replicas than the controller would commit what that counts on not being committed.
+    """
     told = [
         Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
         for topic in request.topic_states
         for one in topic.partition_states
     ]
-    errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
-    for first in range(0, max(1, len(told)), AT_ONCE):
+    roles = await _confirmed(broker, told)
+    taken = [one for one in roles if isinstance(one, Told)]
+    fresh = list(dict.fromkeys(one.name.topic for one in taken if _is_fresh(broker, one)))
+    if fresh:
+        await broker.configs.read_topics(broker.store, fresh)
+        broker.replicas.settings_changed(fresh)
+    await _find_leaders(broker, request, taken)
+    codes: list[ErrorCode] = []
+    for first in range(0, max(1, len(taken)), AT_ONCE):
         if first:
             await asyncio.sleep(0)
-        error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
-        if error:
-            return LeaderAndIsrResponse(error_code=error)
-        if not first:
-            for one in request.live_leaders:
-                broker.peers.update(BrokerId(one.broker_id), Endpoint(one.host_name, one.port))
-        some = told[first : first + AT_ONCE]
-        for (name, topic_id, _), code in zip(some, broker.replicas.apply_all(some), strict=True):
-            answer = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
-            errors.setdefault(topic_id, []).append(answer)
+        broker.commands.check(request)
+        codes += broker.replicas.apply_all(taken[first : first + AT_ONCE])
+    done = iter(codes)
+    return _answer(told, [next(done) if isinstance(one, Told) else one for one in roles])
+
+
+async def _confirmed(broker: Broker, told: list[Told]) -> list[Told | ErrorCode]:
+    """The store's state of each partition, or why none is to be taken.
+
+    What says nothing new is answered without the store, with the state that we go by.
+    """
+    own = [_own(broker, one) for one in told]
+    pairs = list(zip(told, own, strict=True))
+    new = [one.name for one, known in pairs if not is_known(one.topic_id, one.state, known)]
+    facts = await read_partitions(broker.store, new) if new else {}
+    unknown = dict.fromkeys(new)
+    roles: list[Told | ErrorCode] = []
+    for one, known in pairs:
+        fact = facts.get(one.name) if one.name in unknown else known
+        role = role_of(broker.id, one.topic_id, one.state, fact)
+        roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
+    return roles
+
+
+def _own(broker: Broker, told: Told) -> PartitionFact | None:
+    partition = broker.replicas.find(told.topic_id, told.name.partition)
+    return None if partition is None else PartitionFact(told.topic_id, partition.state)
+
+
+def _is_fresh(broker: Broker, told: Told) -> bool:
+    partition = broker.replicas.find(told.topic_id, told.name.partition)
+    if partition is None:
+        return True
+    leads = told.state.leader == broker.id
+    return leads and told.state.leader_epoch > partition.replica.leader_epoch
+
+
+async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: list[Told]) -> None:
+    """Where the leaders that we follow listen: as the store has it, if the command has news."""
+    named = {
+        BrokerId(one.broker_id): Endpoint(one.host_name, one.port) for one in request.live_leaders
+    }
+    wanted: dict[BrokerId, None] = {}
+    for leader in dict.fromkeys(one.state.leader for one in taken):
+        known = broker.peers.listens_at(leader)
+        if leader not in (broker.id, NO_BROKER) and (known is None or named.get(leader) != known):
+            wanted[leader] = None
+    if wanted:
+        for one in (await read_brokers(broker.store, list(wanted))).values():
+            broker.peers.update(one.id, one.endpoint)
+
+
+def _answer(told: list[Told], codes: list[ErrorCode]) -> LeaderAndIsrResponse:
+    errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
+    for (name, topic_id, _), code in zip(told, codes, strict=True):
+        error = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
+        errors.setdefault(topic_id, []).append(error)
     topics = [
         LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
         for topic_id, found in errors.items()

@@ -1,24 +1,148 @@
-"""UpdateMetadata: the controller says what to tell clients."""
+"""UpdateMetadata: what to tell clients of brokers, topics and leaders, as the store has it.
+
+Most of it is known already: nothing new costs nothing. Of what is new, partitions that this broker
+hosts are known from its own roles; the rest is read in the store, in one go.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.broker.commands import refusal_of
-from holdfast.protocol.messages.control import UpdateMetadataRequest, UpdateMetadataResponse
+from holdfast.broker.metadata import ChangedPartition, KnownBroker, KnownPartition, Update
+from holdfast.broker.peers import Endpoint
+from holdfast.broker.store_facts import Facts, read_brokers, read_partitions
+from holdfast.core import PartitionFact
+from holdfast.model import BrokerId, ErrorCode, TopicPartition
+from holdfast.protocol.messages.control import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
+WHOLE: Final = 2
+"""The type of an UpdateMetadata that names everything there is."""
+DELETED_LEADER: Final = -2
+"""In place of a leader: the partition's topic was deleted."""
+
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take over brokers, topics and leaders."""
+    """Take over what the store confirms."""
     request = call.request
     assert isinstance(request, UpdateMetadataRequest)
-    error = refusal_of(broker, request.controller_epoch, request.broker_epoch)
-    if not error:
-        broker.groups.partitions_deleted(broker.metadata.update(request))
-        for one in broker.metadata.brokers.values():
-            broker.peers.update(one.id, one.endpoint)
-    call.answer(UpdateMetadataResponse(error_code=error))
+    broker.commands.obey(call, request, _carry_out, _refused)
+
+
+def _refused(error: ErrorCode) -> UpdateMetadataResponse:
+    return UpdateMetadataResponse(error_code=error)
+
+
+async def _carry_out(broker: Broker, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    brokers = await _brokers(broker, request)
+    news = _News(broker, request)
+    facts = await read_partitions(broker.store, list(news.unsure)) if news.unsure else {}
+    broker.commands.check(request)
+    update = Update(
+        BrokerId(request.controller_id), brokers, list(news.changed(facts)), news.gone(facts)
+    )
+    broker.groups.partitions_deleted(broker.metadata.update(update))
+    for one in brokers.values():
+        broker.peers.update(one.id, one.endpoint)
+    return UpdateMetadataResponse(error_code=0)
+
+
+async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[BrokerId, KnownBroker]:
+    """Who is alive and where: known already, or read in the store."""
+    named: dict[BrokerId, KnownBroker] = {}
+    for one in request.live_brokers:
+        for endpoint in one.endpoints[:1]:
+            identity = BrokerId(one.id)
+            address = Endpoint(endpoint.host, endpoint.port)
+            named[identity] = KnownBroker(identity, address, one.rack or None)
+    known = broker.metadata.brokers
+    if named == known:
+        return known
+    return await read_brokers(broker.store, list(dict.fromkeys((*known, *named))))
+
+
+class _News:
+    """What a request says that this broker does not know, and where to look it up."""
+
+    def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
+        self._broker = broker
+        self._told: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
+        self._ended: dict[bytes, TopicPartition] = {}
+        """Topics that are said to be gone, and a partition of each to look at."""
+        self._own: Facts = {}
+        self.unsure: dict[TopicPartition, None] = {}
+        named: dict[bytes, None] = {}
+        for topic in request.topic_states:
+            named[topic.topic_id] = None
+            for one in topic.partition_states:
+                name = TopicPartition(topic.topic_name, one.partition_index)
+                self._look_at(name, topic.topic_id, one)
+        if request.type == WHOLE:
+            for known in broker.metadata.topics.values():
+                if known.id not in named:
+                    self._end(known.id)
+
+    def _look_at(
+        self, name: TopicPartition, topic_id: bytes, told: UpdateMetadataPartitionState
+    ) -> None:
+        if told.leader == DELETED_LEADER:
+            self._end(topic_id)
+            return
+        self._told.append((name, topic_id, told))
+        age = (told.leader_epoch, told.zk_version)
+        known = self._broker.metadata.partition(topic_id, name.partition)
+        if known is not None and known.age >= age:
+            return
+        partition = self._broker.replicas.find(topic_id, name.partition)
+        state = None if partition is None else partition.state
+        if state is not None and (state.leader_epoch, state.partition_epoch) >= age:
+            self._own[name] = PartitionFact(topic_id, state)
+        else:
+            self.unsure[name] = None
+
+    def _end(self, topic_id: bytes) -> None:
+        topic = self._broker.metadata.topic(topic_id)
+        if topic is not None and topic_id not in self._ended:
+            name = self._ended[topic_id] = TopicPartition(topic.name, 0)
+            self.unsure[name] = None
+
+    def changed(self, facts: Facts) -> Iterator[ChangedPartition]:
+        """The partitions that are new or otherwise than we knew."""
+        for name, topic_id, told in self._told:
+            known = self._known(name, topic_id, facts)
+            if known is not None:
+                # Which replicas are offline is in no node; clients only read it.
+                offline = tuple(one for one in told.offline_replicas if one in known.replicas)
+                yield ChangedPartition(name, topic_id, known._replace(offline=offline))
+
+    def _known(self, name: TopicPartition, topic_id: bytes, facts: Facts) -> KnownPartition | None:
+        fact = self._own.get(name) or facts.get(name)
+        if fact is None:
+            return self._broker.metadata.partition(topic_id, name.partition)
+        state = fact.state
+        if state is None or fact.topic_id != topic_id:
+            return None
+        return KnownPartition(
+            state.leader,
+            state.leader_epoch,
+            state.replicas,
+            state.isr,
+            (),
+            state.partition_epoch,
+        )
+
+    def gone(self, facts: Facts) -> list[bytes]:
+        """The topics that the store has no more."""
+        return [
+            topic_id
+            for topic_id, name in self._ended.items()
+            if (fact := facts.get(name)) is not None and fact.topic_id != topic_id
+        ]

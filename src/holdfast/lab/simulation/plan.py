@@ -24,6 +24,7 @@ FAULTS: Final = (
     "store-away",
     "controller-loss",
     "disk-error",
+    "forged-command",
 )
 
 

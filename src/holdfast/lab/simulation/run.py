@@ -16,6 +16,7 @@ from holdfast.lab.simulation.checks import Invariants, judge
 from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.cluster import CLIENTS, SimulatedCluster
 from holdfast.lab.simulation.committing import Committer
+from holdfast.lab.simulation.forging import forge
 from holdfast.lab.simulation.machine import Machine
 from holdfast.lab.simulation.plan import Plan, plan_of
 from holdfast.model import TraceEvent
@@ -220,6 +221,9 @@ class _Runner:
             machine.disk.faults.append(Fault(kind, self.dice.choice((TOPIC, ""))))
             self.later(self.dice.uniform(0.2, 3.0), lambda: self._kill(machine))
 
+    def _forged_command(self, machine: Machine) -> None:
+        forge(self.cluster, machine, self.dice.choice(self.partitions))
+
     # Peace.
 
     def _judgement(self) -> list[str]:
@@ -317,4 +321,5 @@ _FAULTS: dict[str, Callable[[_Runner, Machine], None]] = {
     "store-away": _Runner._store_away,
     "controller-loss": _Runner._controller_loss,
     "disk-error": _Runner._disk_error,
+    "forged-command": _Runner._forged_command,
 }

@@ -116,7 +116,7 @@ class FakeBroker:
             warning=lambda event, **_: self.lines.append(event),
         )
         topic = KnownTopic(OFFSETS_TOPIC, b"\1" * 16)
-        topic.partitions[0] = KnownPartition(BrokerId(1), 1, (1,), (1,), ())
+        topic.partitions[0] = KnownPartition(BrokerId(1), 1, (1,), (1,), (), 1)
         self.metadata = SimpleNamespace(topics={OFFSETS_TOPIC: topic})
         self.replicas = SimpleNamespace(partitions={NAME: partition})
         self.partition = partition

@@ -1,0 +1,160 @@
+"""A stranger sends a broker the controller's commands, with epochs that it has guessed.
+
+It knows what anybody can find out: topics, ids, leaders, who is the controller. Broker epochs and
+controller epochs are small numbers, so it guesses them right as often as not. Nothing that it says
+is in the coordination store, and so nothing of it may happen.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from holdfast.broker.controller.nodes import decode_controller_epoch, decode_topic
+from holdfast.coordination import paths
+from holdfast.lab.simulation.cluster import SimulatedCluster
+from holdfast.lab.simulation.machine import Machine
+from holdfast.lab.simulation.wire import FAILURES
+from holdfast.model import TopicPartition
+from holdfast.protocol import Request, Response
+from holdfast.protocol.messages.control import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+FAR: Final = 1_000_000
+NOWHERE: Final = "nowhere"
+DELETED: Final = -2
+LEADER_AND_ISR: Final = 7
+STOP_REPLICA: Final = 4
+UPDATE_METADATA: Final = 8
+
+
+def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition) -> None:
+    """Send one command to a broker; its answer does not matter."""
+    forger = _Forger(cluster, machine, partition)
+    request, version = cluster.dice.choice((forger.stop, forger.roles, forger.metadata))()
+    kind = type(request).__name__.removesuffix("Request")
+    cluster.recording.emit("said", text=f"a stranger sends {kind} to {machine.host}")
+
+    async def send() -> None:
+        client = cluster.client("stranger")
+        try:
+            await client.ask(machine.number, request, version, Response)
+        except FAILURES:
+            return
+
+    cluster.spawn(send())
+
+
+class _Forger:
+    """What a stranger knows, and its guesses."""
+
+    def __init__(
+        self, cluster: SimulatedCluster, machine: Machine, partition: TopicPartition
+    ) -> None:
+        self._rng: Random = cluster.dice
+        self._partition = partition
+        self._machines = list(cluster.machines)
+        nodes = cluster.server.tree.nodes
+        epoch = nodes.get(paths.CONTROLLER_EPOCH)
+        known = 0
+        if epoch is not None:
+            known = decode_controller_epoch(paths.CONTROLLER_EPOCH, epoch.data)
+        self._controller_epoch = self._rng.choice((known, known + 1, FAR))
+        self._controller = self._rng.choice(self._machines)
+        registered = nodes.get(paths.broker_id(machine.number))
+        right = registered.created if registered is not None else 0
+        self._broker_epoch = self._rng.choice((right, right, right + 1))
+        topic = nodes[paths.topic(partition.topic)]
+        self._topic_id = decode_topic(paths.topic(partition.topic), topic.data).topic_id
+        state = cluster.state(partition)
+        assert state is not None
+        later = self._rng.choice((0, 1, FAR))
+        self._leader_epoch = state.leader_epoch + later
+        self._partition_epoch = state.partition_epoch + self._rng.choice((0, 1, FAR))
+        self._leader = self._rng.choice(self._machines)
+
+    def stop(self) -> tuple[Request, int]:
+        """The replica has to go."""
+        told = StopReplicaPartitionState(
+            partition_index=self._partition.partition,
+            leader_epoch=self._rng.choice((DELETED, self._leader_epoch)),
+            delete_partition=self._rng.random() < 0.7,
+        )
+        topic = StopReplicaTopicState(topic_name=self._partition.topic, partition_states=[told])
+        request = StopReplicaRequest(
+            controller_id=self._controller,
+            controller_epoch=self._controller_epoch,
+            broker_epoch=self._broker_epoch,
+            topic_states=[topic],
+        )
+        return request, STOP_REPLICA
+
+    def roles(self) -> tuple[Request, int]:
+        """Another leader, in an epoch that nobody was elected for; or another topic's name."""
+        told = LeaderAndIsrPartitionState(
+            partition_index=self._partition.partition,
+            controller_epoch=self._controller_epoch,
+            leader=self._leader,
+            leader_epoch=self._leader_epoch,
+            isr=(self._leader,),
+            partition_epoch=self._partition_epoch,
+            replicas=tuple(self._machines),
+        )
+        other = self._rng.getrandbits(128).to_bytes(16, "big")
+        topic = LeaderAndIsrTopicState(
+            topic_name=self._partition.topic,
+            topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
+            partition_states=[told],
+        )
+        leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
+        request = LeaderAndIsrRequest(
+            controller_id=self._controller,
+            controller_epoch=self._controller_epoch,
+            broker_epoch=self._broker_epoch,
+            type=1,
+            topic_states=[topic],
+            live_leaders=[leader],
+        )
+        return request, LEADER_AND_ISR
+
+    def metadata(self) -> tuple[Request, int]:
+        """All brokers listen elsewhere, and the topic has another leader or is gone."""
+        leader = self._rng.choice((DELETED, self._leader))
+        told = UpdateMetadataPartitionState(
+            partition_index=self._partition.partition,
+            controller_epoch=self._controller_epoch,
+            leader=leader,
+            leader_epoch=leader if leader == DELETED else self._leader_epoch,
+            isr=(self._leader,),
+            zk_version=self._partition_epoch,
+            replicas=tuple(self._machines),
+        )
+        topic = UpdateMetadataTopicState(
+            topic_name=self._partition.topic, topic_id=self._topic_id, partition_states=[told]
+        )
+        endpoint = UpdateMetadataEndpoint(
+            port=1, host=NOWHERE, listener="PLAINTEXT", security_protocol=0
+        )
+        request = UpdateMetadataRequest(
+            controller_id=self._controller,
+            type=self._rng.choice((1, 2)),
+            controller_epoch=self._controller_epoch,
+            broker_epoch=self._broker_epoch,
+            topic_states=self._rng.choice(([], [topic])),
+            live_brokers=[
+                UpdateMetadataBroker(id=one, endpoints=[endpoint]) for one in self._machines
+            ],
+        )
+        return request, UPDATE_METADATA

@@ -1,0 +1,118 @@
+"""Commands of the controller, carried out as far as the store confirms them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.broker.controller import messages
+from holdfast.broker.controller.channel import Stop
+from holdfast.broker.node import Broker
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.messages.control import StopReplicaRequest
+from holdfast.protocol.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from holdfast.protocol.types import ZERO_UUID
+from tests.support.waiting import eventually
+from tests.unit.broker.three import Three, play
+
+P = TopicPartition("events", 0)
+
+
+async def created(three: Three) -> None:
+    topic = CreatableTopic(
+        name=P.topic, num_partitions=1, replication_factor=3, assignments=[], configs=[]
+    )
+    answer = await three.ask(
+        three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+    )
+    assert [one.error_code for one in answer.topics] == [0]
+    await eventually(
+        lambda: all(P in one.replicas.partitions for one in three.brokers.values()), "all host it"
+    )
+
+
+def stop_of(three: Three, broker: Broker) -> StopReplicaRequest:
+    """As the controller itself would send it."""
+    service = three.controller.controller
+    assert service is not None
+    return messages.stop_replica(service, broker.life.broker_epoch, {P: Stop(-2, delete=True)})
+
+
+def roles_of(three: Three, broker: Broker) -> Any:
+    service = three.controller.controller
+    assert service is not None
+    return messages.leader_and_isr(
+        service, broker.life.broker_epoch, {P: service.core.partitions[P]}
+    )
+
+
+def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
+    tmp_path: Path,
+) -> None:
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        stop, roles = stop_of(three, broker), roles_of(three, broker)
+        broker.store.cut()
+        answer = await three.ask(broker, roles, messages.LEADER_AND_ISR_VERSION)
+        assert [one.error_code for one in answer.topics[0].partition_errors] == [0]
+        answer = await three.ask(broker, stop, messages.STOP_REPLICA_VERSION)
+        assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+        delete = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=P.topic, topic_id=ZERO_UUID)],
+            topic_names=[],
+            timeout_ms=100,
+        )
+        await three.ask(three.controller, delete)
+        others = [one for one in three.brokers.values() if one is not broker]
+        await eventually(lambda: not any(map(_has, others)), "the others have removed it")
+        assert _has(broker), "the store could not say that the topic is gone"
+        broker.store.heal()
+        await eventually(lambda: not _has(broker), "the controller has asked again")
+
+    play(tmp_path, story)
+
+
+def _has(broker: Broker) -> bool:
+    return P in broker.replicas.partitions or P in broker.directory.partitions
+
+
+def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        partition = broker.replicas.partitions.pop(P)
+        log = broker.directory.logs.pop(P)
+        with pytest.raises(OSError, match="could not be opened"):
+            broker.replicas.host(P, partition.topic_id)
+        broker.replicas.partitions[P] = partition
+        broker.directory.logs[P] = log
+
+    play(tmp_path, story)
+
+
+def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        partition = broker.replicas.partitions.pop(P)
+        metadata = tmp_path / f"broker-{broker.id}" / str(P) / "partition.metadata"
+        kept = metadata.read_bytes()
+        metadata.unlink()
+        partition.log.log_end_offset, end = 1, partition.log.log_end_offset
+        with pytest.raises(OSError, match="whose they are"):
+            broker.replicas.host(P, partition.topic_id)
+        assert P in broker.directory.partitions
+        partition.log.log_end_offset = end
+        metadata.write_bytes(kept)
+        broker.replicas.partitions[P] = partition
+
+    play(tmp_path, story)

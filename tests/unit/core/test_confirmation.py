@@ -1,0 +1,119 @@
+"""A command counts as far as the coordination store says the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core import (
+    NO_CONTROLLER,
+    ControllerFact,
+    Judgement,
+    PartitionFact,
+    is_known,
+    is_removed,
+    judge_controller,
+    role_of,
+)
+from holdfast.model import (
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    LeaderEpoch,
+    PartitionEpoch,
+    PartitionState,
+)
+from tests.unit.core.support import A, B, C
+
+ID, OTHER = b"i" * 16, b"o" * 16
+KNOWN = ControllerFact(ControllerEpoch(5), A)
+
+
+def state(
+    leader_epoch: int = 3, partition_epoch: int = 7, replicas: tuple[BrokerId, ...] = (A, B)
+) -> PartitionState:
+    return PartitionState(
+        replicas, (A,), A, LeaderEpoch(leader_epoch), PartitionEpoch(partition_epoch)
+    )
+
+
+@pytest.mark.parametrize(
+    ("broker", "epoch", "known", "first", "after_reading"),
+    [
+        (A, 5, KNOWN, Judgement.OBEY, Judgement.OBEY),
+        (B, 5, KNOWN, Judgement.REFUSE, Judgement.REFUSE),
+        (A, 4, KNOWN, Judgement.REFUSE, Judgement.REFUSE),
+        (A, 6, KNOWN, Judgement.ASK_STORE, Judgement.REFUSE),
+        (B, 1_000_000, KNOWN, Judgement.ASK_STORE, Judgement.REFUSE),
+        (A, 1, NO_CONTROLLER, Judgement.ASK_STORE, Judgement.REFUSE),
+        # Nobody was seen to hold this epoch; it may have been read while another was elected.
+        (A, 5, ControllerFact(ControllerEpoch(5), None), Judgement.ASK_STORE, Judgement.REFUSE),
+        (A, 4, ControllerFact(ControllerEpoch(5), None), Judgement.REFUSE, Judgement.REFUSE),
+    ],
+)
+def test_only_the_stores_controller_commands(
+    broker: BrokerId,
+    epoch: int,
+    known: ControllerFact,
+    first: Judgement,
+    after_reading: Judgement,
+) -> None:
+    asked = (broker, ControllerEpoch(epoch), known)
+    assert judge_controller(*asked, is_newest=False) is first
+    assert judge_controller(*asked, is_newest=True) is after_reading
+
+
+@pytest.mark.parametrize(
+    ("own", "known"),
+    [
+        (None, False),
+        (PartitionFact(ID, None), False),
+        (PartitionFact(OTHER, state()), False),
+        (PartitionFact(ID, state(3, 6)), False),
+        (PartitionFact(ID, state(2, 9)), False),
+        (PartitionFact(ID, state(3, 7)), True),
+        (PartitionFact(ID, state(4, 1)), True),
+    ],
+)
+def test_what_repeats_our_own_state_needs_no_store(own: PartitionFact | None, known: bool) -> None:
+    assert is_known(ID, state(3, 7), own) is known
+
+
+@pytest.mark.parametrize(
+    ("fact", "role"),
+    [
+        (None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (PartitionFact(None, None), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (PartitionFact(ID, None), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (PartitionFact(OTHER, state()), ErrorCode.INCONSISTENT_TOPIC_ID),
+        (PartitionFact(ID, state(2, 9)), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (PartitionFact(ID, state(3, 6)), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (PartitionFact(ID, state(3, 7, (A, C))), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (PartitionFact(ID, state(3, 7)), state(3, 7)),
+        (PartitionFact(ID, state(4, 8)), state(4, 8)),
+    ],
+)
+def test_a_role_is_the_stores_or_none(
+    fact: PartitionFact | None, role: PartitionState | ErrorCode
+) -> None:
+    forged = state(3, 7)._replace(leader=B, isr=(B,))
+    assert role_of(B, ID, forged, fact) == role
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "fact", "removed"),
+    [
+        (ID, None, False),
+        (None, PartitionFact(None, None), False),
+        (ID, PartitionFact(ID, None), False),
+        (ID, PartitionFact(ID, state(replicas=(A, B))), False),
+        (ID, PartitionFact(ID, state(replicas=(A, C))), True),
+        (ID, PartitionFact(OTHER, state(replicas=(A, B))), True),
+        (ID, PartitionFact(None, None), True),
+    ],
+)
+def test_a_log_goes_only_if_the_store_has_taken_it_from_us(
+    topic_id: bytes | None,
+    fact: PartitionFact | None,
+    removed: bool,
+) -> None:
+    assert is_removed(B, topic_id, fact) is removed
