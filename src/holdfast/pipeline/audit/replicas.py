@@ -130,7 +130,7 @@ def _epochs(disk: Disk, files: LogFiles) -> tuple[EpochStart, ...]:
         return ()
     return tuple(
         EpochStart(epoch=one.epoch, start_offset=one.start_offset)
-        for one in checkpointed_epochs(disk, files)
+        for one in checkpointed_epochs(disk, files) or ()
     )
 
 
