@@ -88,9 +88,11 @@ class Topic:
         servers = {"bootstrap.servers": self.kafka.bootstrap, "batch.num.messages": "50"}
         return LedgerProducer({**servers, **QUIET, **settings}, ledger=self.ledger)
 
-    def send(self, first: int, last: int, **config: str) -> None:
+    def send(
+        self, first: int, last: int, producer: LedgerProducer | None = None, *, acks: str = "all"
+    ) -> None:
         """Returns when all have their answers."""
-        producer = self.producer(**config)
+        producer = producer or self.producer(acks=acks)
         for number in range(first, last):
             producer.produce(self.name, f"record {number}".encode(), str(number % 7).encode())
         assert producer.flush(120) == 0
@@ -184,22 +186,22 @@ def make(kafka: KafkaBrokers, folder: Path) -> dict[str, Snapshot]:
     alone = estate.topic(ALONE, [1, 3])
     again = estate.topic(RECREATED, [1, 2, 3])
     expired = estate.topic(EXPIRED, [1, 2, 3])
-    kept.send(0, 1_000, acks="all")
+    kept.send(0, 1_000)
     for topic in (*lost, alone, again):
-        topic.send(0, 1_000, acks="all")
-    expired.send(0, 500, acks="all")
+        topic.send(0, 1_000)
+    expired.send(0, 500)
     expire(expired, 500)
-    expired.send(500, 900, acks="all")
+    expired.send(500, 900)
 
     kafka.kill(2)
     for topic in lost:
         topic.wait_isr(1)
     kept.wait_isr(1, 3)
-    kept.send(1_000, 2_000, acks="all")
+    kept.send(1_000, 2_000)
     again.delete()
     again.create()
-    again.send(5_000, 5_400, acks="all")
-    lost[0].send(1_000, 1_300, acks="all")
+    again.send(5_000, 5_400)
+    lost[0].send(1_000, 1_300)
     lost[1].send(1_000, 1_300, acks="1")
     estate.wait_checkpointed(KEPT, 2_000, 1, 3)
     made = {"down": estate.snapshot("down")}
@@ -215,11 +217,11 @@ def make(kafka: KafkaBrokers, folder: Path) -> dict[str, Snapshot]:
     made["before"] = estate.snapshot("before")
 
     for topic in lost:
-        topic.send(1_300, 1_400, acks="all")
+        topic.send(1_300, 1_400)
     kafka.run(1)
     for topic in estate.topics.values():
         topic.wait_isr()
-    kept.send(2_000, 2_500, acks="all")
+    kept.send(2_000, 2_500)
     estate.wait_checkpointed(KEPT, 2_500, 1, 2, 3)
     made["after"] = estate.snapshot("after")
     return made

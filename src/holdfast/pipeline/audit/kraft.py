@@ -190,14 +190,17 @@ def _read(folder: Path, topics: Collection[str]) -> Metadata:
 
 
 def _apply(metadata: Metadata, path: Path, first: int, *, is_snapshot: bool) -> None:
-    for offset, time_ms, record in _records(path):
+    for offset, time_ms, record in records_of(path):
         if offset >= first:
             place = f"{path}, offset {offset}"
             metadata.apply(record, time_ms, place, is_snapshot=is_snapshot)
 
 
-def _records(path: Path) -> Iterator[tuple[int, int, MetadataRecord]]:
-    """A controller may be writing: a batch that is not whole yet is left out."""
+def records_of(path: Path) -> Iterator[tuple[int, int, MetadataRecord]]:
+    """Offset, time and content of the records in a file.
+
+    A controller may be writing: a batch that is not whole yet is left out.
+    """
     for batch in batches(path.read_bytes(), partial_end=True):
         batch.check_crc()
         if batch.header.is_control:
