@@ -24,7 +24,7 @@ from holdfast.pipeline.audit.causes.kinds import (
 from holdfast.pipeline.audit.causes.past import Past, named, recreated, spoken_time
 from holdfast.pipeline.audit.causes.reasons import ACKS_ALL, Reason
 from holdfast.pipeline.audit.causes.reigns import epoch_at, line_of, newest
-from holdfast.pipeline.audit.findings import EpochStart, ReplicaFacts
+from holdfast.pipeline.audit.findings import Damage, EpochStart, ReplicaFacts
 from holdfast.pipeline.audit.kraft import Election
 
 
@@ -39,7 +39,9 @@ def reason_from_epochs(
     truth = newest(replicas)
     if truth is None:
         return None
-    reason = recreated(asked, past) or _damaged(asked, replicas)
+    reason = recreated(asked, past)
+    if reason is None and _damages(asked, [truth]):
+        reason = _damaged(asked, replicas)
     if reason is not None:
         return reason
     offset = asked.span.start
@@ -78,12 +80,7 @@ def _before(truth: ReplicaFacts, later: EpochStart) -> int:
 
 def _damaged(asked: Asked, replicas: Sequence[ReplicaFacts]) -> Reason | None:
     """Bytes of the batch are wrong: no broker writes that."""
-    found = [
-        damage
-        for one in replicas
-        for damage in one.damages
-        if damage.first <= asked.span.start < damage.until
-    ]
+    found = _damages(asked, replicas)
     if not found:
         return None
     told = (
@@ -91,6 +88,15 @@ def _damaged(asked: Asked, replicas: Sequence[ReplicaFacts]) -> Reason | None:
         "something else than the broker changed its file."
     )
     return Reason(kind=OUTSIDE, sentence=told, evidence=tuple(one.place for one in found))
+
+
+def _damages(asked: Asked, replicas: Iterable[ReplicaFacts]) -> list[Damage]:
+    return [
+        damage
+        for one in replicas
+        for damage in one.damages
+        if damage.first <= asked.span.start < damage.until
+    ]
 
 
 def _files(count: int) -> str:
@@ -195,9 +201,10 @@ def reason_of_shortage(
 ) -> Reason | None:
     """Why a copy lacks what it should have, or cannot give it; None if it does not end below."""
     offset = asked.span.start
-    short = [one for one in replicas if one.broker in lacks and one.log_end_offset <= offset]
+    lacking = [one for one in replicas if one.broker in lacks]
+    short = [one for one in lacking if one.log_end_offset <= offset]
     if not short:
-        return _damaged(asked, replicas)
+        return _damaged(asked, lacking)
     one = short[0]
     if one.is_absent:
         kind, told = OUTSIDE, f"{one.broker} should have a copy, and its folder is not there."
