@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -26,7 +27,7 @@ from holdfast.ledger import LedgerProducer
 from holdfast.model import TopicPartition
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, partition_of
+from holdfast.storage.names import HIGH_WATERMARKS, PARTITION_METADATA, partition_of
 from tests.support.brokers import QUIET
 from tests.support.kafka_brokers import KafkaBrokers
 from tests.support.waiting import wait_until
@@ -50,25 +51,43 @@ class Topic:
     def __init__(self, kafka: KafkaBrokers, ledgers: Path, name: str, replicas: list[int]) -> None:
         self.kafka, self.name, self.replicas = kafka, name, replicas
         self.ledger = ledgers / name
-        self.admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **QUIET})
 
     def create(self, **config: str) -> None:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         new = NewTopic(self.name, 1, replica_assignment=[self.replicas], config=settings)
-        self.admin.create_topics([new])[self.name].result(60)
+        there = KafkaError.TOPIC_ALREADY_EXISTS
+        self._do(lambda admin: admin.create_topics([new])[self.name], there)
         wait_until(lambda: self.leader() > 0, f"{self.name} has a leader", 120)
 
     def delete(self) -> None:
-        self.admin.delete_topics([self.name])[self.name].result(60)
-        wait_until(lambda: self._partition() is None, f"{self.name} is gone", 120)
+        gone = KafkaError.UNKNOWN_TOPIC_OR_PART
+        self._do(lambda admin: admin.delete_topics([self.name])[self.name], gone)
 
     def configure(self, setting: str, value: str) -> None:
         entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, self.name, incremental_configs=[entry])
-        self.admin.incremental_alter_configs([resource])[resource].result(60)
+        self._do(lambda admin: admin.incremental_alter_configs([resource])[resource])
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.kafka.bootstrap, **QUIET})
+
+    def _do(self, ask: Callable[[AdminClient], Any], done: int | None = None) -> None:
+        """A client may take a broker that is down for the controller: the next one asks again."""
+
+        def is_done() -> bool:
+            try:
+                ask(self._admin()).result(20)
+            except KafkaException as error:
+                return error.args[0].code() == done
+            return True
+
+        wait_until(is_done, f"{self.name} is as it should be", 180)
 
     def _partition(self) -> Any:
-        topic = self.admin.list_topics(timeout=30).topics.get(self.name)
+        try:
+            topic = self._admin().list_topics(timeout=10).topics.get(self.name)
+        except KafkaException:
+            return None
         return None if topic is None else topic.partitions.get(0)
 
     def leader(self) -> int:
@@ -175,6 +194,15 @@ def expire(topic: Topic, end: int) -> None:
     topic.configure("retention.ms", "-1")
 
 
+def recreate(topic: Topic) -> None:
+    """Returns when the leader has the new one."""
+    path = topic.kafka.log_dir(topic.replicas[0]) / f"{topic.name}-0" / PARTITION_METADATA
+    before = path.read_bytes()
+    topic.delete()
+    topic.create()
+    wait_until(lambda: path.exists() and path.read_bytes() not in (b"", before), "a new id", 60)
+
+
 def make(kafka: KafkaBrokers, folder: Path) -> dict[str, Snapshot]:
     """Everything that the planted tests need, from one row of kills. Broker 3 is never killed."""
     estate = Estate(kafka, folder)
@@ -198,8 +226,7 @@ def make(kafka: KafkaBrokers, folder: Path) -> dict[str, Snapshot]:
         topic.wait_isr(1)
     kept.wait_isr(1, 3)
     kept.send(1_000, 2_000)
-    again.delete()
-    again.create()
+    recreate(again)
     again.send(5_000, 5_400)
     lost[0].send(1_000, 1_300)
     lost[1].send(1_000, 1_300, acks="1")

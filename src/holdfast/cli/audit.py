@@ -71,6 +71,12 @@ def audit() -> None:
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
     help="What consumers were given: the directory given to LedgerConsumer.",
 )
+@click.option(
+    "--store",
+    metavar="FILE|HOST:PORT",
+    help="The coordination store of Holdfast's brokers: store.sqlite, or ZooKeeper."
+    "  [default: the file beside the brokers' directories]",
+)
 @click.option("--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]")
 @click.option(
     "--min-insync",

@@ -26,6 +26,9 @@ class AuditInputs:
     """A directory of consumers' ledgers."""
     is_consumed_whole: bool = False
     """The consumers began at the start of every partition, so nothing may be missing there."""
+    store: str | None = None
+    """The coordination store of our own brokers: a file, or ZooKeeper. None: the file beside the
+    brokers' directories, if there is one."""
     traces: tuple[Path, ...] = field(default=())
     topics: tuple[str, ...] = ()
     """None: those in the ledger."""

@@ -72,7 +72,9 @@ class Partition(NamedTuple):
 class Metadata:
     """The topics that were asked for. Fed with records, in their order."""
 
-    def __init__(self, topics: Collection[str]) -> None:
+    def __init__(self, topics: Collection[str], *, is_whole: bool = True) -> None:
+        self.is_whole = is_whole
+        """It has every election, and not the unclean ones alone."""
         self.lives: dict[str, list[Life]] = {name: [] for name in topics}
         """By name, oldest first."""
         self.partitions: dict[tuple[bytes, int], Partition] = {}

@@ -22,6 +22,7 @@ from holdfast.pipeline.audit.kraft import Metadata, read_metadata
 from holdfast.pipeline.audit.segments import Segment, segment_at
 from holdfast.pipeline.audit.slices import Last, last_batch
 from holdfast.pipeline.audit.standing import Replica, Stranger, standing
+from holdfast.pipeline.audit.stores import find_store, read_store
 from holdfast.storage import Disk, RealDisk
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets
 from holdfast.storage.inspect import LogFiles, checkpointed_epochs, log_files
@@ -74,8 +75,10 @@ class _Broker(NamedTuple):
     checkpoints: _Checkpoints
 
 
-def find_replicas(logs: Mapping[str, Path], topics: Collection[str]) -> Cluster:
-    """Look into every directory."""
+def find_replicas(
+    logs: Mapping[str, Path], topics: Collection[str], store: str | None = None
+) -> Cluster:
+    """Look into every directory, and into the coordination store of our own brokers."""
     missing = [
         f"the log directory of {broker} is not there: {root}"
         for broker, root in logs.items()
@@ -85,6 +88,9 @@ def find_replicas(logs: Mapping[str, Path], topics: Collection[str]) -> Cluster:
     brokers = [_broker(name, root, missing) for name, root in logs.items() if root.is_dir()]
     metadata, troubles = read_metadata([one.root for one in brokers], topics)
     missing += troubles
+    store = store or find_store(one.root for one in brokers)
+    if metadata is None and store is not None:
+        metadata = read_store(store, topics)
     copies: dict[Name, list[Replica]] = {}
     strangers: dict[Name, list[Stranger]] = {}
     for broker in brokers:

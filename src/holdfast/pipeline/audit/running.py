@@ -26,7 +26,7 @@ from holdfast.pipeline.audit.inputs import AuditInputs
 from holdfast.pipeline.audit.judge import Expectation
 from holdfast.pipeline.audit.moving import BySpark, Here, Mover
 from holdfast.pipeline.audit.packs import ACKED, MOST_BROKERS, REFUSED, ROW, UNKNOWN, unpack
-from holdfast.pipeline.audit.replicas import find_replicas
+from holdfast.pipeline.audit.replicas import Cluster, find_replicas
 from holdfast.pipeline.audit.roster import Roster, consumers, producers
 from holdfast.pipeline.audit.segments import began_ms
 from holdfast.pipeline.audit.settling import Topic, settle_topics, tally
@@ -66,7 +66,7 @@ class _Run:
         self.sent = producers(inputs.ledger)
         self.delivered = consumers(inputs.consumed) if inputs.consumed else None
         self.topics = self._topics()
-        self.cluster = find_replicas(inputs.logs, self.topics)
+        self.cluster = find_replicas(inputs.logs, self.topics, inputs.store)
         self.bits = {broker: bit for bit, broker in enumerate(self.cluster.brokers)}
         table = inputs.table
         self.context = Context(
@@ -96,7 +96,7 @@ class _Run:
         )
         listed, left_out = teller.findings(told, self.inputs.most_findings)
         partitions = tuple(self._partitions(results, told))
-        pasts = {name: self._past(name) for name in self.cluster.partitions}
+        pasts = {name: past_of(self.cluster, name) for name in self.cluster.partitions}
         explained = explain(listed, self.inputs.logs, self.inputs.traces, partitions, pasts)
         is_undecided = len(missing) > 0
         return Audit(
@@ -221,18 +221,6 @@ class _Run:
                 consumed_end=_end(self.context.consumed, (topic, partition)),
             )
 
-    def _past(self, name: tuple[str, int]) -> Past:
-        """What is known of a partition beside its logs."""
-        metadata = self.cluster.metadata
-        known = None if metadata is None else metadata.partition(*name)
-        return Past(
-            topic_id=self.cluster.partitions[name][0].topic_id,
-            lives=() if metadata is None else tuple(metadata.lives[name[0]]),
-            elections=() if known is None else known.elections,
-            strangers=self.cluster.strangers.get(name, ()),
-            began_ms=began_ms(self.cluster.partitions[name][0].segments),
-        )
-
     def _inputs(self) -> Mapping[str, str]:
         inputs = self.inputs
         logs = ",".join(f"{broker}={path}" for broker, path in inputs.logs.items())
@@ -243,11 +231,26 @@ class _Run:
             "consumed": str(inputs.consumed) if inputs.consumed else None,
             "trace": ",".join(map(str, inputs.traces)) or None,
             "topics": ",".join(self.topics),
+            "store": inputs.store,
             "min.insync.replicas": str(inputs.min_insync) if inputs.min_insync else None,
             "holdfast": __version__,
             **self.mover.versions,
         }
         return {name: value for name, value in told.items() if value is not None}
+
+
+def past_of(cluster: Cluster, name: tuple[str, int]) -> Past:
+    """What is known of a partition beside its logs."""
+    metadata, truth = cluster.metadata, cluster.partitions[name][0]
+    known = None if metadata is None else metadata.partition(*name)
+    return Past(
+        topic_id=truth.topic_id,
+        lives=() if metadata is None else tuple(metadata.lives[name[0]]),
+        elections=() if known is None else known.elections,
+        is_whole=metadata is not None and metadata.is_whole,
+        strangers=cluster.strangers.get(name, ()),
+        began_ms=began_ms(truth.segments),
+    )
 
 
 def _damages(results: Results) -> Damages:

@@ -48,6 +48,11 @@ def reason_from_epochs(
     holders = [one for one in replicas if one.broker in has and one is not truth]
     epochs = [entry.epoch for one in holders if (entry := epoch_at(one, offset)) is not None]
     wrote = min(epochs, default=past.epoch_when(asked.acked_ms))
+    if not past.is_whole:
+        for one in past.unclean_after(asked.acked_ms):
+            begun = _begun(truth, offset, one.leader_epoch)
+            if begun is not None:
+                return _elected(asked, truth, begun, [one], names)
     later = _reign_without(truth, offset, wrote)
     if later is not None:
         elections = past.between(_before(truth, later) if wrote is None else wrote, later.epoch)
@@ -71,6 +76,12 @@ def _reign_without(truth: ReplicaFacts, offset: int, wrote: int | None) -> Epoch
     found = epoch_at(truth, offset)
     # The first reign of a log has no predecessor that could have written something else.
     return found if found is not None and found != truth.epochs[0] else None
+
+
+def _begun(truth: ReplicaFacts, offset: int, epoch: int) -> EpochStart | None:
+    """An epoch that begins at or below an offset, or the one that took its place."""
+    later = [one for one in truth.epochs if one.epoch >= epoch and one.start_offset <= offset]
+    return later[0] if later else None
 
 
 def _before(truth: ReplicaFacts, later: EpochStart) -> int:

@@ -29,6 +29,8 @@ class Past(NamedTuple):
     """Of all topics that had the name, oldest first; empty if no controller's word is there."""
     elections: tuple[Election, ...] = ()
     """Oldest first."""
+    is_whole: bool = True
+    """The elections are all there are, and not the unclean ones alone."""
     strangers: tuple[Stranger, ...] = ()
     """Logs of a topic that had the name before."""
     began_ms: int | None = None
@@ -36,7 +38,7 @@ class Past(NamedTuple):
 
     def epoch_when(self, time_ms: int | None) -> int | None:
         """The leader epoch of a moment; None if nobody knows."""
-        if time_ms is None:
+        if time_ms is None or not self.is_whole:
             return None
         begun = [one.leader_epoch for one in self.elections if one.time_ms <= time_ms]
         return begun[-1] if begun else None
@@ -47,6 +49,12 @@ class Past(NamedTuple):
             one for one in self.elections if wrote < one.leader_epoch <= later and one.leader >= 0
         ]
 
+    def unclean_after(self, time_ms: int | None) -> list[Election]:
+        """The unclean elections after a moment."""
+        if time_ms is None:
+            return []
+        return [one for one in self.elections if one.is_unclean and one.time_ms > time_ms]
+
 
 NO_PAST = Past()
 
@@ -55,7 +63,8 @@ def recreated(asked: Asked, past: Past) -> Reason | None:
     """The records were acknowledged by a topic that was deleted since; None if not."""
     if asked.acked_ms is None:
         return None
-    told = _by_controllers(asked, past) if past.lives else _by_files(asked, past)
+    is_dated = bool(past.lives) and past.lives[-1].created_ms is not None
+    told = _by_controllers(asked, past) if is_dated else _by_files(asked, past)
     if told is None:
         return None
     sentence, evidence = told
