@@ -83,34 +83,36 @@ class Estate:
         pq.write_table(pa.Table.from_pylist(rows, tables[0].schema), old.with_suffix(".parquet"))
 
     def consumed(self, polls: list[tuple[int, Content]]) -> Path:
-        """A consumer's ledger of these deliveries."""
-        folder = self.root / "consumed" / "run" / "consumer"
-        folder.mkdir(parents=True)
-        rows = [
-            {
-                **dict.fromkeys(CONSUMED.logical.names),
-                "run": "run",
-                "consumer": "consumer",
-                "group": "group",
-                "sequence": nth,
-                "poll": nth,
-                "assignment": 1,
-                "topic": TOPIC,
-                "partition": 0,
-                "offset": offset,
-                "key_crc": None if key is None else crc32c(key),
-                "value_crc": None if what is None else crc32c(what),
-                "key_len": None if key is None else len(key),
-                "value_len": None if what is None else len(what),
-                "polled_ms": 1,
-                "result": "processed",
-            }
-            for nth, (offset, (key, what)) in enumerate(polls)
-        ]
-        pq.write_table(
-            pa.Table.from_pylist(rows, CONSUMED.logical), folder / f"{TOPIC}-00000.parquet"
-        )
-        return self.root / "consumed"
+        return write_consumed(self.root / "consumed", TOPIC, polls)
+
+
+def write_consumed(root: Path, topic: str, polls: list[tuple[int, Content]]) -> Path:
+    """A consumer's ledger of these deliveries."""
+    folder = root / "run" / "consumer"
+    folder.mkdir(parents=True)
+    rows = [
+        {
+            **dict.fromkeys(CONSUMED.logical.names),
+            "run": "run",
+            "consumer": "consumer",
+            "group": "group",
+            "sequence": nth,
+            "poll": nth,
+            "assignment": 1,
+            "topic": topic,
+            "partition": 0,
+            "offset": offset,
+            "key_crc": None if key is None else crc32c(key),
+            "value_crc": None if what is None else crc32c(what),
+            "key_len": None if key is None else len(key),
+            "value_len": None if what is None else len(what),
+            "polled_ms": 1,
+            "result": "processed",
+        }
+        for nth, (offset, (key, what)) in enumerate(polls)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, CONSUMED.logical), folder / f"{topic}-00000.parquet")
+    return root
 
 
 def make_estate(root: Path) -> Estate:

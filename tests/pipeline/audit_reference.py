@@ -25,6 +25,18 @@ class Copy:
         return max(self.line, default=self.start - 1) + 1
 
     @property
+    def solid_end(self) -> int:
+        """A last batch behind a gap does not make a log longer. Batches hold one record or two."""
+        if not self.line:
+            return self.start
+        last = max(self.line)
+        pair = self.line.get(last - 1)
+        is_pair = last % 2 == 1 and pair is not None and pair[0] == self.line[last][0]
+        first = last - 1 if is_pair else last
+        before = max((offset for offset in self.line if offset < first), default=-1) + 1
+        return max(self.end if before == first else before, self.start)
+
+    @property
     def epoch(self) -> int:
         return self.line[max(self.line)][0] if self.line else -1
 
@@ -61,8 +73,9 @@ class _Audit:
     def __init__(self, world: World) -> None:
         self.world = world
         self.truth, *self.others = sorted(
-            world.copies, key=lambda copy: (-copy.epoch, -copy.end, copy.name)
+            world.copies, key=lambda copy: (-copy.epoch, -copy.solid_end, copy.name)
         )
+        self.longest = max(copy.end for copy in world.copies)
         self.found: Findings = Counter()
         self.claimed: dict[int, Send] = {}
         self.missing: list[Send] = []
@@ -143,11 +156,13 @@ class _Audit:
         for offset in set(range(max(truth.end, copy.end))) - told:
             ours, theirs = copy.line.get(offset), truth.line.get(offset)
             is_committed = offset < copy.high_watermark
+            due = max(copy.end, min(copy.high_watermark, self.longest))
             if ours and theirs:
                 is_wrong = ours[1] != theirs[1] and (is_committed or ours[0] == theirs[0])
+                is_wrong = is_wrong or (ours[0] != theirs[0] and is_committed)
                 self.found["inconsistent offset", "log", offset] += is_wrong
             elif theirs:
-                self.found["replicas differ", "log", offset] += copy.start <= offset < copy.end
+                self.found["replicas differ", "log", offset] += copy.start <= offset < due
             elif ours and offset >= truth.start and (is_committed or offset < truth.end):
                 self.found["replicas differ", "log", offset] += 1
                 extra.add(offset)
@@ -169,7 +184,8 @@ class _Audit:
         for send in [*self.claimed.values(), *self.expired]:
             if send.offset in offsets or send.offset < start:
                 continue
-            kind = "unseen tail" if send.offset >= end else "lost"
+            is_tail = send.offset >= end and send.offset >= self.truth.start
+            kind = "unseen tail" if is_tail else "lost"
             self.found[kind, place, send.offset] += 1
         for offset in self.left:
             if start <= offset < end and offset not in offsets:

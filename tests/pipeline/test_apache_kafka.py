@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from uuid import UUID
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
-from holdfast.ledger import LedgerProducer
-from holdfast.pipeline.audit.causes.kinds import UNKNOWN_CAUSE
-from holdfast.pipeline.audit.findings import Exit
-from tests.support.brokers import QUIET
+from holdfast.pipeline.audit.causes.kinds import LEADER_ALONE, RETENTION, UNCLEAN_ELECTION
+from holdfast.pipeline.audit.causes.kinds import RECREATED as RECREATED_CAUSE
+from holdfast.pipeline.audit.findings import DIFFER, Exit, Remedy
+from holdfast.pipeline.audit.kraft import METADATA, records_of
+from holdfast.protocol.metadata_log.definitions import KINDS
+from holdfast.storage.properties import id_text
+from tests.pipeline.audit_damage import DamageTests, Files, the_only
+from tests.pipeline.audit_plants import write_consumed
+from tests.pipeline.kafka_estate import (
+    ALONE,
+    EXPIRED,
+    KEPT,
+    RECREATED,
+    SETTINGS,
+    UNCLEAN_ALL,
+    UNCLEAN_ONE,
+    Snapshot,
+    Topic,
+    make,
+)
 from tests.support.kafka_brokers import KafkaBrokers
 from tests.support.spark import SMALL_OPTIONS
-from tests.support.waiting import wait_until
+from tests.unit.storage.kafka import dump
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-SETTINGS = {
-    "offsets.topic.replication.factor": "1",
-    "auto.create.topics.enable": "false",
-    "auto.leader.rebalance.enable": "false",
-    "log.segment.bytes": "1048576",
-}
 
 
 @pytest.fixture(scope="module")
@@ -46,65 +54,13 @@ def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
-class Place:
-    """A topic of one partition, and what producers were promised."""
-
-    def __init__(
-        self, kafka: KafkaBrokers, folder: Path, topic: str, replicas: list[int], **config: str
-    ) -> None:
-        self.kafka = kafka
-        self.folder = folder
-        self.topic = topic
-        self.replicas = replicas
-        self.admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **QUIET})
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        new = NewTopic(topic, 1, replica_assignment=[replicas], config=settings)
-        self.admin.create_topics([new])[topic].result(60)
-        self.wait_in_sync()
-
-    def wait_in_sync(self) -> None:
-        wait_until(lambda: self.isr() == set(self.replicas), "all are in sync", 120)
-
-    def _partition(self) -> Any:
-        return self.admin.list_topics(self.topic, 30).topics[self.topic].partitions.get(0)
-
-    def leader(self) -> int:
-        return int(self._partition().leader)
-
-    def isr(self) -> set[int]:
-        known = self._partition()
-        return set(known.isrs) if known is not None else set()
-
-    def producer(self, **config: str) -> LedgerProducer:
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        servers = {"bootstrap.servers": self.kafka.bootstrap}
-        return LedgerProducer({**servers, **QUIET, **settings}, ledger=self.folder / "ledger")
-
-    def send(self, producer: LedgerProducer, first: int, last: int) -> None:
-        """Returns when all have their answers."""
-        for number in range(first, last):
-            producer.produce(self.topic, f"record {number}".encode(), str(number % 7).encode())
-        assert producer.flush(120) == 0
-
-    def ingest(self) -> None:
-        done = holdfast(
-            *("ingest", "-b", self.kafka.bootstrap, "--topic", self.topic),
-            *("--table", str(self.folder / "table"), "--master", "local[2]", *SMALL_OPTIONS),
-        )
-        assert done.returncode == 0, done.stderr
-
-    def audit(self, *more: str) -> tuple[int, dict[str, Any]]:
-        logs = ",".join(f"b{one}={self.kafka.log_dir(one)}" for one in self.kafka.ports)
-        done = holdfast(
-            *("audit", "run", "--ledger", str(self.folder / "ledger"), "--logs", logs),
-            *("--json", "--master", "local[2]", *SMALL_OPTIONS, *more),
-        )
-        assert done.stdout, done.stderr
-        return done.returncode, json.loads(done.stdout)
+def logs_of(kafka: KafkaBrokers) -> str:
+    return ",".join(f"b{one}={kafka.log_dir(one)}" for one in kafka.ports)
 
 
 def test_advice_is_asked_of_its_settings(kafka: KafkaBrokers, tmp_path: Path) -> None:
-    Place(kafka, tmp_path, "asked", [1, 2], min_insync_replicas="2", flush_messages="1")
+    topic = Topic(kafka, tmp_path, "asked", [1, 2])
+    topic.create(min_insync_replicas="2", flush_messages="1")
     words = ("--topic", "asked", "--failures", "1", "--json")
     done = holdfast("advise", "-b", kafka.bootstrap.split(",", maxsplit=1)[0], *words)
     assert done.returncode == 0, done.stderr
@@ -116,58 +72,185 @@ def test_advice_is_asked_of_its_settings(kafka: KafkaBrokers, tmp_path: Path) ->
 
 
 def test_a_killed_broker_costs_nothing(kafka: KafkaBrokers, tmp_path: Path) -> None:
-    place = Place(kafka, tmp_path, "kept", [1, 2, 3], min_insync_replicas="2")
-    producer = place.producer(enable_idempotence="true")
-    place.send(producer, 0, 20_000)
-    leader = place.leader()
+    """With Spark, from the ingest to the verdict."""
+    topic = Topic(kafka, tmp_path, "survived", [1, 2, 3])
+    topic.create(min_insync_replicas="2")
+    topic.wait_isr()
+    producer = topic.producer(enable_idempotence="true")
+    topic.send(0, 20_000, producer)
+    leader = topic.leader()
     for number in range(20_000, 30_000):
-        producer.produce("kept", f"record {number}".encode(), str(number % 7).encode())
+        producer.produce(topic.name, f"record {number}".encode(), str(number % 7).encode())
     kafka.kill(leader)
-    place.send(producer, 30_000, 40_000)
+    topic.send(30_000, 40_000, producer)
     kafka.run(leader)
-    place.wait_in_sync()
-    place.ingest()
-    code, told = place.audit("--table", str(tmp_path / "table"))
+    topic.wait_isr()
+    table, spark = str(tmp_path / "table"), ("--master", "local[2]", *SMALL_OPTIONS)
+    done = holdfast(
+        *("ingest", "-b", kafka.bootstrap, "--topic", topic.name, "--table", table, *spark)
+    )
+    assert done.returncode == 0, done.stderr
+    done = holdfast(
+        *("audit", "run", "--ledger", str(topic.ledger), "--logs", logs_of(kafka)),
+        *("--table", table, "--json", *spark),
+    )
+    assert done.stdout, done.stderr
+    told = json.loads(done.stdout)
     verdict = told["verdict"]
-    assert (code, told["findings"], told["missing"]) == (Exit.GOOD, [], [])
+    assert (done.returncode, told["findings"], told["missing"]) == (Exit.GOOD, [], [])
     assert verdict["acked"] == verdict["in_table"] == 40_000
     assert verdict["found"] == {"b1": 40_000, "b2": 40_000, "b3": 40_000}
 
 
-def test_an_unclean_election_is_reported_to_the_record(kafka: KafkaBrokers, tmp_path: Path) -> None:
-    # Broker 3 has no copy: it votes for the controller while one of the others is down.
-    place = Place(
-        kafka,
-        tmp_path,
-        "lost",
-        [1, 2],
-        min_insync_replicas="1",
-        unclean_leader_election_enable="true",
-    )
-    producer = place.producer(acks="all")
-    place.send(producer, 0, 1_000)
-    leader = place.leader()
-    [follower] = {1, 2} - {leader}
-    kafka.kill(follower)
-    wait_until(lambda: place.isr() == {leader}, "the follower is out of sync", 120)
-    place.send(producer, 1_000, 1_300)
-    kafka.kill(leader)
-    kafka.run(follower)
-    wait_until(lambda: place.leader() == follower, "the follower leads", 120)
-    place.send(producer, 1_300, 1_400)
-    kafka.run(leader)
-    place.wait_in_sync()
-    code, told = place.audit()
-    assert code == Exit.LOSS
-    assert told["verdict"]["lost"] == 300
-    lost = [one for one in told["findings"] if one["kind"] == "lost"]
+def test_a_live_cluster_is_no_fault(kafka: KafkaBrokers, tmp_path: Path) -> None:
+    """Followers are behind by as much as is on its way, and the metadata log grows."""
+    topic = Topic(kafka, tmp_path, "live", [1, 2, 3])
+    topic.create(min_insync_replicas="2")
+    topic.wait_isr()
+    producer = topic.producer(acks="all")
+    files = Files({f"b{one}": kafka.log_dir(one) for one in kafka.ports}, topic.ledger, "live")
+    for first in range(0, 20_000, 2_000):
+        for number in range(first, first + 2_000):
+            producer.produce("live", f"record {number}".encode())
+            producer.poll(0)
+        audit = files.audit()
+        assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
+    assert producer.flush(120) == 0
+
+
+# Planted in copies of what one run of kills has left.
+
+
+@pytest.fixture(scope="module")
+def snapshots(kafka: KafkaBrokers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
+    return make(kafka, tmp_path_factory.mktemp("snapshots"))
+
+
+def files_of(snapshot: Snapshot, topic: str) -> Files:
+    return Files(snapshot.logs, snapshot.ledger(topic), topic)
+
+
+@pytest.fixture
+def files(snapshots: dict[str, Snapshot], tmp_path: Path) -> Files:
+    return files_of(snapshots["after"].copy(tmp_path / "copy", KEPT), KEPT)
+
+
+class TestDamage(DamageTests):
+    """One copy of Kafka's is spoiled."""
+
+    def test_the_isr_says_what_a_copy_must_have(self, files: Files) -> None:
+        """Its own checkpoint is as old as the copy: the controllers know better."""
+        follower, end = files.followers[0], files.replicas()[0].end
+        start = files.cut(follower, 3)
+        files.checkpoint(follower, start)
+        finding = the_only(files.audit(), DIFFER)
+        assert (finding.offset, finding.last_offset) == (start, end - 1)
+        assert finding.lacks == (follower,)
+
+
+@pytest.mark.parametrize("moment", ["down", "before", "after"])
+@pytest.mark.parametrize("topic", [KEPT, EXPIRED])
+def test_what_was_kept_is_clean_at_every_moment(
+    snapshots: dict[str, Snapshot], moment: str, topic: str
+) -> None:
+    """A broker is down, or has just come back, or all are in sync."""
+    audit = files_of(snapshots[moment], topic).audit()
+    assert (audit.verdict.exit_code, audit.missing) == (Exit.GOOD, ())
+    assert {one.kind for one in audit.findings} <= {"expired"}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("topic", [UNCLEAN_ALL, UNCLEAN_ONE])
+def test_an_unclean_election_is_the_cause(
+    snapshots: dict[str, Snapshot], moment: str, topic: str
+) -> None:
+    """Whatever acks was, and also after the old leader came back and truncated."""
+    audit = files_of(snapshots[moment], topic).audit()
+    assert (audit.verdict.exit_code, audit.verdict.lost) == (Exit.LOSS, 300)
+    spans = sorted((one.offset, one.last_offset) for one in audit.findings)
     # Where the new leader has written since, other records stand; behind that its log ends.
-    spans = sorted((one["offset"], one["last_offset"]) for one in lost)
-    assert spans == [(1_000, 1_099), (1_100, 1_299)]
-    written_over, tail = sorted(lost, key=lambda one: int(one["offset"]))
-    assert "unclean" in written_over["cause"]["sentence"].lower()
-    remedy = {"setting": "unclean.leader.election.enable", "value": "false"}
-    assert written_over["remedy"] == remedy
-    # Nothing stands there now, and the files do not tell an election from a lost flush: no guess.
-    assert tail["cause"]["kind"] == UNKNOWN_CAUSE
-    assert tail["remedy"] is None
+    assert spans == {"before": [(1_000, 1_299)], "after": [(1_000, 1_099), (1_100, 1_299)]}[moment]
+    for one in audit.findings:
+        assert one.cause is not None
+        assert one.cause.kind == UNCLEAN_ELECTION
+        assert "b2 was elected for epoch 1" in one.cause.sentence
+        assert "was not in sync; b1 was" in one.cause.sentence
+        assert one.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+        assert "__cluster_metadata-0" in one.evidence[0]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_clean_election_is_not_called_unclean(
+    snapshots: dict[str, Snapshot], moment: str
+) -> None:
+    audit = files_of(snapshots[moment], ALONE).audit()
+    assert audit.verdict.exit_code == Exit.LOSS
+    [finding] = audit.findings
+    assert finding.cause is not None
+    assert finding.cause.kind == LEADER_ALONE
+    assert "cleanly: in sync were b1 and b3" in finding.cause.sentence
+    assert finding.remedy == Remedy(setting="acks", value="all")
+
+
+@pytest.mark.parametrize("moment", ["down", "after"])
+@pytest.mark.parametrize("knows", [True, False], ids=["metadata", "files"])
+def test_a_topic_that_was_deleted_and_created_again(
+    snapshots: dict[str, Snapshot], tmp_path: Path, moment: str, knows: bool
+) -> None:
+    """Broker 2 was down meanwhile, and still has the old topic's log at the first moment."""
+    files = files_of(snapshots[moment].copy(tmp_path / "copy", RECREATED), RECREATED)
+    if not knows:
+        files.forget_metadata()
+    audit = files.audit()
+    assert (audit.verdict.exit_code, audit.verdict.lost, audit.missing) == (Exit.LOSS, 1_000, ())
+    assert {one.kind for one in audit.findings} == {"lost"}
+    for one in audit.findings:
+        assert one.cause is not None
+        assert one.cause.kind == RECREATED_CAUSE
+        assert "deleted and created again" in one.cause.sentence
+
+
+def test_what_retention_took_before_it_was_read(
+    snapshots: dict[str, Snapshot], tmp_path: Path
+) -> None:
+    files = files_of(snapshots["after"], EXPIRED)
+    rows = [
+        (offset, (str(offset % 7).encode(), f"record {offset}".encode()))
+        for offset in range(500, 900)
+    ]
+    audit = files.audit(write_consumed(tmp_path / "consumed", EXPIRED, rows))
+    assert (audit.verdict.exit_code, audit.missing) == (Exit.LOSS, ())
+    [lost] = [one for one in audit.findings if one.kind == "lost"]
+    assert (lost.place, lost.offset, lost.last_offset) == ("consumed", 0, 499)
+    assert lost.cause is not None
+    assert lost.cause.kind == RETENTION
+    assert "Retention deleted everything below offset 500" in lost.cause.sentence
+    assert lost.remedy is not None
+    assert lost.remedy.setting == "retention.ms"
+
+
+def test_the_metadata_log_is_read_as_kafka_reads_it(snapshots: dict[str, Snapshot]) -> None:
+    folder = snapshots["after"].logs["b3"] / METADATA
+    log = folder / f"{0:020}.log"
+    theirs = [
+        json.loads(line.partition("payload: ")[2])
+        for line in dump([log], "--cluster-metadata-decoder").splitlines()
+        if "payload: " in line
+    ]
+    names = {kind.__name__ for kind in KINDS.values()}
+    wanted = [one for one in theirs if f"{one['type'].title().replace('_', '')}" in names]
+    ours = [record for _, _, record in records_of(log)]
+    assert len(ours) == len(wanted) > 20
+    for mine, other in zip(ours, wanted, strict=True):
+        for name, value in other["data"].items():
+            assert as_json(getattr(mine, to_snake(name))) == value, (name, mine)
+
+
+def as_json(value: object) -> object:
+    if isinstance(value, bytes):
+        return id_text(UUID(bytes=value))
+    return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def to_snake(name: str) -> str:
+    return re.sub("([A-Z])", lambda found: f"_{found[1].lower()}", name)

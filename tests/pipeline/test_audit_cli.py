@@ -95,3 +95,35 @@ def test_bad_logs_are_refused(
 ) -> None:
     assert audit("--ledger", str(tmp_path), "--logs", logs) == 64
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["logs", "ledger", "consumed", "table"])
+def test_a_folder_that_is_not_there_is_named_before_spark_starts(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    missing: str,
+) -> None:
+    def start(*_: object) -> None:
+        pytest.fail("Spark was started")
+
+    monkeypatch.setattr("holdfast.cli.audit.spark_session", start)
+    given = {name: tmp_path / name for name in ("ledger", "logs", "consumed", "table")}
+    for name, folder in given.items():
+        if name != missing:
+            folder.mkdir()
+            (folder / "t-00000.arrows").touch()
+    code = audit(
+        *("--ledger", str(given["ledger"]), "--logs", f"b1={given['logs']}"),
+        *("--consumed", str(given["consumed"]), "--table", str(given["table"])),
+    )
+    assert code == 64
+    # Click breaks long lines.
+    assert str(given[missing]) in capsys.readouterr().err.replace("\n", "")
+
+
+def test_a_folder_without_a_ledger_is_named_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit("--ledger", str(tmp_path), "--logs", f"b1={tmp_path}") == 64
+    assert "there is no ledger in" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def audited(
 
 
 def _spans(offsets: list[int], first: int) -> dict[tuple[str, int], Expectation]:
-    return {(TOPIC, 0): Expectation(first, max(offsets) + 1)}
+    return {(TOPIC, 0): Expectation(first, max(offsets) + 1)} if offsets else {}
 
 
 def _rows(batches: Any) -> Iterator[Pack]:
@@ -90,8 +90,8 @@ def findings(kind: str, offsets: Any, place: str = "log") -> Findings:
     return Counter({(kind, place, offset): 1 for offset in offsets})
 
 
-def reading(estate: Estate) -> list[tuple[int, Content]]:
-    return [(offset, what) for offset, (_, what) in estate.line().items()]
+def reading(estate: Estate, broker: str | None = None) -> list[tuple[int, Content]]:
+    return [(offset, what) for offset, (_, what) in estate.line(broker).items()]
 
 
 def test_nothing_is_found_where_nothing_is_wrong(estate: Estate) -> None:
@@ -135,8 +135,11 @@ def test_a_record_that_a_follower_lacks_makes_replicas_differ(estate: Estate) ->
 
 
 def test_one_copy_is_too_few(estate: Estate) -> None:
+    """And two differ from what they say themselves that they had."""
     estate.edit(lambda line: line.pop(RECORDS - 1), *estate.followers)
-    assert audited(estate) == findings("too few copies", [RECORDS - 1])
+    expected = findings("too few copies", [RECORDS - 1])
+    expected["replicas differ", "log", RECORDS - 1] = 2
+    assert audited(estate) == expected
 
 
 def test_a_doubled_batch_is_duplicates(estate: Estate) -> None:
@@ -209,6 +212,15 @@ def test_what_expired_before_the_table_had_it_is_lost(estate: Estate) -> None:
     assert audited(estate, [one for one in reading(estate) if one[0] != 9]) == expected
 
 
+def test_what_expired_before_the_table_had_anything_is_no_unseen_tail(estate: Estate) -> None:
+    """No ingest will ever see it."""
+    for folder in estate.logs.values():
+        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+    expected = findings("expired", range(10)) + findings("lost", range(10), "table")
+    expected += findings("unseen tail", range(10, RECORDS), "table")
+    assert audited(estate, []) == expected
+
+
 def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
     estate: Estate,
 ) -> None:
@@ -221,14 +233,28 @@ def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
     assert audited(estate, reading(estate)) == expected
 
 
-def test_a_damaged_batch_of_the_leader_leaves_its_records_undecided(estate: Estate) -> None:
-    log = estate.log(estate.leader)
-    content = bytearray(log.read_bytes())
-    content[content.index(value(30))] ^= 1
-    log.write_bytes(content)
-    found = audited(estate)
-    assert {kind for kind, _, _ in found} == {"undecided"}
-    assert ("undecided", "log", 30) in found
+def test_a_copy_speaks_for_a_leader_whose_batch_is_damaged(estate: Estate) -> None:
+    damage(estate, estate.leader)
+    assert audited(estate, reading(estate, estate.followers[0])) == findings(
+        "replicas differ", range(30, 33)
+    )
+
+
+def test_what_is_damaged_in_every_copy_is_lost_and_undecided_if_one_was_not_given(
+    estate: Estate,
+) -> None:
+    damage(estate, *estate.logs)
+    assert audited(estate) == findings("lost", range(30, 33))
+    logs = {**estate.logs, estate.followers[0]: estate.root / "nowhere"}
+    assert audited(estate, logs=logs) == findings("undecided", range(30, 33))
+
+
+def damage(estate: Estate, *brokers: str) -> None:
+    for broker in brokers:
+        log = estate.log(broker)
+        content = bytearray(log.read_bytes())
+        content[content.index(value(30))] ^= 1
+        log.write_bytes(content)
 
 
 def test_a_missing_directory_leaves_losses_undecided(estate: Estate) -> None:

@@ -40,8 +40,8 @@ def offsets(part: Slice) -> list[int]:
     return found
 
 
-def read(found: Replica, first: int = 0, until: int = END, *, flushed: int = 0) -> Slice:
-    return read_slice(found.segments, first, until, flushed=flushed, is_decoded=True)
+def read(found: Replica, first: int = 0, until: int = END, *, settled: int = 0) -> Slice:
+    return read_slice(found.segments, first, until, settled=settled, is_decoded=True)
 
 
 def test_the_ends_come_from_the_files(root: Path) -> None:
@@ -86,15 +86,15 @@ def test_behind_a_broken_length_the_segment_is_unreadable(root: Path) -> None:
     assert (hole.first, hole.until) == (found.segments[1].base, found.segments[2].base)
 
 
-@pytest.mark.parametrize(("flushed", "holes"), [(0, 0), (END, 1)])
-def test_a_torn_end_is_damage_only_below_the_flushed_point(
-    root: Path, flushed: int, holes: int
+@pytest.mark.parametrize(("settled", "holes"), [(0, 0), (END, 1)])
+def test_a_torn_end_is_damage_only_below_what_was_settled(
+    root: Path, settled: int, holes: int
 ) -> None:
     path = Path(replica(root).segments[-1].path)
     path.write_bytes(path.read_bytes()[:-5])
     found = replica(root)
     assert found.end == END - EACH
-    part = read(found, flushed=flushed)
+    part = read(found, settled=settled)
     assert offsets(part) == list(range(END - EACH))
     assert [(one.first, one.until) for one in part.unreadable] == [(END - EACH, END)] * holes
 

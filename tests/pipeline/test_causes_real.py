@@ -28,6 +28,8 @@ from holdfast.pipeline.audit.findings import (
     Remedy,
     ReplicaFacts,
 )
+from holdfast.pipeline.audit.replicas import find_replicas
+from holdfast.pipeline.audit.running import past_of
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.inspect import checkpointed_epochs, log_files
 from tests.support.waiting import wait_until
@@ -120,6 +122,13 @@ class Scene:
         self.cluster.flush_traces()
         traces = [self.cluster.data_dir] if trace else []
         return explain(findings, self.logs, traces, [self.facts()])
+
+    def explained_by_store(self, finding: Finding) -> Finding:
+        """Without a trace, but with what the coordination store remembers."""
+        cluster = find_replicas(self.logs, [self.topic])
+        past = past_of(cluster, (self.topic, 0))
+        [told] = explain([finding], self.logs, (), [self.facts()], {(self.topic, 0): past})
+        return told
 
     def facts(self) -> PartitionFacts:
         """What the files say, running brokers or not."""
@@ -249,11 +258,12 @@ def test_an_unclean_election(scene: Scene) -> None:
     scene.settle(1, scene.a, scene.b)
     scene.part()
     row = scene.send("m1", "m2")
+    row_1 = scene.send("m3", acks=1)
     scene.cluster.kill(scene.b)
     scene.cluster.kill(scene.a)
     scene.cluster.restart(scene.b)
     scene.cluster.wait_leader(scene.topic, broker=scene.b)
-    scene.send("m3")
+    scene.send("m4")
     [told] = scene.explained(scene.lost(row, 1, 2))
     a, b = NAMES[scene.a], NAMES[scene.b]
     assert told.cause is not None
@@ -267,6 +277,16 @@ def test_an_unclean_election(scene: Scene) -> None:
     assert told.cause is not None
     assert told.cause.kind == "unclean-election"
     assert told.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+    # What the store remembers: also of acks=1, also after the old leader has truncated its log.
+    scene.cluster.restart(scene.a)
+    scene.cluster.wait_isr(scene.topic)
+    for finding in (scene.lost(row, 1, 2), scene.lost(row_1, 3, 3)):
+        told = scene.explained_by_store(finding)
+        assert told.cause is not None
+        assert told.cause.kind == "unclean-election"
+        assert told.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+        assert f"{b} was elected for epoch" in told.cause.sentence
+        assert "store.sqlite" in told.evidence[0]
 
 
 def test_a_power_failure_of_all_replicas(scene: Scene) -> None:

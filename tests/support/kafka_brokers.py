@@ -67,6 +67,10 @@ class KafkaBrokers:
         process.kill()
         process.wait()
 
+    def signal(self, broker: int, number: int) -> None:
+        """Stop a process with SIGSTOP, or let it go on."""
+        self._processes[broker].send_signal(number)
+
     def _is_whole(self) -> bool:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
         try:

@@ -11,7 +11,7 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cli.ingest import absolute
-from holdfast.cli.spark_options import spark_options, spark_session
+from holdfast.cli.spark_options import errors_told, spark_options, spark_session
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but copies or readers "
@@ -71,6 +71,12 @@ def audit() -> None:
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
     help="What consumers were given: the directory given to LedgerConsumer.",
 )
+@click.option(
+    "--store",
+    metavar="FILE|HOST:PORT",
+    help="The coordination store of Holdfast's brokers: store.sqlite, or ZooKeeper."
+    "  [default: the file beside the brokers' directories]",
+)
 @click.option("--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]")
 @click.option(
     "--min-insync",
@@ -104,14 +110,16 @@ def run_command(
     for path in (html, findings):
         if path is not None and not path.absolute().parent.is_dir():
             raise BadInput(f"there is no directory {path.parent}", hint="make it first")
+    from rich.console import Console
+
+    from holdfast.cli.audit_output import as_data, show
+    from holdfast.pipeline.audit import AuditInputs, run
+    from holdfast.pipeline.spark.failures import StreamFailedError
+
+    inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
+    with errors_told():
+        inputs.check()
     with spark_session("holdfast audit", master, conf) as spark:
-        from rich.console import Console
-
-        from holdfast.cli.audit_output import as_data, show
-        from holdfast.pipeline.audit import AuditInputs, run
-        from holdfast.pipeline.spark.failures import StreamFailedError
-
-        inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
         try:
             done = run(spark, inputs)
         except StreamFailedError as error:

@@ -12,10 +12,12 @@ from holdfast.broker.controller.nodes import (
     BrokerNode,
     DamagedNodeError,
     TopicNode,
+    UncleanElection,
     decode_broker,
     decode_config,
     decode_state,
     decode_topic,
+    decode_unclean,
 )
 from holdfast.broker.log_lines import LogLines
 from holdfast.coordination import Store, paths
@@ -30,6 +32,7 @@ class Loaded:
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     versions: dict[TopicPartition, int] = field(default_factory=dict)
+    unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ async def load(store: Store, log: LogLines) -> Loaded:
             if node is None:
                 raise DamagedNodeError(path, "it is missing")
             loaded.states[partition] = decode_state(path, node.data)
+            loaded.unclean[partition] = decode_unclean(path, node.data)
             loaded.versions[partition] = node.version
         except DamagedNodeError as error:
             log.error("partition not governed", error=str(error))

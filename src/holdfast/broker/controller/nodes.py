@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from holdfast.core import Registration
@@ -135,6 +135,9 @@ class _Fields:
             raise DamagedNodeError(self._path, f"{name!r} has a value that is no text")
         return dict(table)
 
+    def objects(self, name: str) -> list[_Fields]:
+        return [_Fields(self._path, json.dumps(one).encode()) for one in self._get(name, list, ())]
+
     def pairs(self, name: str, default: object = ...) -> list[tuple[Any, int]]:
         pairs = self._get(name, list, default)
         for pair in pairs:
@@ -244,10 +247,37 @@ def decode_topic(path: str, data: bytes) -> TopicNode:
     )
 
 
-def encode_state(state: PartitionState, controller_epoch: ControllerEpoch) -> bytes:
+class UncleanElection(NamedTuple):
+    """A leader that was elected without being in sync: it may lack what was acknowledged.
+
+    Nothing is decided by it. It is kept so that a loss can be explained later.
+    """
+
+    leader_epoch: LeaderEpoch
+    leader: BrokerId
+    wall_ms: int
+    isr: tuple[BrokerId, ...]
+    """In sync before it."""
+
+
+def encode_state(
+    state: PartitionState,
+    controller_epoch: ControllerEpoch,
+    unclean: Sequence[UncleanElection] = (),
+) -> bytes:
     """All that is agreed of one partition."""
+    elections = [
+        {
+            "leader_epoch": one.leader_epoch,
+            "leader": one.leader,
+            "timestamp": one.wall_ms,
+            "isr": one.isr,
+        }
+        for one in unclean
+    ]
     return _encode(
         {
+            **({"unclean_elections": elections} if elections else {}),
             "controller_epoch": controller_epoch,
             "leader": state.leader,
             "version": 1,
@@ -282,6 +312,25 @@ def decode_state(path: str, data: bytes) -> PartitionState:
         adding=fields.brokers("adding", ()),
         removing=fields.brokers("removing", ()),
     )
+
+
+def decode_unclean(path: str, data: bytes) -> tuple[UncleanElection, ...]:
+    """The unclean elections that a state remembers, oldest first; none if they cannot be read.
+
+    Nothing is decided by them, so that a partition is governed whatever they are.
+    """
+    try:
+        return tuple(
+            UncleanElection(
+                LeaderEpoch(one.number("leader_epoch")),
+                BrokerId(one.number("leader")),
+                one.number("timestamp"),
+                one.brokers("isr"),
+            )
+            for one in _Fields(path, data).objects("unclean_elections")
+        )
+    except DamagedNodeError:
+        return ()
 
 
 # Settings.

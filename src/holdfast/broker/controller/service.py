@@ -114,6 +114,7 @@ class ControllerService:
         self.topic_names = {topic.topic_id: name for name, topic in loaded.topics.items()}
         self.topic_configs = loaded.configs
         self.states.versions = loaded.versions
+        self.states.unclean = loaded.unclean
         self.broker_nodes = live.nodes
         settings = {name: self.core_settings(name) for name in self.topics}
         self.core = Controller(

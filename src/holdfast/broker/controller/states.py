@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.controller.nodes import DamagedNodeError, decode_state, encode_state
+from holdfast.broker.controller.nodes import (
+    DamagedNodeError,
+    UncleanElection,
+    decode_state,
+    decode_unclean,
+    encode_state,
+)
 from holdfast.coordination import ConflictError, Create, Node, Operation, Set, StoreError, paths
 from holdfast.core import WriteState
-from holdfast.model import TopicPartition
+from holdfast.model import NO_BROKER, TopicPartition
 
 if TYPE_CHECKING:
     from holdfast.broker.controller.service import ControllerService
 
 RETRY_S: Final = 0.05
+MOST_UNCLEAN: Final = 20
+"""Unclean elections that a partition's node remembers."""
 
 
 class StateWrites:
@@ -23,6 +31,8 @@ class StateWrites:
         self._service = service
         self.versions: dict[TopicPartition, int] = {}
         """Of each partition's node. Those that are being created have none yet."""
+        self.unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = {}
+        """What each partition's node remembers, with the write under way."""
         self._newest: dict[TopicPartition, WriteState] = {}
         """The write under way; an answer to another one means nothing."""
         self._held: list[WriteState] | None = None
@@ -31,6 +41,7 @@ class StateWrites:
     def write(self, write: WriteState) -> None:
         """Compare-and-set one partition's node."""
         self._newest[write.partition] = write
+        self._remember(write)
         if self._held is not None:
             self._held.append(write)
             return
@@ -38,8 +49,21 @@ class StateWrites:
         operation = Set(path, data, self.versions[write.partition])
         self._service.writer.add([operation], lambda outcome: self._written(write, outcome))
 
+    def _remember(self, write: WriteState) -> None:
+        """A leader that was neither in sync nor eligible (KIP-966): the audit asks for it."""
+        before, state = self._service.core.partitions[write.partition], write.state
+        if state.leader in (NO_BROKER, before.leader, *before.isr, *before.eligible_leaders):
+            return
+        if before.leader_epoch < 0:
+            return  # It is being created.
+        now = self._service.host.clock.wall_ms()
+        found = UncleanElection(state.leader_epoch, state.leader, now, before.isr)
+        known = self.unclean.get(write.partition, ())
+        self.unclean[write.partition] = (*known, found)[-MOST_UNCLEAN:]
+
     def _node(self, write: WriteState) -> tuple[str, bytes]:
-        data = encode_state(write.state, self._service.controller_epoch)
+        unclean = self.unclean.get(write.partition, ())
+        data = encode_state(write.state, self._service.controller_epoch, unclean)
         return paths.partition_state(*write.partition), data
 
     def hold(self, decide: Callable[[], None]) -> list[WriteState]:
@@ -70,6 +94,7 @@ class StateWrites:
         """Whatever is under way for it means nothing any more."""
         self._newest.pop(partition, None)
         self.versions.pop(partition, None)
+        self.unclean.pop(partition, None)
 
     def _written(self, write: WriteState, outcome: tuple[Node, ...] | ConflictError) -> None:
         if isinstance(outcome, ConflictError):
@@ -105,6 +130,7 @@ class StateWrites:
             if node is None:
                 raise DamagedNodeError(path, "it is missing")
             state = decode_state(path, node.data)
+            self.unclean[write.partition] = decode_unclean(path, node.data)
         except DamagedNodeError as error:
             service.host.log.error("partition not governed", error=str(error))
             service.forget(write.partition)

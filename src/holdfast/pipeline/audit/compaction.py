@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.pipeline.audit.packs import Bools, Ints, Table
-from holdfast.pipeline.audit.replicas import Replica
 from holdfast.pipeline.audit.slices import read_slice
+from holdfast.pipeline.audit.standing import Replica
 
 NULL = 0
 
@@ -34,7 +34,7 @@ def _newest(keys: Ints, truth: Replica, span: int) -> Ints:
     """The last offset of each key, or -1. The driver reads the partition: they are compact."""
     newest = np.full(len(keys), -1, np.int64)
     for first in range(truth.start, truth.end, span):
-        part = read_slice(truth.segments, first, first + span, flushed=0, is_decoded=True)
+        part = read_slice(truth.segments, first, first + span, settled=0, is_decoded=True)
         _raise(newest, keys, part.records[np.isin(part.records["key"], keys)])
     return newest
 

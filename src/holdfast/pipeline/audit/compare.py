@@ -4,6 +4,9 @@ A leader epoch has one line, so two records of one epoch at one offset are alway
 different epochs are not, above the copy's high watermark: there a broker that is down keeps the
 tail of a reign that ended without it, and cuts it off when it comes back.
 
+A copy may end before the truth does, if it is behind; but not before what it said itself, or must
+have as a member of the ISR (`Replica.due`).
+
 Where a log was compacted, holes are its nature and copies may be cleaned at different times.
 """
 
@@ -42,11 +45,13 @@ def differences(copies: Copies, is_named: Bools) -> list[Table]:
         return []
     tables = []
     is_told = is_named.copy()
+    for copy in copies.all:
+        tables += [_damaged(copies, copy, is_told), _epochs(copies, copy, is_told)]
     for copy in copies.others:
         tables += _differences(copies, copy, is_told)
     offsets = np.arange(copies.first, copies.until)
     is_gap = (copies.at < 0) & (offsets >= max(truth.start, truth.cleaned)) & (offsets < truth.end)
-    is_gap &= ~is_told & ~copies.is_unreadable(copies.unreadable)
+    is_gap &= ~is_told & ~copies.is_unreadable
     gap = found(GAP, offsets[is_gap], why=Why.ABSENT)
     gap["lacks"] = copies.bits[truth.broker]
     tables.append(folded(gap))
@@ -62,10 +67,12 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     has_own[own_places] = True
     offsets = np.arange(copies.first, copies.until)
     is_hole = (copies.at >= 0) & ~copy.is_equal & ~has_own
-    is_hole &= (offsets >= max(replica.start, cleaned)) & (offsets < replica.end)
-    is_hole &= ~copies.is_unreadable(copy.unreadable) & ~is_told
+    is_hole &= (offsets >= max(replica.start, cleaned)) & (offsets < max(replica.end, replica.due))
+    is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_told
     theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
-    hole = found(DIFFER, offsets[is_hole], why=Why.HOLE, has=theirs)
+    why = np.where(offsets[is_hole] < replica.end, Why.HOLE, Why.SHORT)
+    hole = found(DIFFER, offsets[is_hole], why=Why.NO_FOLDER if replica.is_absent else why)
+    hole["has"] = copies.holders(offsets[is_hole] - copies.first)
     hole["lacks"] = ours
 
     own = copy.own[~copy.is_equal[own_places] & ~is_told[own_places]]
@@ -77,8 +84,37 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     contrary["lacks"] = ours
     is_extra = (at < 0) & (own["offset"] >= max(truth.start, cleaned))
     is_extra &= is_committed | (own["offset"] < truth.end)
-    is_extra &= ~copies.is_unreadable(copies.unreadable)[own["offset"] - copies.first]
+    is_extra &= ~copies.is_unreadable[own["offset"] - copies.first]
     extra = found(DIFFER, own["offset"][is_extra], why=Why.EXTRA, has=ours)
     extra["lacks"] = theirs
     is_told[extra["first"] - copies.first] = True
     return [folded(hole), folded(contrary), folded(extra)]
+
+
+def _damaged(copies: Copies, copy: Copy, is_told: Bools) -> Table:
+    """Batches of a copy whose bytes are wrong."""
+    assert copies.truth is not None
+    offsets = np.arange(copies.first, copies.until)
+    end = max(copies.truth.end, copy.replica.end, copy.replica.due)
+    is_bad = copy.is_damaged & ~copy.is_equal & ~is_told & (offsets < end)
+    damaged = found(DIFFER, offsets[is_bad], why=Why.DAMAGED)
+    damaged["has"] = copies.holders(offsets[is_bad] - copies.first)
+    damaged["lacks"] = copies.bits[copy.replica.broker]
+    return folded(damaged)
+
+
+def _epochs(copies: Copies, copy: Copy, is_told: Bools) -> Table:
+    """Batches under a leader epoch that is not theirs: by the checkpoint, or by the truth's log.
+
+    A retry may put the very same batch into the log of the next leader: above the copy's high
+    watermark the two may differ, until the copy has followed.
+    """
+    offsets = np.arange(copies.first, copies.until)
+    is_committed = offsets < (copy.replica.high_watermark or 0)
+    is_other = copy.is_epoch_other & is_committed & ~copies.all[0].is_epoch_wrong
+    is_wrong = (copy.is_epoch_wrong | is_other) & (copies.at >= 0) & ~is_told
+    wrong = found(INCONSISTENT, offsets[is_wrong], why=Why.EPOCH)
+    ours = copies.bits[copy.replica.broker]
+    wrong["has"] = copies.holders(offsets[is_wrong] - copies.first) & ~ours
+    wrong["lacks"] = ours
+    return folded(wrong)

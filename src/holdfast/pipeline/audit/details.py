@@ -34,6 +34,11 @@ class Why(IntEnum):
     UNANSWERED = 17
     BEHIND = 18
     NOWHERE = 19
+    SHORT = 20
+    NO_FOLDER = 21
+    DAMAGED = 22
+    NO_COPY = 23
+    EPOCH = 24
 
 
 SENTENCES: Final = {
@@ -43,7 +48,7 @@ SENTENCES: Final = {
     Why.BEYOND: "the leader's log ends before this offset",
     Why.TWICE: "the offset was acknowledged twice, and holds one record",
     Why.NO_LOG: "no directory holds a log of this partition",
-    Why.UNREADABLE: "the leader's log cannot be read there",
+    Why.UNREADABLE: "a log could not be read there",
     Why.PARTIAL: "the logs given lack it; the missing directory may have it",
     Why.PASSED: "the log has it, and the reader has later ones",
     Why.EXPIRED_UNREAD: "it left the log before the reader had it",
@@ -57,4 +62,9 @@ SENTENCES: Final = {
     Why.UNANSWERED: "acknowledged without an offset, and nowhere in the partition",
     Why.BEHIND: "the reader ends before this offset",
     Why.NOWHERE: "the reader has a record that is in no log and no ledger",
+    Why.SHORT: "the copy ends before offsets that it had: its own checkpoint or the ISR says so",
+    Why.NO_FOLDER: "the copy's folder is not there, though its broker should hold it",
+    Why.DAMAGED: "the copy's batch is damaged",
+    Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",
+    Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies deny",
 }

@@ -194,6 +194,17 @@ class EpochStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Offsets whose bytes are wrong in one copy."""
+
+    first: int
+    until: int
+    place: str
+    """File and byte."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaFacts:
     """One broker's copy of one partition, from its files."""
 
@@ -208,6 +219,11 @@ class ReplicaFacts:
     """leader-epoch-checkpoint, oldest first."""
     errors: tuple[str, ...] = ()
     """What could not be read, and where."""
+    damages: tuple[Damage, ...] = ()
+    is_absent: bool = False
+    """The broker should have the copy, and has no folder of it."""
+    first_segment: int = 0
+    """Where the oldest file begins. A higher log start offset was asked for (DeleteRecords)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from holdfast.pipeline.audit.copies import Copies
 from holdfast.pipeline.audit.details import AT_CONSUMED, AT_TABLE
 from holdfast.pipeline.audit.judge import Expectation, Judged, Reading, Rules, judge
 from holdfast.pipeline.audit.packs import ROW, Bools, Ints, Table, pack, unpack
-from holdfast.pipeline.audit.replicas import Replica
 from holdfast.pipeline.audit.sources import (
     DELIVERED,
     ERROR,
@@ -31,6 +30,7 @@ from holdfast.pipeline.audit.sources import (
     ledger_packs,
     table_packs,
 )
+from holdfast.pipeline.audit.standing import Replica
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -159,8 +159,10 @@ def _missing(copies: Copies, claims: Sends, rules: Rules) -> Table:
     table["why"] = np.where(claims.is_same[is_missing], Why.TWICE, why)
     table["has"] = copies.holders_of(rows)
     table["lacks"] = copies.everyone & ~table["has"]
-    is_unreadable = copies.is_unreadable(copies.unreadable)[places]
-    for is_doubtful, reason in ((is_unreadable, Why.UNREADABLE), (rules.is_partial, Why.PARTIAL)):
+    is_unreadable = copies.is_unreadable[places]
+    table["why"][is_unreadable] = Why.NO_COPY
+    is_out_of_reach = copies.is_out_of_reach[places]
+    for is_doubtful, reason in ((is_out_of_reach, Why.UNREADABLE), (rules.is_partial, Why.PARTIAL)):
         doubtful = np.broadcast_to(is_doubtful, len(rows))
         table["kind"][doubtful] = KIND_NUMBER[UNDECIDED]
         table["why"][doubtful] = reason
@@ -199,9 +201,9 @@ def _read(
     at = _first_at(rows, due["offset"])
     is_read = _matches(due, rows, at)
     is_absent = (at < 0) & (due["offset"] >= expected.first)
-    is_tail = is_absent & (due["offset"] >= expected.end)
-    is_gone = is_absent & ~is_tail
     is_left = due["offset"] < (copies.truth.start if copies.truth else 0)
+    is_tail = is_absent & (due["offset"] >= expected.end) & ~is_left
+    is_gone = is_absent & ~is_tail
     gone = due[is_gone]
     why = np.where(is_left[is_gone], Why.EXPIRED_UNREAD, Why.PASSED)
     has = copies.holders(gone["offset"] - copies.first) if copies.truth else 0
@@ -251,7 +253,7 @@ def _contradictions(copies: Copies, missing: Table, reading: Reading) -> list[Ta
         table["has"] = copies.holders(other["offset"] - copies.first)
     tables.append(table)
     is_nowhere = (at < 0) & (rows["offset"] >= (max(truth.start, truth.cleaned) if truth else 0))
-    is_nowhere &= ~copies.is_unreadable(copies.unreadable)[places]
+    is_nowhere &= ~copies.is_unreadable[places]
     stray = rows[is_nowhere]
     is_promised = np.isin(_identity(stray), _identity(missing["row"]))
     stray = _as_nobodys(stray[~is_promised])
@@ -321,4 +323,6 @@ def _counts(copies: Copies, claims: Sends, missing: Table) -> dict[str, Any]:
         },
         "seconds": [seconds.tolist(), acked.tolist(), kept.tolist()],
         "errors": list(copies.errors()),
+        "damages": copies.damages(),
+        "is_doubtful": bool(copies.is_out_of_reach.any() or copies.is_unreadable.any()),
     }

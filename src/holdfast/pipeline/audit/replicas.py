@@ -1,119 +1,62 @@
 """Every broker's copy of every partition, from its files: where it starts and ends, who led when.
 
 Read by the driver, before anything is decoded. Nothing is written, mended or locked: the brokers
-may be running, and may be Apache Kafka's.
+may be running, and may be Apache Kafka's. So the order matters: high watermarks are read first,
+then the cluster's metadata, then the logs, or a copy that is just growing would seem to lack what
+its checkpoint says it has.
 
-The *truth* of a partition is the copy with the highest leader epoch, and of those the longest: it
-is the current leader's, or what its successor must agree with. The epoch is the last one in
-leader-epoch-checkpoint where that goes beyond the records: a leader writes it when it is elected,
-before it has any record of its own, and an unclean election must not be overlooked until then.
+Which copy is the truth, and what each of them must have, is in `standing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from holdfast.model import TopicPartition
+from holdfast.pipeline.audit.causes.reigns import broker_id
 from holdfast.pipeline.audit.findings import EpochStart
-from holdfast.pipeline.audit.slices import Segment, last_batch
+from holdfast.pipeline.audit.kraft import Metadata, read_metadata
+from holdfast.pipeline.audit.segments import Segment, segment_at
+from holdfast.pipeline.audit.slices import Last, last_batch
+from holdfast.pipeline.audit.standing import Replica, Stranger, standing
+from holdfast.pipeline.audit.stores import find_store, read_store
 from holdfast.storage import Disk, RealDisk
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets
 from holdfast.storage.inspect import LogFiles, checkpointed_epochs, log_files
 from holdfast.storage.names import (
     CLEANER_OFFSETS,
+    EPOCH_CHECKPOINT,
     HIGH_WATERMARKS,
     LOG,
     LOG_STARTS,
     RECOVERY_POINTS,
     partition_of,
 )
+from holdfast.storage.properties import read_topic_id
 
 Offsets = Mapping[TopicPartition, int]
 _T = TypeVar("_T")
-
-
-class Replica(NamedTuple):
-    """One copy. Executors get it as it is."""
-
-    broker: str
-    topic: str
-    partition: int
-    path: str
-    segments: tuple[Segment, ...]
-    start: int
-    end: int
-    epoch: int
-    high_watermark: int | None
-    flushed: int | None
-    cleaned: int
-    """Below it the log may have been compacted; 0 if it never was."""
-    epochs: tuple[EpochStart, ...]
+Name = tuple[str, int]
+"""Topic and partition."""
 
 
 class Cluster(NamedTuple):
     """All copies of the audited topics."""
 
     brokers: tuple[str, ...]
-    partitions: dict[tuple[str, int], tuple[Replica, ...]]
+    partitions: dict[Name, tuple[Replica, ...]]
     """The truth first."""
     missing: tuple[str, ...]
     """What could not be read, in sentences."""
     is_partial: bool
     """A broker's directory is absent: what the others lack may be there."""
-
-
-def find_replicas(logs: Mapping[str, Path], topics: Collection[str]) -> Cluster:
-    """Look into every directory."""
-    found: dict[tuple[str, int], list[Replica]] = {}
-    missing: list[str] = []
-    is_partial = False
-    for broker, root in logs.items():
-        if not root.is_dir():
-            missing.append(f"the log directory of {broker} is not there: {root}")
-            is_partial = True
-            continue
-        for replica in _replicas_of(broker, root, topics, missing):
-            found.setdefault((replica.topic, replica.partition), []).append(replica)
-    partitions = {
-        partition: tuple(sorted(replicas, key=_truth_first))
-        for partition, replicas in sorted(found.items())
-    }
-    return Cluster(tuple(logs), partitions, tuple(missing), is_partial)
-
-
-def _truth_first(replica: Replica) -> tuple[int, int, str]:
-    return (-replica.epoch, -replica.end, replica.broker)
-
-
-def _replicas_of(
-    broker: str, root: Path, topics: Collection[str], missing: list[str]
-) -> list[Replica]:
-    disk = RealDisk(root, read_only=True)
-    checkpoints = _Checkpoints(
-        *(
-            _believed(partial(_offsets, disk, name), broker, missing) or {}
-            for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER_OFFSETS)
-        )
-    )
-    replicas = []
-    for entry in sorted(disk.list("")):
-        partition = partition_of(entry.name) if entry.is_directory else None
-        if partition is None or partition.topic not in topics:
-            continue
-        files = log_files(disk, entry.name)
-        epochs = _believed(partial(checkpointed_epochs, disk, files), broker, missing) or ()
-        starts = tuple(EpochStart(epoch=one.epoch, start_offset=one.start_offset) for one in epochs)
-        replicas.append(_replica(broker, root, partition, files, starts, checkpoints))
-    return replicas
-
-
-def _offsets(disk: Disk, name: str) -> Offsets:
-    """Kafka makes the file before it has anything to write into it."""
-    is_empty = disk.exists(name) and not disk.size(name)
-    return {} if is_empty else read_offsets(disk, name)
+    metadata: Metadata | None
+    """What the controllers decided; None where no directory has it."""
+    strangers: dict[Name, tuple[Stranger, ...]]
+    """Logs that bear the name of a partition, and belong to a topic that was deleted."""
 
 
 class _Checkpoints(NamedTuple):
@@ -121,6 +64,85 @@ class _Checkpoints(NamedTuple):
     recovery_points: Offsets
     log_starts: Offsets
     cleaner_offsets: Offsets
+
+
+class _Broker(NamedTuple):
+    """A directory that is there."""
+
+    name: str
+    number: int | None
+    root: Path
+    checkpoints: _Checkpoints
+
+
+def find_replicas(
+    logs: Mapping[str, Path], topics: Collection[str], store: str | None = None
+) -> Cluster:
+    """Look into every directory, and into the coordination store of our own brokers."""
+    missing = [
+        f"the log directory of {broker} is not there: {root}"
+        for broker, root in logs.items()
+        if not root.is_dir()
+    ]
+    is_partial = len(missing) > 0
+    brokers = [_broker(name, root, missing) for name, root in logs.items() if root.is_dir()]
+    metadata, troubles = read_metadata([one.root for one in brokers], topics)
+    missing += troubles
+    store = store or find_store(one.root for one in brokers)
+    if metadata is None and store is not None:
+        metadata = read_store(store, topics)
+    copies: dict[Name, list[Replica]] = {}
+    strangers: dict[Name, list[Stranger]] = {}
+    for broker in brokers:
+        for replica in _replicas_of(broker, topics, missing):
+            copies.setdefault((replica.topic, replica.partition), []).append(replica)
+        for topic, partition, stranger in _gone(broker, topics):
+            strangers.setdefault((topic, partition), []).append(stranger)
+    for broker in brokers:
+        for replica in tuple(_absent(broker, topics, metadata, copies, strangers)):
+            copies.setdefault((replica.topic, replica.partition), []).append(replica)
+    partitions = {}
+    for name, found in sorted(copies.items()):
+        known = None if metadata is None else metadata.partition(*name)
+        partitions[name], others = standing(found, known)
+        strangers[name] = [*strangers.get(name, ()), *others]
+    return Cluster(
+        tuple(logs),
+        {name: found for name, found in partitions.items() if found},
+        tuple(missing),
+        is_partial,
+        metadata,
+        {name: tuple(found) for name, found in strangers.items()},
+    )
+
+
+def _broker(name: str, root: Path, missing: list[str]) -> _Broker:
+    disk = RealDisk(root, read_only=True)
+    checkpoints = _Checkpoints(
+        *(
+            _believed(partial(_offsets, disk, file), name, missing) or {}
+            for file in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER_OFFSETS)
+        )
+    )
+    return _Broker(name, broker_id(name, root), root, checkpoints)
+
+
+def _offsets(disk: Disk, name: str) -> Offsets:
+    return {} if _is_empty(disk, name) else read_offsets(disk, name)
+
+
+def _epochs(disk: Disk, files: LogFiles) -> tuple[EpochStart, ...]:
+    if _is_empty(disk, f"{files.directory}/{EPOCH_CHECKPOINT}"):
+        return ()
+    return tuple(
+        EpochStart(epoch=one.epoch, start_offset=one.start_offset)
+        for one in checkpointed_epochs(disk, files) or ()
+    )
+
+
+def _is_empty(disk: Disk, name: str) -> bool:
+    """Kafka makes a checkpoint before it has anything to write into it."""
+    return disk.exists(name) and not disk.size(name)
 
 
 def _believed(read: Callable[[], _T], broker: str, missing: list[str]) -> _T | None:
@@ -132,35 +154,87 @@ def _believed(read: Callable[[], _T], broker: str, missing: list[str]) -> _T | N
         return None
 
 
+def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -> Iterable[Replica]:
+    disk = RealDisk(broker.root, read_only=True)
+    for entry in sorted(disk.list("")):
+        partition = partition_of(entry.name) if entry.is_directory else None
+        if partition is None or partition.topic not in topics:
+            continue
+        files = log_files(disk, entry.name)
+        segments = [segment_at(broker.root / files.path(base, LOG)) for base in files.bases]
+        last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
+        # After the batches: an epoch is in the checkpoint before its first record is in the log.
+        epochs = _believed(partial(_epochs, disk, files), broker.name, missing)
+        topic_id = _believed(partial(read_topic_id, disk, entry.name), broker.name, [])
+        yield _replica(broker, partition, segments, last)._replace(
+            epochs=epochs or (),
+            topic_id=None if topic_id is None else topic_id.bytes,
+        )
+
+
 def _replica(
-    broker: str,
-    root: Path,
-    partition: TopicPartition,
-    files: LogFiles,
-    epochs: tuple[EpochStart, ...],
-    checkpoints: _Checkpoints,
+    broker: _Broker, partition: TopicPartition, segments: Iterable[Segment], last: Last | None
 ) -> Replica:
-    segments = tuple(_segment(root, files, base) for base in files.bases)
+    segments = tuple(segments)
     first = segments[0].base if segments else 0
+    checkpoints = broker.checkpoints
     start = max(first, checkpoints.log_starts.get(partition, 0))
-    last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
-    end, epoch = last or (first, -1)
+    last = last or Last(first, -1, first, -1)
     return Replica(
-        broker=broker,
+        broker=broker.name,
+        number=broker.number,
         topic=partition.topic,
         partition=partition.partition,
-        path=str(root / files.directory),
+        path=str(broker.root / str(partition)),
         segments=segments,
         start=start,
-        end=max(end, start),
-        epoch=max(epoch, epochs[-1].epoch if epochs else -1),
+        end=max(last.end, start),
+        solid_end=max(last.solid_end, start),
+        epoch=last.epoch,
         high_watermark=checkpoints.high_watermarks.get(partition),
         flushed=checkpoints.recovery_points.get(partition),
         cleaned=checkpoints.cleaner_offsets.get(partition, 0),
-        epochs=epochs,
+        written_ms=last.time_ms,
     )
 
 
-def _segment(root: Path, files: LogFiles, base: int) -> Segment:
-    path = root / files.path(base, LOG)
-    return Segment(base, str(path), path.stat().st_size)
+def _gone(broker: _Broker, topics: Collection[str]) -> Iterable[tuple[str, int, Stranger]]:
+    """Folders that wait for their removal: `<topic>-<partition>.<hex>-delete`, or -stray."""
+    disk = RealDisk(broker.root, read_only=True)
+    for entry in sorted(disk.list("")):
+        name, dot, _ = entry.name.rpartition(".")
+        partition = partition_of(name) if dot and entry.is_directory else None
+        if partition is None or partition.topic not in topics:
+            continue
+        if entry.name.endswith(("-delete", "-stray")):
+            topic_id = _believed(partial(read_topic_id, disk, entry.name), broker.name, [])
+            path = str(broker.root / entry.name)
+            found = Stranger(broker.name, path, None if topic_id is None else topic_id.bytes)
+            yield partition.topic, partition.partition, found
+
+
+def _absent(
+    broker: _Broker,
+    topics: Collection[str],
+    metadata: Metadata | None,
+    copies: Mapping[Name, list[Replica]],
+    strangers: Mapping[Name, list[Stranger]],
+) -> Iterable[Replica]:
+    """Copies that should be here, and whose folder is not: by the assignment or a checkpoint.
+
+    A checkpoint may be older than the removal of a copy, whose folder then waits beside it; and
+    where the assignment is known, it decides.
+    """
+    named = {one: None for one in broker.checkpoints.high_watermarks if one.topic in topics}
+    for topic, number in copies:
+        known = None if metadata is None else metadata.partition(topic, number)
+        if known is not None and broker.number in known.replicas:
+            named[TopicPartition(topic, number)] = None
+    for partition in named:
+        name = (partition.topic, partition.partition)
+        known = None if metadata is None else metadata.partition(*name)
+        is_here = any(one.broker == broker.name for one in copies.get(name, ()))
+        is_removed = any(one.broker == broker.name for one in strangers.get(name, ()))
+        is_due = not is_removed if known is None else broker.number in known.replicas
+        if is_due and not is_here:
+            yield _replica(broker, partition, (), None)._replace(is_absent=True)

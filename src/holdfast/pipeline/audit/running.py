@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast import __version__
-from holdfast.pipeline.audit.causes import explain
+from holdfast.pipeline.audit.causes import Past, explain
 from holdfast.pipeline.audit.details import KIND_NUMBER, PLACES
 from holdfast.pipeline.audit.findings import (
     LOST,
     UNSEEN_TAIL,
     Audit,
+    Damage,
     PartitionFacts,
     ReplicaFacts,
     TimelinePoint,
@@ -25,11 +26,13 @@ from holdfast.pipeline.audit.inputs import AuditInputs
 from holdfast.pipeline.audit.judge import Expectation
 from holdfast.pipeline.audit.moving import BySpark, Here, Mover
 from holdfast.pipeline.audit.packs import ACKED, MOST_BROKERS, REFUSED, ROW, UNKNOWN, unpack
-from holdfast.pipeline.audit.replicas import Replica, find_replicas
+from holdfast.pipeline.audit.replicas import Cluster, find_replicas
 from holdfast.pipeline.audit.roster import Roster, consumers, producers
+from holdfast.pipeline.audit.segments import began_ms
 from holdfast.pipeline.audit.settling import Topic, settle_topics, tally
 from holdfast.pipeline.audit.sources import DELIVERED, SENT
-from holdfast.pipeline.audit.telling import Teller, Told
+from holdfast.pipeline.audit.standing import Replica
+from holdfast.pipeline.audit.telling import Damages, Teller, Told
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import failures
 
@@ -63,7 +66,7 @@ class _Run:
         self.sent = producers(inputs.ledger)
         self.delivered = consumers(inputs.consumed) if inputs.consumed else None
         self.topics = self._topics()
-        self.cluster = find_replicas(inputs.logs, self.topics)
+        self.cluster = find_replicas(inputs.logs, self.topics, inputs.store)
         self.bits = {broker: bit for bit, broker in enumerate(self.cluster.brokers)}
         table = inputs.table
         self.context = Context(
@@ -89,10 +92,12 @@ class _Run:
             self.sent.owners,
             self.delivered.owners if self.delivered else (),
             self.cluster.partitions,
+            _damages(results),
         )
         listed, left_out = teller.findings(told, self.inputs.most_findings)
         partitions = tuple(self._partitions(results, told))
-        explained = explain(listed, self.inputs.logs, self.inputs.traces, partitions)
+        pasts = {name: past_of(self.cluster, name) for name in self.cluster.partitions}
+        explained = explain(listed, self.inputs.logs, self.inputs.traces, partitions, pasts)
         is_undecided = len(missing) > 0
         return Audit(
             verdict=self._verdict(results, topics, counts, is_undecided=is_undecided),
@@ -226,11 +231,33 @@ class _Run:
             "consumed": str(inputs.consumed) if inputs.consumed else None,
             "trace": ",".join(map(str, inputs.traces)) or None,
             "topics": ",".join(self.topics),
+            "store": inputs.store,
             "min.insync.replicas": str(inputs.min_insync) if inputs.min_insync else None,
             "holdfast": __version__,
             **self.mover.versions,
         }
         return {name: value for name, value in told.items() if value is not None}
+
+
+def past_of(cluster: Cluster, name: tuple[str, int]) -> Past:
+    """What is known of a partition beside its logs."""
+    metadata, truth = cluster.metadata, cluster.partitions[name][0]
+    known = None if metadata is None else metadata.partition(*name)
+    return Past(
+        topic_id=truth.topic_id,
+        lives=() if metadata is None else tuple(metadata.lives[name[0]]),
+        elections=() if known is None else known.elections,
+        is_whole=metadata is not None and metadata.is_whole,
+        strangers=cluster.strangers.get(name, ()),
+        began_ms=began_ms(truth.segments),
+    )
+
+
+def _damages(results: Results) -> Damages:
+    found: dict[tuple[str, int], list[tuple[str, int, int, str, str]]] = {}
+    for topic, partition, facts in results.facts:
+        found.setdefault((topic, partition), []).extend(facts["damages"])
+    return found
 
 
 def _total(results: Results, reader: str) -> int:
@@ -244,6 +271,12 @@ def _end(spans: Mapping[tuple[str, int], Expectation] | None, name: tuple[str, i
 
 def _replica_facts(replica: Replica, facts: Sequence[Mapping[str, Any]]) -> ReplicaFacts:
     errors = [error for one in facts for error in one["errors"]]
+    damages = [
+        Damage(first=first, until=until, place=place, reason=reason)
+        for one in facts
+        for broker, first, until, place, reason in one["damages"]
+        if broker == replica.broker
+    ]
     return ReplicaFacts(
         broker=replica.broker,
         path=replica.path,
@@ -253,6 +286,9 @@ def _replica_facts(replica: Replica, facts: Sequence[Mapping[str, Any]]) -> Repl
         flushed=replica.flushed,
         epochs=replica.epochs,
         errors=tuple(error for error in errors if error.startswith(f"{replica.broker} ")),
+        damages=tuple(damages),
+        is_absent=replica.is_absent,
+        first_segment=replica.segments[0].base if replica.segments else 0,
     )
 
 

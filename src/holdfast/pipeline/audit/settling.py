@@ -40,8 +40,8 @@ from holdfast.pipeline.audit.packs import (
     Ints,
     Table,
 )
-from holdfast.pipeline.audit.replicas import Replica
 from holdfast.pipeline.audit.sources import DELIVERED, SENT
+from holdfast.pipeline.audit.standing import Replica
 
 
 class Overlap(NamedTuple):
@@ -263,7 +263,7 @@ def settle_topics(
 ) -> dict[str, Topic]:
     """Everything that is left to tell; ledgers are read again only if something is."""
     span = context.span
-    doubtful = {topic for topic, _, facts in results.facts if facts["errors"]}
+    doubtful = {topic for topic, _, facts in results.facts if facts["is_doubtful"]}
     topics = {
         name: Topic(
             all_rows(results.left, name, RECORD),

@@ -4,9 +4,10 @@ Copies of a partition are equal batch by batch nearly always. So every batch of 
 and its CRC verified, but only the truth's are decoded; of the others those that differ from it.
 
 Files are read, not mapped: a running broker may cut one short, and a mapping would then end the
-process. A batch whose CRC is wrong is stepped over. Where no batch can start, the rest of the
-segment cannot be read, except at the end of the last one: there a running broker is writing, or a
-crash has left a torn batch, which recovery cuts off.
+process. A batch whose CRC is wrong, or whose offset is out of order, is stepped over. Where no
+batch can start, the rest of the segment cannot be read, except at the end of the last one: there a
+running broker is writing, or a crash has left a torn batch, which recovery cuts off. That excuse
+ends at `settled`: what lies below the recovery point or the high watermark was whole once.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.pipeline.audit.packs import RECORD, Bools, Ints, Table, content
+from holdfast.pipeline.audit.segments import Segment, opened
 from holdfast.protocol.records import MalformedBatchError
 from holdfast.protocol.records.arrow import read_runs
 from holdfast.protocol.records.crc import crc32c_parts
@@ -48,12 +49,8 @@ _HEADER_RANGE = np.arange(HEADER_BYTES)
 _INDEX_ENTRY = np.dtype([("offset", ">u4"), ("position", ">u4")])
 _LEAST_LENGTH = HEADER_BYTES - LENGTH_END
 FAR: Final = 1 << 62
-
-
-class Segment(NamedTuple):
-    base: int
-    path: str
-    size: int
+MOST_OFFSETS: Final = 1 << 31
+"""Within a segment: its indexes have room for no more."""
 
 
 class Unreadable(NamedTuple):
@@ -61,7 +58,11 @@ class Unreadable(NamedTuple):
 
     first: int
     until: int
+    place: str
+    """The file, and the byte where that is known."""
     reason: str
+    is_damage: bool
+    """The bytes are there and wrong. Else they could not be had: another reader may have them."""
 
 
 class Slice(NamedTuple):
@@ -79,7 +80,7 @@ class Slice(NamedTuple):
 
 
 def read_slice(
-    segments: Sequence[Segment], first: int, until: int, *, flushed: int, is_decoded: bool
+    segments: Sequence[Segment], first: int, until: int, *, settled: int, is_decoded: bool
 ) -> Slice:
     """The batches that hold offsets of [first, until)."""
     pieces: list[_Piece] = []
@@ -88,7 +89,7 @@ def read_slice(
         after = segments[nth + 1].base if nth + 1 < len(segments) else FAR
         if segment.base >= until or after <= first:
             continue
-        walk = _Walk(segment, nth, (first, until), after, flushed, unreadable)
+        walk = _Walk(segment, nth, (first, until), after, settled, unreadable)
         pieces += walk.pieces(is_decoded=is_decoded)
     records = [piece.records for piece in pieces if piece.records is not None]
     return Slice(
@@ -108,7 +109,7 @@ def read_batches(
     for at in np.flatnonzero(is_wanted).tolist():
         segment = segments[int(part.segments[at])]
         size = int(part.headers["length"][at]) + LENGTH_END
-        with _opened(segment.path) as file:
+        with opened(segment.path) as file:
             data = os.pread(file, size, int(part.positions[at]))
         try:
             records.append(_decoded(data))
@@ -117,17 +118,31 @@ def read_batches(
     return within(_joined(records, RECORD), first, until)
 
 
-def last_batch(segment: Segment) -> tuple[int, int] | None:
-    """The log end offset after a segment's last good batch, and its epoch; None if it has none."""
+class Last(NamedTuple):
+    """How a log ends."""
+
+    end: int
+    """The log end offset."""
+    epoch: int
+    """The leader epoch that the last batch names."""
+    solid_end: int
+    """The same, but where the last batch lies behind a gap: the gap's start."""
+    time_ms: int
+
+
+def last_batch(segment: Segment) -> Last | None:
+    """A segment's last good batch; None if it has none."""
     for is_hinted in (True, False):  # The hint may lead to a batch that is torn or damaged.
         walk = _Walk(segment, 0, (FAR, FAR), FAR, 0, [])
         last = None
         for piece in walk.pieces(is_decoded=False, is_hinted=is_hinted):
-            header = piece.headers[-1]
-            last = (
-                int(header["base_offset"]) + int(header["last_offset_delta"]) + 1,
-                int(header["leader_epoch"]),
-            )
+            bases = piece.headers["base_offset"].astype(np.int64)
+            ends = bases + piece.headers["last_offset_delta"] + 1
+            before = ends[-2] if len(ends) > 1 else last.end if last else walk.began
+            is_solid = before == bases[-1]
+            epoch = int(piece.headers["leader_epoch"][-1])
+            time_ms = int(piece.headers["max_timestamp"][-1])
+            last = Last(int(ends[-1]), epoch, int(ends[-1] if is_solid else before), time_ms)
         if last is not None:
             return last
     return None
@@ -143,15 +158,6 @@ def within(records: Table, first: int, until: int) -> Table:
 
 def _joined(arrays: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.empty(0, kind)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 class _Piece(NamedTuple):
@@ -170,26 +176,31 @@ class _Walk:
         nth: int,
         stretch: tuple[int, int],
         after: int,
-        flushed: int,
+        settled: int,
         unreadable: list[Unreadable],
     ) -> None:
         self.segment, self.nth = segment, nth
         self.first, self.until = stretch
         self.after = after
         """Where the next segment starts."""
-        self.flushed = flushed
+        self.settled = settled
         self.unreadable = unreadable
         self.expected = segment.base
         """The offset that the next batch should begin with."""
+        self.began = segment.base
+        self._newest_base = segment.base - 1
+        self._out_of_order: dict[int, int] = {}
+        """Where a batch has an offset that it cannot have -> the offset it should begin with."""
 
     def pieces(self, *, is_decoded: bool, is_hinted: bool = True) -> Iterator[_Piece]:
         """At most one round for every batch."""
         try:
-            with _opened(self.segment.path) as file:
+            with opened(self.segment.path) as file:
                 position = self._start(file) if is_hinted else 0
+                self.began = self.expected
                 while position < self.segment.size:
                     data = os.pread(file, self._chunk_bytes(file, position), position)
-                    starts, end = self._starts(data, position)
+                    starts, end = self._starts(file, data, position)
                     yield from self._piece(data, position, starts, is_decoded)
                     if end <= 0:
                         return
@@ -197,7 +208,7 @@ class _Walk:
         except FileNotFoundError:
             pass  # Retention has removed it: the copy starts later now.
         except OSError as error:
-            self._damaged(self.expected, self.after, f"{error.strerror}")
+            self._note(self.expected, self.after, None, f"{error.strerror}", is_damage=False)
 
     def _start(self, file: int) -> int:
         """A batch to begin with, at or before the first offset: a hint of the index, verified."""
@@ -222,6 +233,7 @@ class _Walk:
         if one["magic"] != MAGIC or last != offsets[place]:
             return 0
         self.expected = int(one["base_offset"])
+        self._newest_base = self.expected - 1
         return position
 
     def _chunk_bytes(self, file: int, position: int) -> int:
@@ -231,7 +243,7 @@ class _Walk:
         left = self.segment.size - position
         return min(left, max(CHUNK_BYTES, length + LENGTH_END))
 
-    def _starts(self, data: bytes, position: int) -> tuple[list[int], int]:
+    def _starts(self, file: int, data: bytes, position: int) -> tuple[list[int], int]:
         """Where batches start in a chunk, and where the next chunk should; 0 if none should."""
         starts: list[int] = []
         place, end = 0, len(data)
@@ -246,12 +258,24 @@ class _Walk:
                 return starts, 0
             if place + size > end:
                 return starts, self._cut(is_whole, place, position + place)
-            if base >= self.until:
-                return starts, 0
+            if self._is_in_order(file, base, position + place + size):
+                if base >= self.until:
+                    return starts, 0
+                self._newest_base, self.expected = base, base + delta + 1
+            else:
+                self._out_of_order[position + place] = self.expected
             starts.append(place)
             place += size
-            self.expected = base + delta + 1
         return starts, place
+
+    def _is_in_order(self, file: int, base: int, following: int) -> bool:
+        """No CRC covers a batch's offset. It may leave a gap, but not go back or pass the next."""
+        if not self._newest_base < base < min(self.after, self.segment.base + MOST_OFFSETS):
+            return False
+        if base == self.expected:
+            return True
+        after = os.pread(file, LENGTH_END, following)
+        return len(after) < LENGTH_END or base < struct.unpack_from(">q", after)[0]
 
     def _cut(self, is_whole: bool, place: int, position: int) -> int:
         """A batch reaches beyond the chunk: read on there, or it is torn."""
@@ -261,14 +285,21 @@ class _Walk:
         return place
 
     def _stuck(self, position: int, reason: str) -> None:
-        if self.after == FAR and self.expected >= self.flushed:
+        if self.after == FAR and self.expected >= self.settled:
             return  # Torn, or being written.
-        self._damaged(self.expected, self.after, f"byte {position}: no batch: {reason}")
+        until = self.settled if self.after == FAR else self.after
+        self._damaged(self.expected, until, position, f"no batch: {reason}")
 
-    def _damaged(self, first: int, until: int, reason: str) -> None:
+    def _damaged(self, first: int, until: int, position: int, reason: str) -> None:
+        self._note(first, until, position, reason, is_damage=True)
+
+    def _note(
+        self, first: int, until: int, position: int | None, reason: str, *, is_damage: bool
+    ) -> None:
         first, until = max(first, self.first), min(until, self.until)
+        place = self.segment.path if position is None else f"{self.segment.path}:{position}"
         if first < until:
-            self.unreadable.append(Unreadable(first, until, f"{self.segment.path}: {reason}"))
+            self.unreadable.append(Unreadable(first, until, place, reason, is_damage))
 
     def _piece(
         self, data: bytes, position: int, starts: list[int], is_decoded: bool
@@ -283,13 +314,17 @@ class _Walk:
         sizes = headers["length"].astype(np.int64) + LENGTH_END
         spans = np.stack([at + ATTRIBUTES_POSITION, sizes - ATTRIBUTES_POSITION], 1)
         sums = crc32c_parts(data, spans.astype(np.uint64).reshape(-1).data)
-        is_good = np.array(sums, np.int64) == headers["crc"]
-        is_good &= deltas >= 0
+        is_whole = (np.array(sums, np.int64) == headers["crc"]) & (deltas >= 0)
+        is_good = is_whole.copy()
+        for place, first in self._out_of_order.items():
+            nth = np.searchsorted(at, place - position)
+            is_good[nth], bases[nth] = False, first
+        self._out_of_order.clear()
         ends = bases + np.maximum(deltas, 0) + 1
         for bad in np.flatnonzero(~is_good).tolist():
+            reason = "its offset is out of order" if is_whole[bad] else "the CRC does not match"
             until = int(bases[bad + 1]) if bad + 1 < len(bases) else int(ends[bad])
-            place = position + starts[bad]
-            self._damaged(int(bases[bad]), until, f"byte {place}: the CRC does not match")
+            self._damaged(int(bases[bad]), until, position + starts[bad], reason)
         is_wanted = is_good & ((ends > self.first) | (self.first == FAR))
         if not is_wanted.any():
             return
@@ -321,7 +356,7 @@ class _Walk:
         except MalformedBatchError as error:
             base = int(header["base_offset"])
             until = base + int(header["last_offset_delta"]) + 1
-            self._damaged(base, until, f"byte {position}: {error.reason}")
+            self._damaged(base, until, position, error.reason)
             return []
 
 

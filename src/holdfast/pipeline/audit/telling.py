@@ -19,10 +19,14 @@ from holdfast.pipeline.audit.packs import (
     Ints,
     Table,
 )
-from holdfast.pipeline.audit.replicas import Replica
 from holdfast.pipeline.audit.roster import Owner
+from holdfast.pipeline.audit.standing import Replica
 
 Partitions = Mapping[tuple[str, int], Sequence[Replica]]
+Damages = Mapping[tuple[str, int], Sequence[tuple[str, int, int, str, str]]]
+"""Broker, first offset, end, place and reason."""
+MOST_DAMAGES = 5
+"""Named with one finding."""
 _WORST = {severity: rank for rank, severity in enumerate(EXIT_OF)}
 _RANKS = np.array([_WORST[KINDS[name].severity] for name in KIND_NAMES])
 
@@ -44,11 +48,13 @@ class Teller:
         producers: Sequence[Owner],
         consumers: Sequence[Owner],
         partitions: Partitions,
+        damages: Damages,
     ) -> None:
         self.names = {1 << bit: name for name, bit in bits.items()}
         self.names |= {int(TABLE_BIT): TABLE, int(CONSUMED_BIT): CONSUMED}
         self.producers, self.consumers = producers, consumers
         self.partitions = partitions
+        self.damages = damages
 
     def findings(self, told: Sequence[Told], most: int) -> tuple[tuple[Finding, ...], int]:
         """The worst first, neighbours folded; and how many more there are."""
@@ -69,6 +75,9 @@ class Teller:
         offset, last = int(row["first"]), int(row["last"])
         is_delivery = KIND_NAMES[row["kind"]] == "non-monotonic poll"
         owner = self._owner(row["row"], is_delivery)
+        lacks = self._named(row["lacks"])
+        damages = self._damages(told.topic, partition, row, lacks)
+        detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
         return Finding(
             kind=KIND_NAMES[row["kind"]],
             topic=told.topic,
@@ -81,13 +90,26 @@ class Teller:
             last_ledger=self._ledger(row["last_row"], is_delivery),
             leader=replicas[0].broker if replicas else None,
             has=self._named(row["has"]),
-            lacks=self._named(row["lacks"]),
-            detail=SENTENCES[Why(row["why"])].format(there=int(row["there"])),
+            lacks=lacks,
+            detail="; ".join((detail, *(f"{place}: {reason}" for place, reason in damages))),
             evidence=(
+                *(place for place, _ in damages),
                 *(replica.path for replica in replicas),
                 *((owner.folder,) if owner else ()),
             ),
         )
+
+    def _damages(
+        self, topic: str, partition: int, row: Any, brokers: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """Place and reason of the damage that a finding speaks of."""
+        if row["why"] not in (Why.DAMAGED, Why.NO_COPY):
+            return []
+        return [
+            (place, reason)
+            for broker, first, until, place, reason in self.damages.get((topic, partition), ())
+            if broker in brokers and first <= row["last"] and row["first"] < until
+        ][:MOST_DAMAGES]
 
     def _owner(self, row: Any, is_delivery: bool) -> Owner | None:
         owners = self.consumers if is_delivery else self.producers

@@ -13,18 +13,25 @@ from typing import Final
 
 from holdfast.pipeline.audit import findings as words
 from holdfast.pipeline.audit.causes.case import Asked
-from holdfast.pipeline.audit.causes.epochs import reason_from_epochs, reason_of_difference
+from holdfast.pipeline.audit.causes.epochs import (
+    reason_from_epochs,
+    reason_of_difference,
+    reason_of_shortage,
+)
 from holdfast.pipeline.audit.causes.history import History, Span, histories
 from holdfast.pipeline.audit.causes.kinds import (
+    DELETED_RECORDS,
     ELECTION,
     FEW_COPIES,
     NEVER_WRITTEN,
     PASSED_OVER,
     READ_AGAIN,
     RESENT,
+    RETENTION,
 )
+from holdfast.pipeline.audit.causes.past import NO_PAST, Past
 from holdfast.pipeline.audit.causes.reasons import Reason, reason_of
-from holdfast.pipeline.audit.causes.reigns import broker_id
+from holdfast.pipeline.audit.causes.reigns import broker_id, newest
 from holdfast.pipeline.audit.causes.remedies import (
     ALL,
     COMMIT_AFTER,
@@ -53,6 +60,7 @@ class _Sources:
     histories: Mapping[str, History]
     names: Mapping[int, str]
     replicas: Mapping[str, tuple[ReplicaFacts, ...]]
+    pasts: Mapping[tuple[str, int], Past]
 
 
 def explain(
@@ -60,11 +68,13 @@ def explain(
     logs: Mapping[str, Path],
     traces: Sequence[Path] = (),
     partitions: Iterable[PartitionFacts] = (),
+    pasts: Mapping[tuple[str, int], Past] | None = None,
 ) -> list[Finding]:
     """The findings with cause, remedy and evidence, as far as these can be told.
 
     `logs`: a broker's log directory by its name; `traces`: trace files, or directories of them;
-    `partitions`: what the audit has read from the files, for where a trace is silent.
+    `partitions`: what the audit has read from the files, for where a trace is silent; `pasts`: what
+    is known of a partition (topic and number) beside them.
     """
     given = _runs(findings)
     wanted: dict[str, list[int]] = {}
@@ -76,7 +86,7 @@ def explain(
     ids = {broker_id(name, Path(folder)): name for name, folder in logs.items()}
     names = {broker: name for broker, name in ids.items() if broker is not None}
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
-    sources = _Sources(histories(events, wanted), names, replicas)
+    sources = _Sources(histories(events, wanted), names, replicas, pasts or {})
     told = [one for finding in given for one in _explained(finding, sources)]
     return _told_together(told, sources)
 
@@ -159,7 +169,7 @@ def _with(finding: Finding, reason: Reason | None, remedy: Remedy | None = None)
 
 def _gone(finding: Finding, sources: _Sources) -> list[Finding]:
     if finding.kind == words.LOST and finding.place != words.LOG:
-        return [_passed_over(finding)]
+        return [_unread(finding, sources) or _passed_over(finding)]
     if finding.offset is None:
         return [_never_placed(finding)]
     asking = _Asking(finding, sources)
@@ -175,6 +185,7 @@ class _Asking:
         self._history = sources.histories[_partition(finding)]
         self._replicas = sources.replicas.get(_partition(finding), ())
         self._names = sources.names
+        self._past = sources.pasts.get((finding.topic, finding.partition), NO_PAST)
 
     def pieces(self) -> list[Span]:
         """The offsets in parts that have one cause each, and as few as that allows."""
@@ -201,10 +212,13 @@ class _Asking:
         if piece.start != self._span.start and (reason is None or reason.kind == ELECTION):
             reason = self._traced(piece, None) or reason
         kind = self._finding.kind
-        if kind == words.DIFFER or (reason is None and kind != words.LOST):
-            return reason_of_difference(piece.start, self._replicas) or reason
         asked = self._asked(piece, self._finding.ledger)
-        return reason or reason_from_epochs(asked, self._replicas, self._finding.has)
+        if kind == words.DIFFER or (reason is None and kind != words.LOST):
+            short = reason_of_shortage(asked, self._replicas, self._finding.lacks)
+            return short or reason_of_difference(piece.start, self._replicas) or reason
+        return reason or reason_from_epochs(
+            asked, self._replicas, self._finding.has, self._past, self._names
+        )
 
     def _traced(self, piece: Span, row: LedgerRow | None) -> Reason | None:
         return reason_of(self._history, self._asked(piece, row), self._names)
@@ -249,6 +263,23 @@ def _never_placed(finding: Finding) -> Finding:
     """A send that was never given an offset: acks=0."""
     told = "Nobody answered for it: with acks=0 a producer takes every send for written."
     return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=told, acks=0), ALL)
+
+
+def _unread(finding: Finding, sources: _Sources) -> Finding | None:
+    """It left the log before the reader came to it; None if the log has it."""
+    truth = newest(sources.replicas.get(_partition(finding), ()))
+    if truth is None or finding.offset is None or finding.offset >= truth.log_start_offset:
+        return None
+    reader = "the table" if finding.place == words.TABLE else "the consumer"
+    start = truth.log_start_offset
+    kind, who = RETENTION, "Retention deleted"
+    if start > truth.first_segment:
+        kind, who = DELETED_RECORDS, "Somebody asked to delete"
+    told = (
+        f"{who} everything below offset {start} before {reader} had read it: the log of "
+        f"{truth.broker} begins there."
+    )
+    return _with(finding, Reason(kind=kind, sentence=told, evidence=(truth.path,)))
 
 
 def _passed_over(finding: Finding) -> Finding:

@@ -18,6 +18,9 @@ RESENT: Final = "resent"
 READ_AGAIN: Final = "read-again"
 PASSED_OVER: Final = "passed-over"
 FEW_COPIES: Final = "few-copies"
+RECREATED: Final = "recreated-topic"
+RETENTION: Final = "retention"
+DELETED_RECORDS: Final = "deleted-records"
 UNKNOWN_CAUSE: Final = "unknown"
 
 HEADLINES: Final[Mapping[str, str]] = {
@@ -34,5 +37,8 @@ HEADLINES: Final[Mapping[str, str]] = {
     READ_AGAIN: "Read again",
     PASSED_OVER: "Passed over by a reader",
     FEW_COPIES: "Too few replicas were in sync",
+    RECREATED: "The topic was deleted and created again",
+    RETENTION: "Deleted by retention before it was read",
+    DELETED_RECORDS: "Deleted on request before it was read",
     UNKNOWN_CAUSE: "The files alone do not say",
 }

@@ -14,6 +14,7 @@ from holdfast.pipeline.audit.causes.kinds import (
     LOST_DISK,
     LOST_FLUSH,
     NEVER_WRITTEN,
+    RETENTION,
     UNCLEAN_ELECTION,
 )
 from holdfast.pipeline.audit.causes.reasons import Reason
@@ -26,6 +27,7 @@ FLUSH: Final = Remedy(setting="flush.messages", value="1")
 COPIES: Final = Remedy(setting="replication.factor", value="3")
 IDEMPOTENT: Final = Remedy(setting="enable.idempotence", value="true")
 TRANSACTIONAL: Final = Remedy(setting="transactional.id", value="one name for all its lives")
+RETAIN: Final = Remedy(setting="retention.ms", value="longer than its readers may be behind")
 COMMIT_AFTER: Final = Remedy(setting="enable.auto.commit", value="false")
 
 
@@ -48,4 +50,5 @@ _RULES: Mapping[str, Callable[[Reason], Remedy]] = {
     NEVER_WRITTEN: lambda _: ALL,
     LOST_FLUSH: lambda _: FLUSH,
     LOST_DISK: _disk,
+    RETENTION: lambda _: RETAIN,
 }

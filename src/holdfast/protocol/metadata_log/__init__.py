@@ -1,0 +1,26 @@
+"""KRaft's topic `__cluster_metadata`: the records that say what became of topics and partitions.
+
+Kafka's controllers write them. We only read them, for the audit of Apache Kafka's files.
+"""
+
+from holdfast.protocol.metadata_log.codec import decode_record
+from holdfast.protocol.metadata_log.definitions import (
+    NO_LEADER_CHANGE,
+    RECOVERING,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+
+__all__ = [
+    "NO_LEADER_CHANGE",
+    "RECOVERING",
+    "MetadataRecord",
+    "PartitionChangeRecord",
+    "PartitionRecord",
+    "RemoveTopicRecord",
+    "TopicRecord",
+    "decode_record",
+]

@@ -1,0 +1,179 @@
+"""KRaft's metadata log, written here record by record; test_apache_kafka.py reads Kafka's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.pipeline.audit.kraft import METADATA, Metadata, read_metadata
+from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
+from holdfast.protocol.metadata_log import (
+    RECOVERING,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    decode_record,
+)
+from holdfast.protocol.metadata_log.definitions import KINDS
+from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
+
+A, B = b"a" * 16, b"b" * 16
+NUMBERS = {kind: key for key, kind in KINDS.items()}
+NO_OP = bytes([1, 20, 0, 0])
+
+
+def framed(record: MetadataRecord) -> bytes:
+    version = max(type(record).VERSIONS)
+    return bytes([1, NUMBERS[type(record)], version]) + record.encode(version)
+
+
+def partition(topic_id: bytes = A, **more: object) -> PartitionRecord:
+    given = {"replicas": [1, 2, 3], "isr": [1, 2, 3], "leader": 1, "leader_epoch": 0, **more}
+    return PartitionRecord(
+        partition_id=0,
+        topic_id=topic_id,
+        partition_epoch=0,  # type: ignore[arg-type]
+        **{"removing_replicas": [], "adding_replicas": [], **given},  # type: ignore[arg-type]
+    )
+
+
+def change(**more: object) -> PartitionChangeRecord:
+    return PartitionChangeRecord(partition_id=0, topic_id=A, **more)  # type: ignore[arg-type]
+
+
+def batch(offset: int, *records: MetadataRecord | bytes, epoch: int = 1) -> bytes:
+    values = [one if isinstance(one, bytes) else framed(one) for one in records]
+    made = [NewRecord(value, None, 1_000 + offset) for value in values]
+    return bytes(build_batch(made, BatchOptions(base_offset=offset, leader_epoch=epoch)))
+
+
+def write(root: Path, name: str, *made: bytes) -> Path:
+    folder = root / METADATA
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(b"".join(made))
+    return path
+
+
+def read(*roots: Path) -> Metadata:
+    metadata, troubles = read_metadata(roots, ["t"])
+    assert metadata is not None, troubles
+    return metadata
+
+
+CREATED = (TopicRecord(name="t", topic_id=A), partition())
+
+
+def elections(metadata: Metadata) -> list[tuple[int, int, bool]]:
+    known = metadata.partition("t", 0)
+    assert known is not None
+    return [(one.leader, one.leader_epoch, one.is_unclean) for one in known.elections]
+
+
+def test_every_record_is_read_as_it_was_written() -> None:
+    for record in (*CREATED, change(isr=[2], leader=2), RemoveTopicRecord(topic_id=A)):
+        assert decode_record(framed(record)) == record
+    assert decode_record(NO_OP) is None, "nobody's business here"
+
+
+@pytest.mark.parametrize("value", [b"", b"\x01", b"\x02\x02\x00", b"\x01\x02\x00\x09"])
+def test_what_is_no_record_is_refused(value: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        decode_record(value)
+
+
+def test_a_newer_version_is_refused() -> None:
+    with pytest.raises(UnsupportedVersionError):
+        decode_record(bytes([1, 3, 99, 0]))
+
+
+def test_elections_are_told_clean_from_unclean(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        f"{0:020}.log",
+        batch(0, NO_OP, *CREATED),
+        batch(3, change(isr=[1, 2])),
+        batch(4, change(isr=[1], eligible_leader_replicas=[2])),
+        batch(5, change(leader=-1)),
+        batch(6, change(leader=2, isr=[2], eligible_leader_replicas=[])),
+        batch(7, change(leader=3, isr=[3], leader_recovery_state=RECOVERING)),
+        batch(8, change(leader_recovery_state=0)),
+    )
+    metadata = read(tmp_path)
+    assert elections(metadata) == [(1, 0, False), (-1, 1, False), (2, 2, False), (3, 3, True)]
+    known = metadata.partition("t", 0)
+    assert known is not None
+    assert (known.isr, known.eligible, known.leader_epoch) == ((3,), (), 3)
+    assert [one.isr for one in known.elections[1:]] == [(1,), (1,), (2,)]
+
+
+def test_a_leader_that_was_neither_in_sync_nor_eligible_was_elected_uncleanly(
+    tmp_path: Path,
+) -> None:
+    """Old controllers did not write that it recovers."""
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED), batch(2, change(isr=[1]), change(leader=2)))
+    assert elections(read(tmp_path))[-1] == (2, 1, True)
+
+
+def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        f"{0:020}.log",
+        batch(0, *CREATED, TopicRecord(name="other", topic_id=b"o" * 16)),
+        batch(3, RemoveTopicRecord(topic_id=A)),
+        batch(4, TopicRecord(name="t", topic_id=B), partition(B, replicas=[3], isr=[3])),
+    )
+    metadata = read(tmp_path)
+    lives = [(one.topic_id, one.created_ms, one.removed_ms) for one in metadata.lives["t"]]
+    assert lives == [(A, 1_000, 1_003), (B, 1_004, None)]
+    known = metadata.partition("t", 0)
+    assert known is not None
+    assert known.replicas == (3,)
+
+
+def test_a_deleted_topic_is_none(tmp_path: Path) -> None:
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED), batch(2, RemoveTopicRecord(topic_id=A)))
+    assert read(tmp_path).partition("t", 0) is None
+
+
+def test_a_log_that_begins_later_goes_on_from_its_oldest_snapshot(tmp_path: Path) -> None:
+    write(tmp_path, f"{100:020}-{2:010}.checkpoint", batch(0, *CREATED))
+    write(tmp_path, f"{103:020}-{2:010}.checkpoint", batch(0, *CREATED))
+    write(
+        tmp_path,
+        f"{98:020}.log",
+        batch(98, change(leader=3)),
+        batch(100, change(leader=2, isr=[2, 3])),
+    )
+    metadata = read(tmp_path)
+    assert elections(metadata) == [(1, 0, False), (2, 1, False)]
+    assert metadata.lives["t"][0].created_ms is None, "a snapshot does not say"
+
+
+def test_the_newest_log_is_read(tmp_path: Path) -> None:
+    old, new, torn = (tmp_path / name for name in ("old", "new", "torn"))
+    write(old, f"{0:020}.log", batch(0, *CREATED), batch(2, change(leader=3), change(leader=2)))
+    write(new, f"{0:020}.log", batch(0, *CREATED), batch(2, change(leader=2), epoch=2))
+    assert elections(read(old, new))[1:] == [(2, 1, False)]
+    path = write(torn, f"{0:020}.log", batch(0, *CREATED), batch(2, change(leader=2), epoch=3))
+    path.write_bytes(path.read_bytes() + batch(3, change(leader=3), epoch=3)[:-5])
+    assert elections(read(old, new, torn))[1:] == [(2, 1, False)], "a controller is writing"
+
+
+def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    write(good, f"{0:020}.log", batch(0, *CREATED))
+    content = bytearray(batch(0, *CREATED))
+    content[-5] ^= 1
+    write(bad, f"{0:020}.log", bytes(content), batch(2, change(leader=3), epoch=2))
+    assert elections(read(good, bad)) == [(1, 0, False)]
+    metadata, [trouble] = read_metadata([bad], ["t"])
+    assert metadata is None
+    assert str(bad) in trouble
+
+
+def test_no_metadata_log_is_no_trouble(tmp_path: Path) -> None:
+    assert read_metadata([tmp_path], ["t"]) == (None, ())
