@@ -6,11 +6,11 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.load import busy_machine
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
@@ -51,7 +51,6 @@ def test_both_fixtures_work_without_any_other_plugin(pytester: pytest.Pytester) 
     run(pytester, "--strict-markers").assert_outcomes(passed=2)
 
 
-SPINNING = "while True: pass"
 MANY_TIMES = """
     import pytest
 
@@ -59,18 +58,6 @@ MANY_TIMES = """
     def again(request):
         return request.param
 """
-
-
-@contextmanager
-def busy_machine(spinning: int = 4) -> Iterator[None]:
-    """More processes than cores want the processor all the time."""
-    processes = [subprocess.Popen([sys.executable, "-c", SPINNING]) for _ in range(spinning)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def readme_example() -> str:
