@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.load import busy_machine
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
@@ -39,13 +42,43 @@ GOOD = """
 """
 
 
-def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return pytester.runpytest_subprocess("-p", "no:randomly", *arguments, timeout=200)
+def run(pytester: pytest.Pytester, *arguments: str, timeout: float = 250) -> pytest.RunResult:
+    return pytester.runpytest_subprocess("-p", "no:randomly", *arguments, timeout=timeout)
 
 
 def test_both_fixtures_work_without_any_other_plugin(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(GOOD)
     run(pytester, "--strict-markers").assert_outcomes(passed=2)
+
+
+MANY_TIMES = """
+    import pytest
+
+    @pytest.fixture(autouse=True, params=range({times}))
+    def again(request):
+        return request.param
+"""
+
+
+def readme_example() -> str:
+    """The very text that a newcomer copies."""
+    readme = Path(__file__).parents[2] / "README.md"
+    blocks = re.findall(r"```python\n(.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
+    [example] = [block for block in blocks if "holdfast_cluster" in block]
+    return str(example)
+
+
+@pytest.mark.parametrize(
+    "times", [2, pytest.param(50, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
+)
+def test_the_example_in_the_readme_passes_on_a_busy_machine(
+    pytester: pytest.Pytester, times: int
+) -> None:
+    pytester.makeconftest(MANY_TIMES.format(times=times))
+    pytester.makepyfile(readme_example())
+    with busy_machine():
+        result = run(pytester, timeout=3000)
+    result.assert_outcomes(passed=times)
 
 
 def test_a_failing_test_shows_what_happened_and_keeps_the_trace(pytester: pytest.Pytester) -> None:

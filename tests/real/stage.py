@@ -130,7 +130,7 @@ class Stage(Cast):
         """The labels of all committed records."""
         with self.asking() as client:
             span = span_of(client, self.topic, 0, WAIT_S)
-            found = read_all(client, self.topic, 0, span)
+            found = read_all(client, self.topic, 0, span, WAIT_S)
             return [str(one.value, "utf-8") for one in found if one.value is not None]
 
     # Faults.

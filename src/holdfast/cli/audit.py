@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.extras import needs
 from holdfast.cli.ingest import absolute
 from holdfast.cli.spark_options import errors_told, spark_options, spark_session
 
@@ -92,6 +93,7 @@ def audit() -> None:
 )
 @spark_options
 @click.pass_context
+@needs("spark")
 def run_command(
     ctx: click.Context,
     /,

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.extras import needs
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
@@ -39,6 +40,7 @@ MOST_SEED = 2**31
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.pass_context
+@needs("ledger")
 def chaos(
     ctx: click.Context,
     /,

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.extras import needs
 
 WIDTH: Final = 100
 MARK: Final = ".holdfast-demo"
@@ -28,6 +29,7 @@ MARK: Final = ".holdfast-demo"
     help="Where everything goes; what an earlier demo left there is removed.",
 )
 @click.pass_context
+@needs("demo")
 def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
     """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then prove it.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final, Self
 
 from holdfast.cli.demo_flights import SCHEMA, TOPIC
-from holdfast.cli.errors import BadInput
+from holdfast.cli.errors import Failed
 
 MEMORY: Final = "1g"
+LAST_LINES: Final = 15
 
 
 def conf_options() -> list[str]:
@@ -28,6 +30,9 @@ class Driver:
     def __init__(self, bootstrap: str, folder: Path, *, goes_on_after_loss: bool) -> None:
         self.table = folder / "table"
         self._output = folder / "ingest.txt"
+        self._litter = folder / "spark"
+        """Spark's log, and what a killed driver leaves."""
+        self._litter.mkdir()
         schema = folder / "flights.schema"
         schema.write_text(SCHEMA + "\n", encoding="utf-8")
         self._command = [
@@ -50,7 +55,11 @@ class Driver:
         """Begin, or go on where it was."""
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  # our own command
-                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TMPDIR": str(self._litter)},
             )
 
     def kill(self) -> None:
@@ -67,12 +76,28 @@ class Driver:
         self._process.wait()
 
     def check(self) -> None:
-        """BadInput if it has ended by itself."""
+        """Failed if it has ended by itself."""
         assert self._process is not None
-        if self._process.poll() is not None:
-            said = self._output.read_text(encoding="utf-8", errors="replace").strip()
-            last = "\n".join(said.splitlines()[-5:])
-            raise BadInput(f"the ingest has ended by itself: {last}", hint=f"see {self._output}")
+        code = self._process.poll()
+        if code is not None:
+            raise Failed(f"the ingest has ended by itself, with exit code {code}")
+
+    def last_lines(self) -> list[str]:
+        """What the ingest, and Spark below it, said last."""
+        lines: list[str] = []
+        for path in (*self._logs(), self._output):
+            said = path.read_text(encoding="utf-8", errors="replace").split("\n")
+            last = [line for line in said if line.strip()][-LAST_LINES:]
+            lines += [f"{path}:", *(f"  {line}" for line in last)] if last else []
+        return lines
+
+    def _logs(self) -> list[Path]:
+        return sorted(self._litter.glob("*/spark.log"))
+
+    def progress(self) -> object:
+        """Changes whenever the ingest or Spark has done something that leaves a mark."""
+        sizes = [path.stat().st_size for path in (*self._logs(), self._output)]
+        return sizes, sum(len(files) for _, _, files in os.walk(self.table))
 
     def landed(self) -> int:
         """Offsets of the topic that are in the table: the newest batch that was committed."""

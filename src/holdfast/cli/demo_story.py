@@ -12,13 +12,13 @@ from rich.console import Console
 
 from holdfast.cli.demo_driver import Driver
 from holdfast.cli.demo_flights import COUNT, TOPIC
+from holdfast.cli.demo_patience import IDLE_S, Patience
 from holdfast.cli.demo_report import report
 from holdfast.cli.demo_traffic import Traffic
-from holdfast.cli.errors import BadInput
+from holdfast.cli.errors import Failed
 from holdfast.cluster import Cluster, ClusterError
 
 PARTITIONS: Final = 6
-DEADLINE_S: Final = 120.0
 PAUSE_S: Final = 0.02
 
 
@@ -52,7 +52,7 @@ def tell(console: Console, folder: Path, settings: Safe) -> bool:
     try:
         return _Story(console, folder, settings).tell()
     except ClusterError as error:
-        raise BadInput(error.message, hint=error.hint) from None
+        raise Failed(error.message, hint=error.hint or f"see {folder}") from None
 
 
 class _Story:
@@ -76,7 +76,12 @@ class _Story:
                 cluster.bootstrap, self.folder, goes_on_after_loss=not self.settings.is_safe
             )
             with self.driver, self.traffic:
-                self._stream()
+                try:
+                    self._stream()
+                except (ClusterError, Failed):
+                    for line in self.driver.last_lines():
+                        self.console.print(line, markup=False, soft_wrap=True)
+                    raise
         return report(self.console, self.folder, self.cluster, self.settings.is_safe)
 
     def _stream(self) -> None:
@@ -93,7 +98,7 @@ class _Story:
         self.traffic.allow(1.0)
         self._wait("the last answers", lambda: self.traffic.is_done)
         for partition in range(PARTITIONS):
-            self.cluster.wait_isr(TOPIC, partition, size=3)
+            self._wait_isr(partition, 3)
         sent, acked = self.traffic.sent, self.traffic.acknowledged
         self.say(f"{sent:,} flights sent, {acked:,} acknowledged; all replicas are in sync.")
         self._wait("Spark to catch up", lambda: self.driver.landed() >= self._end())
@@ -125,7 +130,7 @@ class _Story:
         self.cluster.partition([leader], others)
         self.say(f"Broker {leader} leads partition {led} and loses touch with its followers.")
         answers = self.traffic.last_answer_s
-        self.cluster.wait_isr(TOPIC, led, size=1)
+        self._wait_isr(led, 1)
         alone = time.monotonic()
         self._wait("a promise of the lonely leader", lambda: answers[led] > alone)
         self.cluster.kill(leader)
@@ -166,14 +171,23 @@ class _Story:
         leaders = {one: self.cluster.leader(TOPIC, one) for one in range(PARTITIONS)}
         return sum(self.cluster.replica(TOPIC, *place).hw for place in leaders.items())
 
+    def _wait_isr(self, partition: int, size: int) -> None:
+        self._wait(
+            f"an ISR of {size} of partition {partition}",
+            lambda: len(self.cluster.isr(TOPIC, partition)) == size,
+        )
+
     def _wait(self, what: str, condition: Callable[[], bool]) -> None:
-        ends = time.monotonic() + DEADLINE_S
+        """As long as anything moves: records, answers, the table, Spark's own words."""
+        patience = Patience(self._progress)
         while not condition():
             if self.traffic.failure is not None:
                 raise self.traffic.failure
             self.driver.check()
-            if time.monotonic() > ends:
-                raise ClusterError(
-                    f"waited {DEADLINE_S:.0f} s for {what}", hint=f"see {self.folder}"
-                )
+            if patience.is_over:
+                raise Failed(f"nothing has moved for {IDLE_S:.0f} s while waiting for {what}")
             time.sleep(PAUSE_S)
+
+    def _progress(self) -> object:
+        traffic = self.traffic
+        return traffic.sent, traffic.acknowledged, self.driver.landed(), self.driver.progress()

@@ -1,18 +1,24 @@
 """How a command ends: which exit code, and the one line that a person reads.
 
-Three kinds of wrong are never mixed. Bad input is the caller's (64). An interrupt is nobody's
-(130). Anything else that escapes a command is our own bug (70) and leaves a report file. A verdict
-of a check (1 to 4) is a result and not an error; a command gives it with `ctx.exit(code)`.
+Four kinds of wrong are never mixed. Bad input is the caller's (64): also a path that may not be
+read or written, and a package that is not installed. A machine that cannot go on, such as a full
+disk, is a failure of its own (74). An interrupt is nobody's (130). Anything else that escapes a
+command is our own bug (70) and leaves a report file. A verdict of a check (1 to 4) is a result and
+not an error; a command gives it with `ctx.exit(code)`.
 """
 
+import errno
 import sys
 from collections.abc import Callable
 from typing import IO, Any
 
 import click
 
+EXIT_FAILED = 1
 EXIT_BAD_INPUT = 64
 EXIT_OWN_BUG = 70
+EXIT_MACHINE = 74
+"""EX_IOERR of sysexits.h."""
 EXIT_INTERRUPTED = 130
 EXIT_OUTPUT_CLOSED = 141
 """128 + SIGPIPE, what a shell reports for any program whose reader left early."""
@@ -29,6 +35,12 @@ class BadInput(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         _say(self.message, self.hint, file)
+
+
+class Failed(BadInput):
+    """What was asked for was begun and could not be finished; nobody asked for anything wrong."""
+
+    exit_code = EXIT_FAILED
 
 
 class OutputClosed(click.ClickException):
@@ -69,10 +81,54 @@ def exit_code_of(run: Callable[[], object]) -> int:
         _say("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last line of defence: every bug gets a report
-        if isinstance(error, BrokenPipeError) and output_is_closed():
-            return _report_click(OutputClosed())
-        return _report_bug(error)
+        return _report_escaped(error)
     return result if type(result) is int else 0  # a bool is an answer, not an exit code
+
+
+_OF_A_PATH = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EROFS,
+)
+"""Said of a path: another one, or other rights, would do."""
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def _report_escaped(error: Exception) -> int:
+    """What no command expected: the caller's, the machine's, or our bug."""
+    if isinstance(error, BrokenPipeError) and output_is_closed():
+        return _report_click(OutputClosed())
+    if isinstance(error, ModuleNotFoundError):
+        from holdfast.cli.extras import of_missing
+
+        if said := of_missing(error):
+            _say(said[0], said[1])
+            return EXIT_BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        if error.errno in _OF_THE_MACHINE:
+            _say(f"{where}{error.strerror}")
+            return EXIT_MACHINE
+        if (error.errno in _OF_A_PATH and where) or _is_named_and_missing(error):
+            _say(f"{where}{error.strerror}", "name another path, or look at its permissions")
+            return EXIT_BAD_INPUT
+    return _report_bug(error)
+
+
+def _is_named_and_missing(error: OSError) -> bool:
+    """Whether a file that is not there is one that the caller named, or below one."""
+    import os  # only needed on this rare path
+
+    if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str):
+        return False
+    wanted = os.path.join(os.path.abspath(error.filename), "")  # noqa: PTH100, PTH118  # as text
+    values = [word.rpartition("=")[2] for word in sys.argv[1:]]
+    named = [os.path.abspath(one) for one in values if one.strip("./")]  # noqa: PTH100
+    return any(wanted.startswith(os.path.join(one, "")) for one in named)  # noqa: PTH118
 
 
 def output_is_closed() -> bool:
@@ -87,7 +143,7 @@ def output_is_closed() -> bool:
     poll = select.poll()
     for descriptor in (1, 2):
         poll.register(descriptor, 0)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
+    return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poll.poll(0))
 
 
 def _report_click(error: click.ClickException) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.errors import EXIT_INTERRUPTED
+from holdfast.cli.extras import needs
 from holdfast.cli.spark_options import spark_options, spark_session
 from holdfast.cli.up import Stopper
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 )
 @spark_options
 @click.pass_context
+@needs("spark")
 def ingest(
     ctx: click.Context,
     /,

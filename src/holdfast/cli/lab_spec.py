@@ -83,11 +83,8 @@ def _question(
     symmetry: bool,
     invariant: str,
 ) -> Question:
-    try:
-        from holdfast.lab.spec import Bounds, Question
-    except ModuleNotFoundError as error:
-        hint = "install holdfast[search]"
-        raise BadInput(f"{error.name} is missing, and this search needs it", hint=hint) from None
+    from holdfast.lab.spec import Bounds, Question
+
     try:
         return Question(
             variant=variant,

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import Escaped, OutputClosed, exit_code_of, output_is_closed
+from holdfast.cli.output import prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class LazyGroup(click.Group):
 
         if not standalone_mode:
             return run()
+        prepare()
         return sys.exit(exit_code_of(run))
 
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from holdfast.cli.errors import BadInput
+from holdfast.cli.errors import BadInput, Failed
 
 if TYPE_CHECKING:
     from holdfast.pipeline.spark.pool import SparkPool
 
-EXIT_STOPPED: Final = 1
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Stopped(BadInput):
-    """Spark could not go on with what it had begun."""
-
-    exit_code = EXIT_STOPPED
 
 
 conf_option = click.option(
@@ -71,7 +63,7 @@ def errors_told() -> Iterator[None]:
     try:
         yield
     except StreamFailedError as error:
-        raise Stopped(error.message, hint=error.hint) from None
+        raise Failed(error.message, hint=error.hint) from None
     except PipelineError as error:
         raise BadInput(error.message, hint=error.hint) from None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from holdfast.cli.extras import needs
 from holdfast.cli.ingest import absolute
 from holdfast.cli.spark_options import spark_options, spark_session
 
@@ -19,6 +20,7 @@ def table() -> None:
 @table.command()
 @click.argument("path")
 @spark_options
+@needs("spark")
 def compact(path: str, master: str | None, conf: Sequence[str]) -> None:
     """Make few large files of many small ones. Rows and running ingests are not touched."""
     with spark_session("holdfast table compact", master, conf) as spark:
@@ -39,6 +41,7 @@ def _mb(files: Mapping[str, Any]) -> str:
 @click.argument("path")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
 @spark_options
+@needs("spark")
 def history(path: str, limit: int, master: str | None, conf: Sequence[str]) -> None:
     """The newest versions: when, what was done, how many rows and files."""
     with spark_session("holdfast table history", master, conf) as spark:

@@ -1,11 +1,17 @@
-"""Admin calls with the small client: topics, elections, reassignments."""
+"""Admin calls with the small client: topics, elections, reassignments.
+
+The controller may move while it is asked, so each call is repeated until some controller answers
+it. If an answer was lost, the next one may say that there is nothing left to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from holdfast.cluster.client import Client, check
+from holdfast.cluster.client import Client, KafkaError, UnansweredError, check
+from holdfast.cluster.retrying import retried
+from holdfast.model import ErrorCode
 from holdfast.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -28,6 +34,25 @@ from holdfast.protocol.messages.topics import (
 TIMEOUT_MS: Final = 30_000
 BY_NAME: Final = 5
 PREFERRED, UNCLEAN = 0, 1
+RETRY_S: Final = 60.0
+
+
+def _carried_out(attempt: Callable[[], None], *, already: ErrorCode) -> None:
+    """`already`: the refusal that a repeated request gets if the first one was carried out."""
+    unanswered = False
+
+    def once() -> None:
+        nonlocal unanswered
+        try:
+            attempt()
+        except UnansweredError:
+            unanswered = True
+            raise
+        except KafkaError as error:
+            if not (unanswered and error.code is already):
+                raise
+
+    retried(once, RETRY_S, codes=(ErrorCode.NOT_CONTROLLER,))
 
 
 def create_topic(
@@ -53,15 +78,23 @@ def create_topic(
         ],
     )
     request = CreateTopicsRequest(topics=[wanted], timeout_ms=TIMEOUT_MS)
-    [told] = client.ask_controller(request, CreateTopicsResponse).topics
-    check(f"create {topic}", told.error_code, told.error_message)
+
+    def ask() -> None:
+        [told] = client.ask_controller(request, CreateTopicsResponse).topics
+        check(f"create {topic}", told.error_code, told.error_message)
+
+    _carried_out(ask, already=ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 def delete_topic(client: Client, topic: str) -> None:
     """KafkaError if it is refused."""
     request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=TIMEOUT_MS)
-    [told] = client.ask_controller(request, DeleteTopicsResponse, most=BY_NAME).responses
-    check(f"delete {topic}", told.error_code)
+
+    def ask() -> None:
+        [told] = client.ask_controller(request, DeleteTopicsResponse, most=BY_NAME).responses
+        check(f"delete {topic}", told.error_code)
+
+    _carried_out(ask, already=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def elect_leader(
@@ -73,12 +106,16 @@ def elect_leader(
         topic_partitions=[ElectLeadersTopicPartitions(topic=topic, partitions=[partition])],
         timeout_ms=timeout_ms,
     )
-    answer = client.ask_controller(request, ElectLeadersResponse)
-    check(f"elect a leader of {topic}-{partition}", answer.error_code)
-    for result in answer.replica_election_results:
-        for told in result.partition_result:
-            what = f"elect a leader of {topic}-{told.partition_id}"
-            check(what, told.error_code, told.error_message)
+
+    def ask() -> None:
+        answer = client.ask_controller(request, ElectLeadersResponse)
+        check(f"elect a leader of {topic}-{partition}", answer.error_code)
+        for result in answer.replica_election_results:
+            for told in result.partition_result:
+                what = f"elect a leader of {topic}-{told.partition_id}"
+                check(what, told.error_code, told.error_message)
+
+    _carried_out(ask, already=ErrorCode.ELECTION_NOT_NEEDED)
 
 
 def reassign(client: Client, topic: str, partition: int, replicas: Sequence[int] | None) -> None:
@@ -89,9 +126,13 @@ def reassign(client: Client, topic: str, partition: int, replicas: Sequence[int]
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=TIMEOUT_MS, topics=[ReassignableTopic(name=topic, partitions=[moved])]
     )
-    answer = client.ask_controller(request, AlterPartitionReassignmentsResponse)
     what = f"reassign {topic}-{partition}"
-    check(what, answer.error_code, answer.error_message)
-    for topic_told in answer.responses:
-        for told in topic_told.partitions:
-            check(what, told.error_code, told.error_message)
+
+    def ask() -> None:
+        answer = client.ask_controller(request, AlterPartitionReassignmentsResponse)
+        check(what, answer.error_code, answer.error_message)
+        for topic_told in answer.responses:
+            for told in topic_told.partitions:
+                check(what, told.error_code, told.error_message)
+
+    _carried_out(ask, already=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)

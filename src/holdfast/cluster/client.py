@@ -1,7 +1,7 @@
 """A small blocking Kafka client on our own protocol, so that tests need no client library.
 
-One connection a broker, one request at a time. It does not retry: whoever waits for something asks
-again. Errors of the wire are `KafkaError`, with Kafka's own code.
+One connection per broker, one request at a time, one attempt per call; `retrying` repeats attempts
+while the cluster changes. Errors of the wire are `KafkaError`, with Kafka's own code.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class KafkaError(ClusterError):
 
 class UnreachableError(ClusterError):
     """A broker could not be asked."""
+
+
+class UnansweredError(UnreachableError):
+    """A broker was asked, and its answer was lost: it may have carried out the request."""
 
 
 def check(what: str, code: int, message: str | None = None) -> None:
@@ -102,7 +106,7 @@ class Connection:
             frame = self._receive(int.from_bytes(self._receive(4), "big"))
         except OSError as error:
             self.close()
-            raise UnreachableError(f"the broker at {self.address.port} is gone: {error}") from None
+            raise UnansweredError(f"the broker at {self.address.port} is gone: {error}") from None
         return decode_response(frame, APIS[request.API_KEY], version)[1]
 
     def _receive(self, size: int) -> bytes:
@@ -172,16 +176,22 @@ class Client:
         self, broker: int, request: Request, expected: type[R], *, most: int | None = None
     ) -> R:
         """Of one broker."""
-        address = self._brokers.get(broker)
-        if address is None:
-            self.metadata([])
-            address = self._brokers.get(broker)
-        if address is None:
-            raise UnreachableError(f"nobody knows a live broker {broker}")
-        connection = self.connection(address)
+        connection = self._connection_to(broker)
         answer = connection.send(request, connection.version_of(type(request), most))
         assert isinstance(answer, expected)
         return answer
+
+    def _connection_to(self, broker: int) -> Connection:
+        """By the address of the last metadata; a broker that is not there is looked up again."""
+        if broker not in self._brokers:
+            self.metadata([])
+        if broker not in self._brokers:
+            raise UnreachableError(f"nobody knows a live broker {broker}")
+        try:
+            return self.connection(self._brokers[broker])
+        except UnreachableError:
+            del self._brokers[broker]
+            raise
 
     def ask_controller(self, request: Request, expected: type[R], *, most: int | None = None) -> R:
         """Of the controller, as far as it is known."""
@@ -224,6 +234,5 @@ class Client:
 
     def send_unanswered(self, broker: int, request: Request, *, most: int | None = None) -> None:
         """acks=0: nothing comes back."""
-        self.metadata([])
-        connection = self.connection(self._brokers[broker])
+        connection = self._connection_to(broker)
         connection.send(request, connection.version_of(type(request), most), has_answer=False)

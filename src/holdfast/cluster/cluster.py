@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -15,8 +15,10 @@ from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import Breaking
 from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
 from holdfast.cluster.producer import CheckedProducer
-from holdfast.cluster.records import leader_of, produce_patiently, read_all, span_of
+from holdfast.cluster.records import Kept, Span, leader_of, produce_patiently, read_all, span_of
+from holdfast.cluster.retrying import retried
 from holdfast.cluster.waiting import wait_for
+from holdfast.model import ErrorCode
 from holdfast.protocol.records import NewRecord
 
 WAIT_S: Final = 60.0
@@ -60,8 +62,16 @@ class Cluster(Breaking):
         self.close(clean=not self.is_ephemeral)
 
     def client(self) -> Client:
-        """A small blocking client of the brokers that can be reached; close it."""
+        """A small blocking client of the brokers that can be reached; close it.
+
+        ClusterError if there is none: waiting would not help.
+        """
         entries = [self.entry(broker) for broker in self.reachable()]
+        if not entries:
+            states = ", ".join(f"{one.id} is {one.state}" for one in self._manifest.brokers)
+            raise ClusterError(
+                f"no broker can be reached: {states}", hint="restart, resume or heal one first"
+            )
         return Client([(entry.host, entry.port) for entry in entries])
 
     # Topics.
@@ -100,10 +110,10 @@ class Cluster(Breaking):
 
     # Looking.
 
-    def leader(self, topic: str, partition: int = 0) -> int:
+    def leader(self, topic: str, partition: int = 0, *, timeout_s: float = WAIT_S) -> int:
         """The leader's id, as the brokers tell clients; KafkaError if there is none now."""
         with self.client() as client:
-            return leader_of(client, topic, partition)
+            return retried(lambda: leader_of(client, topic, partition), timeout_s)
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
         """The in-sync set, as the replica knows it that knows most."""
@@ -112,21 +122,29 @@ class Cluster(Breaking):
     def _agreed(self, topic: str, partition: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The newest ISR and the assignment."""
         with self.client() as client:
-            known = client.newest_partition(topic, partition)
+            known = retried(lambda: client.newest_partition(topic, partition), WAIT_S)
         newest, isr = (-1, -1), tuple(known.isr_nodes)
-        for broker in self.reachable():
-            told = self.status(broker)["partitions"].get(f"{topic}-{partition}")
+        for _, status in self._statuses():
+            told = status["partitions"].get(f"{topic}-{partition}")
             if told is not None and (told["leader_epoch"], told["partition_epoch"]) > newest:
                 newest = told["leader_epoch"], told["partition_epoch"]
                 isr = tuple(told["isr"])
         return isr, tuple(known.replica_nodes)
 
-    def controller(self) -> int:
-        """The broker that believes itself the controller; ClusterError if none does."""
+    def _statuses(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Of every broker that answers; one may die while we ask."""
         for broker in self.reachable():
-            if self.status(broker)["is_controller"]:
-                return broker
-        raise ClusterError("there is no controller just now")
+            with contextlib.suppress(ClusterError):
+                yield broker, self.status(broker)
+
+    def controller(self, *, timeout_s: float = WAIT_S) -> int:
+        """The broker that believes itself the controller, as soon as one does."""
+
+        def look() -> int | None:
+            controllers = [one for one, status in self._statuses() if status["is_controller"]]
+            return controllers[0] if controllers else None
+
+        return wait_for(look, timeout_s, lambda: "there is no controller")
 
     def replica(self, topic: str, partition: int, broker: int) -> ReplicaStatus:
         """What a broker says of its own copy."""
@@ -154,10 +172,16 @@ class Cluster(Breaking):
         not_broker: int | None = None,
         timeout_s: float = WAIT_S,
     ) -> int:
-        """Until there is a leader, or a certain one, or one that is not a certain one."""
+        """Until there is a leader, or a certain one, or one that is not a certain one.
+
+        Metadata may still name a leader that no client can reach: that one does not count,
+        unless it is the one asked for.
+        """
 
         def is_wanted(leader: int) -> bool:
-            return leader != not_broker and (broker is None or leader == broker)
+            if broker is not None:
+                return leader == broker
+            return leader != not_broker and leader in self.reachable()
 
         with self.client() as client:
             return self._wait_leader(client, topic, partition, is_wanted, timeout_s)
@@ -243,8 +267,8 @@ class Cluster(Breaking):
     def consume(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """The values of all records below the high watermark."""
         with self.client() as client:
-            span = span_of(client, topic, partition, WAIT_S)
-            return [record.value for record in read_all(client, topic, partition, span)]
+            _, records = _read(client, topic, partition, WAIT_S)
+        return [record.value for record in records]
 
     def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> CheckedProducer:
         """A confluent-kafka producer that notes in the ledger what it was promised.
@@ -259,8 +283,7 @@ class Cluster(Breaking):
         findings: list[Finding] = []
         with self.client() as client:
             for topic, partition in self.ledger.partitions():
-                span = span_of(client, topic, partition, timeout_s)
-                records = list(read_all(client, topic, partition, span))
+                span, records = _read(client, topic, partition, timeout_s)
                 findings += self.ledger.check(topic, partition, span.start, records)
         return findings
 
@@ -284,3 +307,17 @@ class Cluster(Breaking):
         """One trace of everything so far, for `holdfast lab replay`; None if none is written."""
         self.flush_traces()
         return timeline.write_timeline(self.data_dir, partition)
+
+
+def _read(client: Client, topic: str, partition: int, timeout_s: float) -> tuple[Span, list[Kept]]:
+    """What a consumer could read, and all of it.
+
+    From the start again if a new leader's log ends before the place: what is missing then is for
+    the ledger to say.
+    """
+
+    def attempt() -> tuple[Span, list[Kept]]:
+        span = span_of(client, topic, partition, timeout_s)
+        return span, list(read_all(client, topic, partition, span, timeout_s))
+
+    return retried(attempt, timeout_s, codes=(ErrorCode.OFFSET_OUT_OF_RANGE,))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from holdfast.cluster.client import Client, KafkaError, check
-from holdfast.cluster.waiting import wait_for
+from holdfast.cluster.retrying import MOVED, NOT_KNOWN_YET, retried
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (
     FetchPartition,
@@ -95,30 +95,7 @@ def produce_patiently(
     def send() -> int:
         return produce(client, topic, partition, records, acks=acks, timeout_s=timeout_s)
 
-    return _patiently(send, _NOT_APPENDED, timeout_s)
-
-
-def _patiently(ask: Callable[[], int], worth_waiting: Sequence[ErrorCode], timeout_s: float) -> int:
-    last = [""]
-
-    def look() -> int | None:
-        try:
-            return ask()
-        except KafkaError as error:
-            last[0] = error.message
-            if error.code in worth_waiting:
-                return None
-            raise
-
-    return wait_for(look, timeout_s, lambda: last[0])
-
-
-_NOT_APPENDED: Final = (
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-)
-_NOT_KNOWN_YET: Final = (*_NOT_APPENDED, ErrorCode.OFFSET_NOT_AVAILABLE)
+    return retried(send, timeout_s, codes=MOVED, repeatable=False)
 
 
 def fetch(
@@ -163,19 +140,21 @@ def span_of(client: Client, topic: str, partition: int, timeout_s: float) -> Spa
     """As soon as there is a leader that knows: a new one waits for its followers first."""
 
     def ask(timestamp: int) -> int:
-        return _patiently(
-            lambda: list_offset(client, topic, partition, timestamp), _NOT_KNOWN_YET, timeout_s
+        return retried(
+            lambda: list_offset(client, topic, partition, timestamp), timeout_s, codes=NOT_KNOWN_YET
         )
 
     end = ask(LATEST)
     return Span(ask(EARLIEST), end)
 
 
-def read_all(client: Client, topic: str, partition: int, span: Span) -> Iterator[Kept]:
-    """Every record of a span."""
+def read_all(
+    client: Client, topic: str, partition: int, span: Span, timeout_s: float
+) -> Iterator[Kept]:
+    """Every record of a span; `timeout_s`: how long to wait for the next ones."""
     offset, end = span
     while offset < end:  # Each round gets further, or raises.
-        data = fetch(client, topic, partition, offset)
+        data = _next_data(client, topic, partition, Span(offset, end), timeout_s)
         before = offset
         for batch in batches(data.records or b"", partial_end=True):
             check_batch(batch)
@@ -184,8 +163,23 @@ def read_all(client: Client, topic: str, partition: int, span: Span) -> Iterator
                     if record.offset >= offset:
                         yield Kept(record.offset, _bytes(record.key), _bytes(record.value))
             offset = max(offset, batch.header.end_offset)
-        if offset == before and data.high_watermark >= end:
+        if offset == before:
             return  # the rest is empty: a compacted tail
+
+
+def _next_data(
+    client: Client, topic: str, partition: int, span: Span, timeout_s: float
+) -> FetchPartitionData:
+    """With records, unless the leader shows everything up to the end and there are none."""
+
+    def ask() -> FetchPartitionData:
+        data = fetch(client, topic, partition, span.start)
+        if not data.records and data.high_watermark < span.end:
+            # A new leader's high watermark may trail its predecessor's until its followers fetch.
+            raise KafkaError(f"{topic}-{partition}", ErrorCode.OFFSET_NOT_AVAILABLE)
+        return data
+
+    return retried(ask, timeout_s, codes=NOT_KNOWN_YET)
 
 
 def _bytes(view: memoryview | None) -> bytes | None:

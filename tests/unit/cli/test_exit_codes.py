@@ -1,11 +1,13 @@
 """Each way a command can end has its own exit code and at most one line for the person."""
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -14,6 +16,7 @@ from click.testing import CliRunner, Result
 from holdfast.cli import BadInput, LazyCommand, LazyGroup, main
 
 HERE = "tests.unit.cli.test_exit_codes"
+ANOTHER_PATH = "name another path, or look at its permissions"
 
 
 @click.command()
@@ -32,6 +35,12 @@ def fail(kind: str) -> None:
         "interrupt": KeyboardInterrupt(),
         "socket": BrokenPipeError(32, "Broken pipe"),
         "short-read": asyncio.IncompleteReadError(b"", 4),
+        "module": ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.parquet"),
+        "no-permission": PermissionError(errno.EACCES, "Permission denied", "/root/x"),
+        "not-a-directory": NotADirectoryError(errno.ENOTDIR, "Not a directory", "a-file/x"),
+        "a-directory": IsADirectoryError(errno.EISDIR, "Is a directory", "a-folder"),
+        "disk-full": OSError(errno.ENOSPC, "No space left on device", "ledger.parquet"),
+        "socket-refused": PermissionError(errno.EACCES, "Permission denied"),
         "missing-file": click.FileError("ledger.jsonl", "no such file"),
         "bad-input": BadInput("no topic 'orders'.", hint="try 'holdfast topics'"),
     }[kind]
@@ -82,6 +91,25 @@ def test_a_verdict_is_passed_on(code: int) -> None:
             ["fail", "missing-file"],
             "holdfast: Could not open file 'ledger.jsonl': no such file",
         ),
+        (
+            ["fail", "no-permission"],
+            f"holdfast: /root/x: Permission denied ({ANOTHER_PATH})",
+        ),
+        (
+            ["fail", "not-a-directory"],
+            f"holdfast: a-file/x: Not a directory ({ANOTHER_PATH})",
+        ),
+        (
+            ["fail", "a-directory"],
+            f"holdfast: a-folder: Is a directory ({ANOTHER_PATH})",
+        ),
+        (
+            ["fail", "module"],
+            (
+                "holdfast: this needs pyarrow "
+                "(pip install 'holdfast[ledger]', or everything: 'holdfast[all]')"
+            ),
+        ),
     ],
 )
 def test_bad_input_is_64_and_one_line(arguments: list[str], line: str) -> None:
@@ -108,6 +136,7 @@ def test_an_interrupt_is_130() -> None:
         ("bug", "ZeroDivisionError: division by zero in two lines"),
         ("invariant", "AssertionError"),
         ("socket", "BrokenPipeError: [Errno 32] Broken pipe"),
+        ("socket-refused", "PermissionError: [Errno 13] Permission denied"),
         ("short-read", "IncompleteReadError: 0 bytes read on a total of 4 expected bytes"),
     ],
 )
@@ -120,6 +149,13 @@ def test_our_own_bug_is_70_and_leaves_a_report(kind: str, summary: str, reports:
     text = report.read_text(encoding="utf-8")
     assert "Traceback (most recent call last)" in text
     assert "in fail" in text
+
+
+def test_a_full_disk_is_the_machine_s_and_not_a_bug(reports: Path) -> None:
+    done = invoke("fail", "disk-full")
+    assert (done.exit_code, done.stdout) == (74, "")
+    assert done.stderr == "holdfast: ledger.parquet: No space left on device\n"
+    assert not list(reports.iterdir())
 
 
 def test_a_bug_is_shown_in_full_when_no_report_can_be_written(
@@ -150,3 +186,39 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "holdfast", *arguments]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run(command, text=True, timeout=300, check=False, **options)
+
+
+STEP = ("lab", "step", "loss-restart-truncation")
+
+
+def test_a_closed_output_leads_nowhere() -> None:
+    """No file of ours may get its number, and nobody looks for what is not there."""
+    done = run(*STEP, preexec_fn=lambda: os.close(1))  # no threads here
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_an_output_on_a_full_disk_is_no_bug() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123  # a device
+        done = run("lab", "list", stdout=full)
+    assert (done.returncode, done.stderr) == (74, "holdfast: No space left on device\n")
+
+
+def test_a_terminal_without_our_letters_gets_others() -> None:
+    done = run(*STEP, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "->" in done.stdout
+
+
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a-file").write_text("")
+    done = run("lab", "step", STEP[2], "--html", str(tmp_path / "a-file" / "page.html"))
+    assert done.returncode == 64, done.stderr
+    assert "a-file" in done.stderr
+    assert "a bug of ours" not in done.stderr

@@ -18,7 +18,12 @@ finally:
     print("loaded:", *sorted(sys.modules), file=sys.stderr)
 """
 
-ROOMS_THAT_HELP_NEEDS = ("holdfast.cli", "holdfast.cli.errors", "holdfast.cli.lazy")
+ROOMS_THAT_HELP_NEEDS = (
+    "holdfast.cli",
+    "holdfast.cli.errors",
+    "holdfast.cli.lazy",
+    "holdfast.cli.output",
+)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

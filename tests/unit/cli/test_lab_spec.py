@@ -95,7 +95,7 @@ def test_without_numpy_it_says_what_to_install() -> None:
     command = [sys.executable, "-c", script, "lab", "spec", "hw"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 64
-    assert done.stderr.startswith("holdfast: numpy is missing")
+    assert done.stderr.startswith("holdfast: this needs numpy")
     assert "holdfast[search]" in done.stderr
 
 

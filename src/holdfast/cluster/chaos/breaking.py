@@ -122,9 +122,9 @@ class Breaker:
         if fault.target == ALL:
             return self._cluster.brokers
         if fault.target == CONTROLLER:
-            return (self._cluster.controller(),)
+            return (self._cluster.controller(timeout_s=0),)
         if fault.target == LEADER:
-            return (self._cluster.leader(self._topic, fault.partition),)
+            return (self._cluster.leader(self._topic, fault.partition, timeout_s=0),)
         assert isinstance(fault.target, int)
         return (fault.target,)
 

@@ -110,7 +110,7 @@ def open_way_back(spark: SparkSession) -> None:
 def require_pyspark() -> None:
     """PipelineError unless the extra is installed."""
     if find_spec("pyspark") is None:
-        raise PipelineError("pyspark is not installed", hint="pip install 'holdfast[spark]'")
+        raise PipelineError("this needs pyspark", hint="pip install 'holdfast[spark]'")
 
 
 def _settings(app: str, master: str, conf: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,56 @@
+"""Asking a cluster that changes: refresh and ask again, until a deadline.
+
+Metadata may name a leader or a controller that has just died, and a broker may disappear between
+two questions. That says nothing about the cluster's records, so it is no answer: every request of
+the small client that needs a certain broker goes through `retried`, and each attempt looks up the
+broker again. What a broker refuses for good is raised immediately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final, TypeVar
+
+from holdfast.cluster.client import KafkaError, UnansweredError, UnreachableError
+from holdfast.cluster.waiting import wait_for
+from holdfast.model import ErrorCode
+
+T = TypeVar("T")
+
+MOVED: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+"""The broker does not lead the partition, or has not heard of it yet. It has appended nothing."""
+NOT_KNOWN_YET: Final = (*MOVED, ErrorCode.OFFSET_NOT_AVAILABLE)
+
+
+def retried(
+    attempt: Callable[[], T],
+    timeout_s: float,
+    *,
+    codes: Collection[ErrorCode] = (),
+    repeatable: bool = True,
+) -> T:
+    """The first answer. ClusterTimeoutError names the last failure.
+
+    `codes`: the refusals that another attempt may turn into an answer. A request that is not
+    `repeatable` is not sent again after its answer was lost: it may have been carried out.
+    """
+    last = [""]
+
+    def look() -> tuple[T] | None:
+        try:
+            return (attempt(),)
+        except KafkaError as error:
+            if error.code not in codes:
+                raise
+            last[0] = error.message
+        except UnreachableError as error:
+            if isinstance(error, UnansweredError) and not repeatable:
+                raise
+            last[0] = error.message
+        return None
+
+    return wait_for(look, timeout_s, lambda: last[0])[0]

@@ -1,0 +1,87 @@
+"""The small client while the cluster changes: it refreshes and asks again until a deadline."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.cluster import Cluster, ClusterError, ClusterTimeoutError, KafkaError
+from holdfast.cluster.client import UnansweredError, UnreachableError
+from holdfast.cluster.retrying import MOVED, retried
+from holdfast.model import ErrorCode
+
+
+def answering(failures: list[Exception]) -> str:
+    if failures:
+        raise failures.pop(0)
+    return "answer"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        UnreachableError("connection refused"),
+        UnansweredError("hung up"),
+        KafkaError("t-0", ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ],
+)
+def test_what_the_next_attempt_may_mend_is_retried(failure: Exception) -> None:
+    left = [failure]
+    assert retried(lambda: answering(left), 60.0, codes=MOVED) == "answer"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        UnansweredError("hung up"),  # it may have been appended
+        KafkaError("t-0", ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
+    ],
+)
+def test_what_may_have_been_appended_is_not_sent_again(failure: Exception) -> None:
+    left = [failure]
+    with pytest.raises(type(failure)):
+        retried(lambda: answering(left), 60.0, codes=MOVED, repeatable=False)
+
+
+def test_the_last_failure_is_named_at_the_deadline() -> None:
+    def refused() -> str:
+        raise UnreachableError("nobody knows a live broker 1")
+
+    with pytest.raises(ClusterTimeoutError, match="nobody knows a live broker 1"):
+        retried(refused, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.holdfast(brokers=3, config={"min.insync.replicas": "1"})
+def test_a_dead_leader_in_the_metadata_is_waited_out(holdfast_cluster: Cluster) -> None:
+    """The controller stands still: until its session ends every broker names the dead leader."""
+    cluster = holdfast_cluster
+    controller = cluster.controller()
+    leader, third = (one for one in cluster.brokers if one != controller)
+    cluster.create_topic("t", assignment={0: [leader, third, controller]})
+    cluster.produce("t", ["one", "two"])
+    cluster.pause(controller)
+    cluster.kill(leader)
+    assert cluster.leader("t") == leader  # what the only broker left believes
+    cluster.assert_no_acked_loss()
+    assert cluster.consume("t") == [b"one", b"two"]
+    assert cluster.wait_leader("t") == third
+
+
+@pytest.mark.slow
+@pytest.mark.holdfast(brokers=3)
+def test_topics_are_made_and_removed_while_the_controller_moves(holdfast_cluster: Cluster) -> None:
+    cluster = holdfast_cluster
+    cluster.pause(cluster.controller())
+    left = cluster.reachable()
+    cluster.create_topic("t", assignment={0: left})
+    cluster.produce("t", ["one"])
+    cluster.delete_topic("t")
+
+
+@pytest.mark.slow
+@pytest.mark.holdfast(brokers=1)
+def test_a_cluster_without_any_broker_says_so_and_does_not_wait(holdfast_cluster: Cluster) -> None:
+    holdfast_cluster.create_topic("t")
+    holdfast_cluster.kill(1)
+    with pytest.raises(ClusterError, match="no broker can be reached: 1 is killed"):
+        holdfast_cluster.produce("t", ["one"])
