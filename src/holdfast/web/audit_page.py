@@ -131,7 +131,7 @@ def _tile_row(classes: str, tiles: list[tuple[str, int, str]]) -> str:
 
 
 def _timeline(audit: Audit, found: list[Chapter]) -> str:
-    steps = [step for one in found for step in one.cause.chain]
+    steps = [*audit.faults, *(step for one in found for step in one.cause.chain)]
     picture = chart(audit.timeline, steps)
     if not picture:
         return ""
@@ -142,7 +142,8 @@ def _timeline(audit: Audit, found: list[Chapter]) -> str:
         f"{pictures}"
         '<ul class="legend"><li><i class="k"></i>acknowledged and found</li>'
         '<li><i class="m"></i>acknowledged, not found</li>'
-        "<li>★ election &nbsp; ✖ a broker was killed &nbsp; ⚡ power failed</li></ul></section>"
+        "<li>★ election &nbsp; ✖ a broker was killed &nbsp; ⚡ power failed &nbsp; ■ shut down</li>"
+        "</ul></section>"
     )
 
 

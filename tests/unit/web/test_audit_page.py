@@ -79,6 +79,7 @@ AUDIT = Audit(
     left_out=0,
     partitions=(FACTS,),
     timeline=(TimelinePoint(topic="events", partition=0, second=100, acked=10, found=8),),
+    faults=(),
     missing=(),
     inputs={"--ledger": "ledger"},
 )
@@ -265,6 +266,15 @@ def test_the_bars_add_up_and_are_never_too_many() -> None:
     assert (sum(bar.acked for bar in bars), sum(bar.missing for bar in bars)) == (2002, 1001)
     assert bars_of([], 120) == []
     assert chart([], []) == ""
+
+
+def test_a_clean_report_shows_the_faults_that_were_survived() -> None:
+    fault = replace(STEP, time_ms=100_500, kind="power-lost", sentence="the power of east failed")
+    clean = replace(AUDIT.verdict, counts={}, in_truth=10, exit_code=Exit.GOOD)
+    wide, narrow = pictures(page(replace(AUDIT, verdict=clean, findings=(), faults=(fault,))))
+    for picture in (wide, narrow):
+        assert "⚡" in words_of(picture)
+        assert "the power of east failed" in ET.tostring(picture, encoding="unicode")
 
 
 def test_one_missing_record_among_a_million_is_seen() -> None:

@@ -124,7 +124,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One event on the way to a loss."""
+    """One event: on the way to a loss, or a fault that was survived."""
 
     time_ms: int
     kind: str
@@ -307,6 +307,8 @@ class Audit:
     """Findings beyond the bound."""
     partitions: tuple[PartitionFacts, ...]
     timeline: tuple[TimelinePoint, ...]
+    faults: tuple[Step, ...]
+    """What happened to the brokers, as their traces say; empty without traces."""
     missing: tuple[str, ...]
     """What was missing to decide, in sentences."""
     inputs: Mapping[str, str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast import __version__
-from holdfast.pipeline.audit.causes import Past, explain
+from holdfast.pipeline.audit.causes import Past, explain, faults
 from holdfast.pipeline.audit.details import KIND_NUMBER, PLACES
 from holdfast.pipeline.audit.findings import (
     LOST,
@@ -105,6 +105,7 @@ class _Run:
             left_out=left_out,
             partitions=partitions,
             timeline=tuple(_timeline(results)),
+            faults=faults(self.inputs.traces, self.inputs.logs),
             missing=missing,
             inputs=self._inputs(),
             records=teller.records(told),

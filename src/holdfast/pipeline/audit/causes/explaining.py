@@ -31,7 +31,7 @@ from holdfast.pipeline.audit.causes.kinds import (
 )
 from holdfast.pipeline.audit.causes.past import NO_PAST, Past
 from holdfast.pipeline.audit.causes.reasons import Reason, reason_of
-from holdfast.pipeline.audit.causes.reigns import broker_id, newest
+from holdfast.pipeline.audit.causes.reigns import names_of, newest
 from holdfast.pipeline.audit.causes.remedies import (
     ALL,
     COMMIT_AFTER,
@@ -83,10 +83,8 @@ def explain(
             starts = wanted.setdefault(_partition(finding), [])
             starts += [] if finding.offset is None else [finding.offset]
     events = read_traces(trace_files(traces), wanted)
-    ids = {broker_id(name, Path(folder)): name for name, folder in logs.items()}
-    names = {broker: name for broker, name in ids.items() if broker is not None}
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
-    sources = _Sources(histories(events, wanted), names, replicas, pasts or {})
+    sources = _Sources(histories(events, wanted), names_of(logs), replicas, pasts or {})
     told = [one for finding in given for one in _explained(finding, sources)]
     return _told_together(told, sources)
 

@@ -6,7 +6,7 @@ The facts are those that the audit has read from the files already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,12 @@ def line_of(replica: ReplicaFacts, entry: EpochStart) -> str:
     """Where the checkpoint says it: file and line."""
     line = replica.epochs.index(entry) + _HEADER_LINES + 1
     return f"{Path(replica.path) / EPOCH_CHECKPOINT}:{line}"
+
+
+def names_of(logs: Mapping[str, Path]) -> dict[int, str]:
+    """The name of each broker by its id, as far as the id is known."""
+    ids = {broker_id(name, Path(folder)): name for name, folder in logs.items()}
+    return {broker: name for broker, name in ids.items() if broker is not None}
 
 
 def broker_id(name: str, folder: Path) -> int | None:

@@ -56,10 +56,15 @@ def trace_files(given: Iterable[Path]) -> list[Path]:
     return sorted(single or found)
 
 
-def read_traces(paths: Sequence[Path], partitions: Iterable[str]) -> Iterator[Seen]:
-    """The events about these partitions, and about brokers as a whole, oldest first."""
-    wanted = dict.fromkeys(["", *partitions])
-    streams = [_events(path, wanted) for path in paths]
+def read_traces(
+    paths: Sequence[Path], partitions: Iterable[str] | None, kinds: tuple[str, ...] = _TOLD
+) -> Iterator[Seen]:
+    """The events of some kinds about these partitions, and about brokers as a whole, oldest first.
+
+    None: about all partitions.
+    """
+    wanted = None if partitions is None else dict.fromkeys(["", *partitions])
+    streams = [_events(path, wanted, kinds) for path in paths]
     return heapq.merge(*streams, key=_when)
 
 
@@ -67,20 +72,20 @@ def _when(seen: Seen) -> tuple[int, int]:
     return seen.event.t, seen.event.numbers.get("ns", 0)
 
 
-def _events(path: Path, wanted: dict[str, None]) -> Iterator[Seen]:
+def _events(path: Path, wanted: dict[str, None] | None, kinds: tuple[str, ...]) -> Iterator[Seen]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
-            if not _is_told(line):
+            if not _is_of(line, kinds):
                 continue
             try:
                 [event] = parse_trace((line,))
             except (MalformedTraceError, ValueError):
                 continue  # cut short by a kill
-            if event.partition in wanted:
+            if wanted is None or event.partition in wanted:
                 yield Seen(event, path, number)
 
 
-def _is_told(line: str) -> bool:
-    """Whether the kind is one that matters; the key may be written with a space or without."""
+def _is_of(line: str, kinds: tuple[str, ...]) -> bool:
+    """Whether the kind is one of these; the key may be written with a space or without."""
     _, found, rest = line.partition('"k":')
-    return bool(found) and rest.lstrip(' "').startswith(_TOLD)
+    return bool(found) and rest.lstrip(' "').startswith(kinds)
