@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PERFORMANCE = f"{TOOLS}ProducerPerformance"
 VERIFIABLE = f"{TOOLS}VerifiableProducer"
 API_VERSIONS = f"{TOOLS}BrokerApiVersionsCommand"
+DUMP = f"{TOOLS}DumpLogSegments"
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +143,25 @@ def test_versions_are_told(client: JavaTools, world: World) -> None:
     for api in ("Produce(0): 0 to 13", "Fetch(1): 4 to 18", "Metadata(3): 0 to 13"):
         assert told.count(api) == 3
     assert "[unusable: node too old]" not in told
+
+
+def test_files_are_dumped_beside_a_running_broker(client: JavaTools, world: World) -> None:
+    """Also those of the active segment: its indexes are there, full of zeros as Kafka's are."""
+    configs = {"segment.index.bytes": "40", "index.interval.bytes": "1"}
+    topic = world.topic("dumped", configs=configs)
+    world.send_values(topic, 0, [b"%d" % number for number in range(4)])
+    world.kept_by_all(topic, 0, 4)
+    folder = world.folder(1, topic, 0)
+    files = sorted([*folder.glob("*.log"), *folder.glob("*.index"), *folder.glob("*.timeindex")])
+    assert [path.suffix for path in files] == [".index", ".log", ".timeindex"]
+    before = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert (before[files[0].name], before[files[2].name]) == (40, 36)
+    names = ",".join(map(str, files))
+    told = client.ask(tool=DUMP, args=["--files", names, "--print-data-log"])
+    assert told["code"] == 0, told
+    assert "payload: 3" in told["out"]
+    sane = client.ask(tool=DUMP, args=["--files", names, "--index-sanity-check"])
+    assert sane["out"].count("passed sanity check") == 2, sane
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == before
+    world.send_values(topic, 0, [b"%d" % number for number in range(20)])
+    world.kept_by_all(topic, 0, 24)

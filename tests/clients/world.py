@@ -140,7 +140,7 @@ class World:
     def kept(self, broker: int, topic: str, partition: int) -> Kept:
         """What a broker has in its files."""
         headers, records = [], []
-        for file in sorted((self._log_dir(broker) / f"{topic}-{partition}").glob("*.log")):
+        for file in sorted(self.folder(broker, topic, partition).glob("*.log")):
             for batch in batches(file.read_bytes(), partial_end=True):
                 assert batch.crc_matches()
                 headers.append(batch.header)
@@ -150,8 +150,12 @@ class World:
                     records.append(Read(one.offset, one.timestamp, key, value, pairs))
         return Kept(headers, records)
 
+    def folder(self, broker: int, topic: str, partition: int) -> Path:
+        """Where a broker keeps a partition."""
+        return self._log_dir(broker) / f"{topic}-{partition}"
+
     def has_log(self, broker: int, topic: str, partition: int) -> bool:
-        return (self._log_dir(broker) / f"{topic}-{partition}").exists()
+        return self.folder(broker, topic, partition).exists()
 
     def kept_by_all(self, topic: str, partition: int, count: int) -> Kept:
         """The same in every broker's files, once all hold so many records."""

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
-    AlterConfigOpType,  # type: ignore[attr-defined]
-    ConfigEntry,  # type: ignore[attr-defined]
-    ConfigResource,  # type: ignore[attr-defined]
-    NewTopic,  # type: ignore[attr-defined]
-    ResourceType,  # type: ignore[attr-defined]
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
 )
 
 from holdfast.protocol.groups_log import partition_for

@@ -32,7 +32,6 @@ from holdfast.protocol.messages.fetch import (
     FetchTopic,
 )
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader, batches, check_batch
-from holdfast.storage import AppendRefusedError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -223,21 +222,18 @@ class Fetcher:
         """
         try:
             work()
-        except (MalformedBatchError, AppendRefusedError) as error:
-            self._set_aside(followed, error)
-        except Exception as error:  # noqa: BLE001  # a bug: it must not stop the others
-            self._broker.log.bug("a copy failed", error, partition=str(followed.partition.name))
+        except Exception as error:  # noqa: BLE001  # also a bug must not stop the others
             self._set_aside(followed, error)
 
     def _set_aside(self, followed: _Followed, error: Exception) -> None:
         partition, problem = followed.partition, f"{type(error).__name__}: {error}"
         if problem != partition.copy_problem:
-            self._broker.log.error(
-                "a partition cannot be copied; it is tried again",
-                partition=str(partition.name),
-                leader=self._leader,
-                error=problem,
-            )
+            log, event = self._broker.log, "a partition cannot be copied; it is tried again"
+            where = {"partition": str(partition.name), "leader": self._leader}
+            if isinstance(error, MalformedBatchError):
+                log.error(event, **where, error=problem)
+            else:
+                log.bug(event, error, **where)
         partition.copy_problem = problem
         self._rest(followed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ CLIENT = "a test"
 class Three:
     """The brokers, and a client that speaks to any of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._settings = dict(settings or {})
         self.lines = io.StringIO()
         self.brokers: dict[int, Broker] = {}
         self.tasks: list[asyncio.Future[None]] = []
@@ -39,6 +40,7 @@ class Three:
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
             "broker.rack": f"rack-{number}",
+            **self._settings,
         }
         layers = Layers(static=static)
         loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)
@@ -84,11 +86,15 @@ class Three:
         return response
 
 
-def play(folder: Path, story: Callable[[Three], Coroutine[Any, Any, None]]) -> None:
+def play(
+    folder: Path,
+    story: Callable[[Three], Coroutine[Any, Any, None]],
+    settings: Mapping[str, str] | None = None,
+) -> None:
     """Run a story with three brokers, which are stopped at its end."""
 
     async def run() -> None:
-        three = Three(folder)
+        three = Three(folder, settings)
         try:
             await three.start_all()
             await story(three)
