@@ -18,6 +18,7 @@ from holdfast.pipeline.audit.findings import DIFFER, INCONSISTENT, Exit
 from holdfast.pipeline.audit.kraft import METADATA
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.standing import Replica
+from holdfast.pipeline.audit.stores import find_store
 from holdfast.protocol.records import RecordBatchHeader, batches
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import write_offsets
@@ -102,8 +103,12 @@ class Files:
         self.log(broker).write_bytes(content)
 
     def forget_metadata(self) -> None:
+        """KRaft's log, and our own store."""
         for root in self.logs.values():
             shutil.rmtree(root / METADATA, ignore_errors=True)
+        store = find_store(self.logs.values())
+        if store is not None:
+            Path(store).unlink()
 
     def checkpoint(self, broker: str, high_watermark: int) -> None:
         """Nothing flushed, and this high watermark."""

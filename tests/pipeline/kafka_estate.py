@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -75,10 +75,13 @@ class Topic:
         """A client may take a broker that is down for the controller: the next one asks again."""
 
         def is_done() -> bool:
+            admin = self._admin()  # Without it nobody would fetch the answer.
             try:
-                ask(self._admin()).result(20)
+                ask(admin).result(20)
+            except TimeoutError:
+                return False
             except KafkaException as error:
-                return error.args[0].code() == done
+                return bool(error.args[0].code() == done)
             return True
 
         wait_until(is_done, f"{self.name} is as it should be", 180)
@@ -181,8 +184,11 @@ class Estate:
         """Until the high watermark is in the checkpoints, which are written every five seconds."""
         live = Snapshot(self.kafka.folder)
         for broker in brokers:
-            known = partial(live.high_watermark, f"b{broker}", topic)
-            wait_until(lambda: known() == end, f"{broker} checkpoints {topic} at {end}", 60)  # noqa: B023
+            what = f"{broker} checkpoints {topic} at {end}"
+            wait_until(partial(self._is_at, live, broker, topic, end), what, 60)
+
+    def _is_at(self, live: Snapshot, broker: int, topic: str, end: int) -> bool:
+        return live.high_watermark(f"b{broker}", topic) == end
 
 
 def expire(topic: Topic, end: int) -> None:

@@ -20,6 +20,7 @@ from holdfast.protocol.metadata_log.definitions import KINDS
 from holdfast.storage.properties import id_text
 from tests.pipeline.audit_damage import DamageTests, Files, the_only
 from tests.pipeline.audit_plants import write_consumed
+from tests.pipeline.audit_reference import Content
 from tests.pipeline.kafka_estate import (
     ALONE,
     EXPIRED,
@@ -214,7 +215,7 @@ def test_what_retention_took_before_it_was_read(
     snapshots: dict[str, Snapshot], tmp_path: Path
 ) -> None:
     files = files_of(snapshots["after"], EXPIRED)
-    rows = [
+    rows: list[tuple[int, Content]] = [
         (offset, (str(offset % 7).encode(), f"record {offset}".encode()))
         for offset in range(500, 900)
     ]

@@ -25,8 +25,4 @@ def files(original: Estate, tmp_path: Path) -> Files:
 
 
 class TestDamage(DamageTests):
-    """Without KRaft's metadata, which our brokers do not have."""
-
-    @pytest.fixture
-    def known(self, files: Files) -> Files:
-        return files
+    """With the cluster's own store, and without."""

@@ -35,7 +35,7 @@ def partition(topic_id: bytes = A, **more: object) -> PartitionRecord:
     return PartitionRecord(
         partition_id=0,
         topic_id=topic_id,
-        partition_epoch=0,  # type: ignore[arg-type]
+        partition_epoch=0,
         **{"removing_replicas": [], "adding_replicas": [], **given},  # type: ignore[arg-type]
     )
 

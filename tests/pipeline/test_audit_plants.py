@@ -325,12 +325,25 @@ def test_the_tail_of_a_reign_that_ended_elsewhere_is_no_fault(estate: Estate) ->
     assert not audited(estate)
 
 
+def test_a_leader_whose_own_epoch_begins_behind_its_end_is_short(estate: Estate) -> None:
+    """It was the last to lead, and no record says so: its log was cut since."""
+    leader = estate.leader
+    estate.edit(lambda line: line.pop(RECORDS - 1), leader)
+    begin_epoch(estate, leader, RECORDS)
+    assert audited(estate) == findings("replicas differ", [RECORDS - 1])
+
+
+def begin_epoch(estate: Estate, broker: str, start: int) -> None:
+    """As a leader does, before it has any record of its own."""
+    [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
+    reign = EpochEntry(LeaderEpoch(replicas[0].epoch + 1), Offset(start))
+    disk, path = RealDisk(estate.logs[broker]), f"{NAME}/{EPOCH_CHECKPOINT}"
+    write_epochs(disk, path, [*(read_epochs(disk, path) or []), reign])
+
+
 def test_a_loss_is_seen_before_the_new_leader_has_written(estate: Estate) -> None:
     """Unclean election: only the checkpoint of its epochs tells that a follower leads now."""
     new = estate.followers[0]
     estate.edit(lambda line: line.pop(RECORDS - 1), new)
-    [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
-    reign = EpochEntry(LeaderEpoch(replicas[0].epoch + 1), Offset(RECORDS - 1))
-    disk, path = RealDisk(estate.logs[new]), f"{NAME}/{EPOCH_CHECKPOINT}"
-    write_epochs(disk, path, [*(read_epochs(disk, path) or []), reign])
+    begin_epoch(estate, new, RECORDS - 1)
     assert audited(estate) == findings("lost", [RECORDS - 1])

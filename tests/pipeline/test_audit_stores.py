@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ PATH = paths.partition_state("t", 0)
 
 
 @pytest.fixture(params=["embedded", pytest.param("zookeeper", marks=pytest.mark.slow)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "embedded":
         where = str(tmp_path / EMBEDDED)
         asyncio.run(fill(EmbeddedStore(tmp_path / EMBEDDED)))

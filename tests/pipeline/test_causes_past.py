@@ -115,7 +115,8 @@ def test_what_left_the_log_before_it_was_read(
     place: str, first_segment: int, expected: tuple[str, str | None]
 ) -> None:
     log = replace(replica("b1", 900, (0, 500)), log_start_offset=500, first_segment=first_segment)
-    told = explained(lost(0, 499, place=place), Past(), log)
+    follower = replace(log, broker="b2", first_segment=0)
+    told = explained(lost(0, 499, place=place), Past(), log, follower)
     assert kind_and_setting(told) == expected
     assert "below offset 500" in cause_of(told).sentence
 

@@ -223,7 +223,7 @@ class ReplicaFacts:
     is_absent: bool = False
     """The broker should have the copy, and has no folder of it."""
     first_segment: int = 0
-    """Where the oldest file begins. A higher log start offset was asked for (DeleteRecords)."""
+    """Where the oldest file begins. The log start offset may be higher (DeleteRecords)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ Which copy is the truth, and what each of them must have, is in `standing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -23,6 +24,7 @@ from holdfast.pipeline.audit.segments import Segment, segment_at
 from holdfast.pipeline.audit.slices import Last, last_batch
 from holdfast.pipeline.audit.standing import Replica, Stranger, standing
 from holdfast.pipeline.audit.stores import find_store, read_store
+from holdfast.pipeline.errors import PipelineError
 from holdfast.storage import Disk, RealDisk
 from holdfast.storage.checkpoints import DamagedFileError, read_offsets
 from holdfast.storage.inspect import LogFiles, checkpointed_epochs, log_files
@@ -88,9 +90,8 @@ def find_replicas(
     brokers = [_broker(name, root, missing) for name, root in logs.items() if root.is_dir()]
     metadata, troubles = read_metadata([one.root for one in brokers], topics)
     missing += troubles
-    store = store or find_store(one.root for one in brokers)
-    if metadata is None and store is not None:
-        metadata = read_store(store, topics)
+    if metadata is None:
+        metadata = _from_store(brokers, topics, store)
     copies: dict[Name, list[Replica]] = {}
     strangers: dict[Name, list[Stranger]] = {}
     for broker in brokers:
@@ -114,6 +115,18 @@ def find_replicas(
         metadata,
         {name: tuple(found) for name, found in strangers.items()},
     )
+
+
+def _from_store(
+    brokers: Sequence[_Broker], topics: Collection[str], store: str | None
+) -> Metadata | None:
+    """What our own controllers decided. A store that nobody named need not be readable."""
+    if store is not None:
+        return read_store(store, topics)
+    found = find_store(one.root for one in brokers)
+    with suppress(PipelineError):
+        return None if found is None else read_store(found, topics)
+    return None
 
 
 def _broker(name: str, root: Path, missing: list[str]) -> _Broker:

@@ -111,7 +111,11 @@ def _believed_epochs(copies: Sequence[Replica], known: Partition | None) -> set[
 
 
 def _epoch(copy: Replica, believed: set[int]) -> int:
-    """The newest epoch that the copy knows of. Without a checkpoint its records must be enough."""
-    last = copy.epochs[-1].epoch if copy.epochs else -1
+    """The newest epoch that the copy knows of. Without a checkpoint its records must be enough.
+
+    A leader begins its epoch where its log ends. If one begins behind the end, then something cut
+    the log since, and it is not what that leader had.
+    """
+    last = max((one.epoch for one in copy.epochs if one.start_offset <= copy.end), default=-1)
     is_believed = copy.epoch in believed or not copy.epochs
     return max(last, copy.epoch) if is_believed else last

@@ -265,13 +265,16 @@ def _never_placed(finding: Finding) -> Finding:
 
 def _unread(finding: Finding, sources: _Sources) -> Finding | None:
     """It left the log before the reader came to it; None if the log has it."""
-    truth = newest(sources.replicas.get(_partition(finding), ()))
+    replicas = sources.replicas.get(_partition(finding), ())
+    truth = newest(replicas)
     if truth is None or finding.offset is None or finding.offset >= truth.log_start_offset:
         return None
     reader = "the table" if finding.place == words.TABLE else "the consumer"
     start = truth.log_start_offset
-    kind, who = RETENTION, "Retention deleted"
-    if start > truth.first_segment:
+    # Retention takes whole files of the leader; a follower may have the file a little longer.
+    if any(one.first_segment == start for one in replicas):
+        kind, who = RETENTION, "Retention deleted"
+    else:
         kind, who = DELETED_RECORDS, "Somebody asked to delete"
     told = (
         f"{who} everything below offset {start} before {reader} had read it: the log of "

@@ -34,7 +34,9 @@ def newest(replicas: Iterable[ReplicaFacts]) -> ReplicaFacts | None:
 
 
 def _last_epoch(replica: ReplicaFacts) -> int:
-    return replica.epochs[-1].epoch if replica.epochs else -1
+    """One that begins behind the end of the log is not what the log has."""
+    begun = [one.epoch for one in replica.epochs if one.start_offset <= replica.log_end_offset]
+    return max(begun, default=-1)
 
 
 def line_of(replica: ReplicaFacts, entry: EpochStart) -> str:
