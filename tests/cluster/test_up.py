@@ -42,7 +42,7 @@ class Up:
 
     def end(self, number: int) -> tuple[int, str]:
         self.process.send_signal(number)
-        _, words = self.process.communicate(timeout=60)
+        _, words = self.process.communicate(timeout=600)
         return self.process.returncode, words
 
 
@@ -56,7 +56,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
 
 def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*HOLDFAST, *arguments], capture_output=True, text=True, check=False, timeout=120
+        [*HOLDFAST, *arguments], capture_output=True, text=True, check=False, timeout=600
     )
 
 
@@ -194,7 +194,7 @@ def in_temporary(tmp_path: Path, *arguments: str) -> Process:
 
 def end_by(process: Process, number: int) -> int:
     process.send_signal(number)
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     return process.returncode
 
 
@@ -228,7 +228,7 @@ def test_an_ephemeral_cluster_leaves_nothing_after_the_second_ctrl_c(tmp_path: P
 
 def test_an_ephemeral_cluster_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     process = in_temporary(tmp_path, "up", "--ephemeral", "--config", "no.such=1")
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     assert process.returncode == 64
     assert [*tmp_path.iterdir()] == []
 

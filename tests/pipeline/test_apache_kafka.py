@@ -21,7 +21,7 @@ from tests.support.kafka_brokers import KafkaBrokers
 from tests.support.spark import SMALL_OPTIONS
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "offsets.topic.replication.factor": "1",

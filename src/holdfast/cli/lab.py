@@ -179,7 +179,7 @@ def step(
     as_json: bool,
     **pictures: Any,
 ) -> None:
-    """Step through a scenario in the terminal: arrow keys, q to leave.
+    """Step through a scenario in the terminal: arrow keys, v for the next variant, q to leave.
 
     Without a terminal, or with --all, every step is printed. --html and --svg write pictures; the
     page shows every variant side by side unless one is chosen.
