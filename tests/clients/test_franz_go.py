@@ -10,7 +10,7 @@ from tests.clients.adapters.franz_go import FranzGo
 from tests.clients.cases import Case, cases_of
 from tests.clients.world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

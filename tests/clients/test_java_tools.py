@@ -22,7 +22,7 @@ from tests.clients.client import RefusedError
 from tests.clients.world import World
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 PERFORMANCE = f"{TOOLS}ProducerPerformance"
 VERIFIABLE = f"{TOOLS}VerifiableProducer"

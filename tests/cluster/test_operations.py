@@ -19,6 +19,9 @@ class Recording(Cluster):
         super().__init__("/nowhere/at/all")
         self.done: list[object] = []
 
+    def is_running(self, broker: int) -> bool:
+        return broker != 3
+
     def kill(self, broker: int) -> None:
         self.done.append(("kill", broker))
 
@@ -66,6 +69,10 @@ def test_calls_are_carried_out() -> None:
         ({"call": "kill", "brokers": 1}, "brokers is a list of broker ids"),
         ({"call": "kill", "brokers": [True]}, "brokers is a list of broker ids"),
         ({"call": "kill", "brokers": [9]}, "there is no broker 9"),
+        ({"call": "kill", "brokers": [2, 2]}, "broker 2 is named twice"),
+        ({"call": "kill", "brokers": [1, 3]}, "broker 3 does not run"),
+        ({"call": "power-loss", "brokers": [1, 3]}, "broker 3 does not run"),
+        ({"call": "restart", "brokers": [1, 9]}, "there is no broker 9"),
         ({"call": "kill", "brokers": [1], "hard": True}, "kill has no field hard"),
         ({"call": "partition", "groups": []}, "a list of lists"),
         ({"call": "delay", "brokers": [1]}, "seconds is a number"),

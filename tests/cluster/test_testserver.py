@@ -44,7 +44,7 @@ def server() -> Iterator[subprocess.Popen[str]]:
     yield process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == 0
 
 

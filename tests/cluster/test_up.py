@@ -42,7 +42,7 @@ class Up:
 
     def end(self, number: int) -> tuple[int, str]:
         self.process.send_signal(number)
-        _, words = self.process.communicate(timeout=60)
+        _, words = self.process.communicate(timeout=600)
         return self.process.returncode, words
 
 
@@ -56,7 +56,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
 
 def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*HOLDFAST, *arguments], capture_output=True, text=True, check=False, timeout=120
+        [*HOLDFAST, *arguments], capture_output=True, text=True, check=False, timeout=600
     )
 
 
@@ -160,6 +160,7 @@ def test_bad_input_is_one_line_and_touches_nothing(tmp_path: Path, up: Up) -> No
         (("up", "--data-dir", new, "--ephemeral"), "leave --data-dir out"),
         (("status", "--data-dir", new), "there is no cluster"),
         (("fault", "kill", "1", "--data-dir", new), "there is no cluster"),
+        (("fault", "kill", "2", "2", "--data-dir", str(up.folder)), "broker 2 is named twice"),
         (("fault", "kill", "7", "--data-dir", str(up.folder)), "there is no broker 7"),
         (("fault", "partition", "a", "--data-dir", str(up.folder)), "not a list of broker ids"),
         (("fault", "delay", "1", "--ms", "5", "--to", "x", "--data-dir", str(up.folder)), "to is"),
@@ -169,6 +170,7 @@ def test_bad_input_is_one_line_and_touches_nothing(tmp_path: Path, up: Up) -> No
         assert complaint in told.stderr, arguments
         assert len(told.stderr.splitlines()) == 1, told.stderr
     assert not Path(new).exists()
+    assert [broker["state"] for broker in status(up)["brokers"]] == ["running"] * 3
 
 
 def test_a_port_that_somebody_took_is_told(up: Up) -> None:
@@ -180,20 +182,66 @@ def test_a_port_that_somebody_took_is_told(up: Up) -> None:
     assert f"port {port} cannot be used" in told.stderr
 
 
-def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*HOLDFAST, "up", "--ephemeral", "--brokers", "1"],
+def in_temporary(tmp_path: Path, *arguments: str) -> Process:
+    return subprocess.Popen(
+        [*HOLDFAST, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
+
+
+def end_by(process: Process, number: int) -> int:
+    process.send_signal(number)
+    process.communicate(timeout=600)
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path, number: int) -> None:
+    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
     assert process.stdout is not None
     process.stdout.readline()
     assert [*tmp_path.glob("holdfast-*")] != []
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    assert end_by(process, number) == 0
+    assert [*tmp_path.glob("holdfast-*")] == []
+
+
+def test_an_ephemeral_cluster_leaves_nothing_after_the_second_ctrl_c(tmp_path: Path) -> None:
+    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    [folder] = tmp_path.glob("holdfast-*")
+    [broker] = manifest.load(folder).brokers
+    assert broker.process is not None
+    os.kill(broker.pid, signal.SIGSTOP)  # so that the polite end takes long enough
+    process.send_signal(signal.SIGINT)
+    while "stopping" not in process.stderr.readline():
+        pass
+    code = end_by(process, signal.SIGINT)
+    assert code in (0, 130)  # it may have been through when the second one came
+    assert [*tmp_path.glob("holdfast-*")] == []
+    assert not broker.process.is_alive()
+
+
+def test_an_ephemeral_cluster_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    process = in_temporary(tmp_path, "up", "--ephemeral", "--config", "no.such=1")
+    process.communicate(timeout=600)
+    assert process.returncode == 64
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_chaos_leaves_nothing(tmp_path: Path, number: int) -> None:
+    pytest.importorskip("confluent_kafka")
+    process = in_temporary(tmp_path, "chaos", "--minutes", "10")
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(3)]
+    assert " s  " in lines[-1], lines
+    process.send_signal(number)
+    assert end_by(process, number) == 130
     assert [*tmp_path.glob("holdfast-*")] == []
 
 

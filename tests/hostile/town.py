@@ -16,7 +16,7 @@ from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 KEPT: Final = "kept"
 """The honest client's topic: no stranger ever names it."""
 MIB: Final = 1024 * 1024
-DEADLINE_S: Final = 60.0
+DEADLINE_S: Final = 300.0
 _ALARM: Final = re.compile(r"Traceback|^\S+ error ", re.MULTILINE)
 
 

@@ -173,7 +173,8 @@ def test_a_running_cluster_is_asked(tmp_path: Path) -> None:
     with Cluster(tmp_path / "data", brokers=2) as cluster:
         config = {"min.insync.replicas": "2", "flush.messages": "1", "retention.ms": "60000"}
         cluster.create_topic("events", 1, 2, config=config)
-        done = command("-b", cluster.bootstrap.split(",")[0], "--topic", "events", "--json")
+        several = f"127.0.0.1:1,{cluster.bootstrap}"  # the first one is not there
+        done = command("-b", several, "--topic", "events", "--json")
         lacking = command("-b", cluster.bootstrap.split(",")[0], "--topic", "nothing")
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
@@ -210,6 +211,7 @@ def test_files_that_are_wrong(kind: str, text: str, complaint: str) -> None:
         (("-b", "nowhere"), "go together"),
         (("-b", "nowhere", "--topic", "t"), "is not HOST:PORT"),
         (("-b", "127.0.0.1:1", "--topic", "t"), "no broker at 127.0.0.1:1"),
+        (("-b", "127.0.0.1:1,nowhere", "--topic", "t"), "'nowhere' is not HOST:PORT"),
     ],
 )
 def test_bad_input(words: tuple[str, ...], complaint: str) -> None:

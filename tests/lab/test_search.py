@@ -46,7 +46,7 @@ def explorer_of(question: Question) -> Explorer:
         pytest.param(Bounds(in_sync=2, delays=ANY), marks=pytest.mark.long),
         pytest.param(
             Bounds(replicas=2, crashes=1, restarts=1, elections=1, delays=ANY),
-            marks=[pytest.mark.long, pytest.mark.timeout(1_800)],
+            marks=pytest.mark.long,
         ),
     ],
     ids=Bounds.told,

@@ -37,7 +37,7 @@ from tests.support.kafka_brokers import KafkaBrokers
 from tests.support.spark import SMALL_OPTIONS
 from tests.unit.storage.kafka import dump
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from tests.support.spark import SMALL_OPTIONS
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     # PySpark leaves the sockets of its results to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.filterwarnings(

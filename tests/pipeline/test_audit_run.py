@@ -21,7 +21,6 @@ from tests.support.spark import session
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     # PySpark leaves the sockets of its results to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.filterwarnings(

@@ -18,7 +18,7 @@ from holdfast.cluster.chaos import Happened, Plan, play
 from holdfast.pipeline.audit.findings import Exit
 from holdfast.pipeline.chaos import check
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 COMMAND = (sys.executable, "-m", "holdfast", "chaos")
 
 
@@ -44,7 +44,6 @@ def test_a_minute_of_chaos_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1500)
 def test_ten_minutes_of_chaos_lose_nothing(tmp_path: Path) -> None:
     """With a seed of its own every time; a failure names it."""
     is_good(*chaos("--minutes", "10", "--folder", str(tmp_path / "run")))
@@ -75,7 +74,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
             if "phase 0" in line:
                 break
         run.send_signal(signal.SIGINT)
-        _, said = run.communicate(timeout=120)
+        _, said = run.communicate(timeout=600)
     finally:
         run.kill()
         run.communicate()

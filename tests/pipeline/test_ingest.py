@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ from holdfast.pipeline.spark.failures import StreamFailedError
 from tests.support import delta
 from tests.support.spark import SPARKS_SOCKETS, Silent, session
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), SPARKS_SOCKETS]
+pytestmark = [pytest.mark.slow, SPARKS_SOCKETS]
 
 FIELDS = "carrier STRING NOT NULL, delay INT"
 
@@ -97,6 +98,10 @@ def test_bad_values_are_kept_with_their_reason(world: World, tmp_path: Path) -> 
         b"nope": "the value is not JSON",
         b'{"carrier": "AA"} and more': "the value is not JSON",
         b"": "the value is not JSON",
+        b"{'carrier': 'AA'}": "the value is not JSON",
+        b'{"carrier": "AA", "more": \'x\'}': "the value is not JSON",
+        b'{"carrier": "AA", "carrier": "UA"}': "a key is twice in one object",
+        b'{"carrier": "AA", "more": {"a": 1, "a": 2}}': "a key is twice in one object",
         b"\xff\xfe": "the value is not UTF-8",
         b'{"carrier": "AA", "delay": "late"}': "the value does not fit the schema",
         b'[{"carrier": "AA"}]': "the value does not fit the schema",
@@ -148,6 +153,35 @@ def test_a_table_is_fed_from_one_source_only(world: World, tmp_path: Path) -> No
     with pytest.raises(PipelineError, match=r"checkpoint .* is gone"):
         world.run(topics=Topics.parsed(f"{world.topic},{other}"))
     assert len(world.values()) == 2
+
+
+def test_a_topic_may_be_added_to_an_ingest_of_json(world: World, tmp_path: Path) -> None:
+    schema = tmp_path / "fields.ddl"
+    schema.write_text(FIELDS)
+    asked = {"value_format": "json", "schema": schema}
+    world.cluster.produce(world.topic, ['{"carrier": "AA"}'])
+    assert world.run(**asked) == 1
+    other = f"{world.topic}-other"
+    world.cluster.create_topic(other)
+    world.cluster.produce(other, ['{"carrier": "UA"}'])
+    both = Topics.parsed(f"{world.topic},{other}")
+    assert world.run(topics=both, **asked) == 1
+    assert world.run(topics=both, **asked) == 0
+    _damage(world)
+    assert world.run(topics=both, **asked) == 0
+    with pytest.raises(PipelineError, match="leaves some of that out"):
+        world.run(**asked)
+
+
+def _damage(world: World) -> None:
+    """As older releases wrote the property when a topic was added."""
+    name = "holdfast.ingest"
+    detail = world.spark.sql(f"DESCRIBE DETAIL delta.`{world.table}`").collect()[0]
+    value = detail["properties"][name].replace("'", "\\'")
+    world.spark.sql(f"ALTER TABLE delta.`{world.table}` SET TBLPROPERTIES ('{name}' = '{value}')")
+    detail = world.spark.sql(f"DESCRIBE DETAIL delta.`{world.table}`").collect()[0]
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(detail["properties"][name])
 
 
 def test_offsets_that_retention_took_are_named(world: World) -> None:

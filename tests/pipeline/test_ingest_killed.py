@@ -143,3 +143,39 @@ def _compare(table: Path, promised: dict[tuple[int, int], bytes]) -> None:
     assert {(p, o): v for p, o, v in [*good, *bad]} == promised
     assert all(value == b"bad" for _, _, value in bad)
     assert len(bad) == sum(value == b"bad" for value in promised.values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("number", "whom"), [(signal.SIGKILL, "java"), (signal.SIGTERM, "group")], ids=["java", "group"]
+)
+def test_a_java_that_dies_is_a_failure_with_its_reason(
+    tmp_path: Path, number: signal.Signals, whom: str
+) -> None:
+    """A kill, the machine's out-of-memory killer; or a supervisor that ends the whole group."""
+    table = tmp_path / "lake"
+    with Cluster(brokers=1) as cluster:
+        cluster.create_topic("t")
+        cluster.produce("t", ["a"])
+        args = ["ingest", "-b", cluster.bootstrap, "--topic", "t", "--table", "lake"]
+        with command(*args, "--continuous", cwd=tmp_path) as process:
+            wait_until(lambda: delta.count(table) == 1, "it has begun", PATIENCE_S)
+            if whom == "java":
+                os.kill(_java_of(process.pid), number)
+            else:
+                os.killpg(process.pid, number)
+            _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, errors
+    assert f"Java was ended by {number.name}" in errors
+    assert "a bug of ours" not in errors
+    assert "Traceback" not in errors
+
+
+def _java_of(group: int) -> int:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_java = (process / "cmdline").read_bytes().split(b"\0")[0].endswith(b"java")
+            if is_java and os.getpgid(int(process.name)) == group:
+                return int(process.name)
+        except OSError:
+            continue  # it has ended
+    raise AssertionError("there is no Java")

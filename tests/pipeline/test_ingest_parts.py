@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.cluster import ClusterError
+from holdfast.cluster.client import addresses
 from holdfast.pipeline import PipelineError
 from holdfast.pipeline.ingest import Topics
-from holdfast.pipeline.ingest.topics import addresses
 from holdfast.pipeline.ingest.vanished import Place, told_by_span
 from holdfast.pipeline.spark.failures import causes, told
 from holdfast.pipeline.spark.progress import Reading, after
@@ -42,7 +43,7 @@ def test_topics_may_be_added_and_not_left_out() -> None:
 def test_addresses_are_host_and_port() -> None:
     assert addresses("a:1, [::1]:2") == [("a", 1), ("::1", 2)]
     for wrong in ("a", "a:", ":1", "a:0", "a:65536", "a:1,"):
-        with pytest.raises(PipelineError, match="is not HOST:PORT"):
+        with pytest.raises(ClusterError, match="is not HOST:PORT"):
             addresses(wrong)
 
 

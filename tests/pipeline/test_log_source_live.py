@@ -15,7 +15,7 @@ from tests.pipeline import log_files as files
 from tests.support.waiting import wait_until
 from tests.unit.storage import kafka
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 COLUMNS = ("offset", "value", "is_control", "is_transactional", "producer_id", "error")
 COUNT = 200

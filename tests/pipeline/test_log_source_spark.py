@@ -17,7 +17,6 @@ from tests.support.spark import session
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     # Spark leaves its own connections to Java for the collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.filterwarnings(

@@ -13,7 +13,7 @@ from holdfast.pipeline.audit.findings import Exit
 from holdfast.pipeline.chaos import check
 from holdfast.protocol.records.arrow import read_runs
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 TOPICS = ("once", "at-least-once")
 
 

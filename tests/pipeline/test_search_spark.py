@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,13 +142,37 @@ def test_a_killed_executor_costs_only_its_tasks(tmp_path: Path) -> None:
         os.kill(at_work[0], signal.SIGKILL)
         assert searching.poll() is None
         output, errors = searching.communicate(timeout=PATIENCE_S)
+        check_that_waiting_is_told(tmp_path, master, conf)
     assert searching.returncode == 0, errors
     found = json.loads(output)
     coverage = explore(Question(bounds=LARGE)).coverage
     assert found["distinct"] == coverage.distinct
     assert (found["generated"], found["depth"]) == (coverage.generated, coverage.depth)
-    (application,) = (tmp_path / "work").glob("app-*")
-    assert len(list(application.iterdir())) > 2, "two executors, and one in place of the killed"
+    first, *_ = sorted((tmp_path / "work").glob("app-*"))
+    assert len(list(first.iterdir())) > 2, "two executors, and one in place of the killed"
+
+
+def check_that_waiting_is_told(folder: Path, master: str, conf: list[str]) -> None:
+    """No worker has room for such an executor."""
+    large = ["--conf", "spark.executor.memory=50g"]
+    with command(
+        "lab", "search", "--seeds", "1..9", "--spark", master, *conf, *large, cwd=folder
+    ) as waiting:
+        assert waiting.stderr is not None
+        said = ""
+        while "no free executor" not in said:
+            said = waiting.stderr.readline()
+            assert said, "it has ended"
+
+
+def test_the_python_of_the_workers_can_be_named(tmp_path: Path) -> None:
+    """As the manual says: --conf spark.pyspark.python."""
+    python, mark = tmp_path / "our-python", tmp_path / "used"
+    python.write_text(f'#!/bin/sh\ntouch {mark}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    done = lab("search", "--seeds", "1..2", *SPARK, "--conf", f"spark.pyspark.python={python}")
+    assert done.exit_code == 0, done.stderr
+    assert mark.exists()
 
 
 def computing(folder: Path) -> list[int]:

@@ -13,7 +13,7 @@ from tests.support import delta
 from tests.support.spark import command
 from tests.support.spark_cluster import DRIVER, standalone
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.slow
 
 
 def run(folder: Path, *args: str) -> str:

@@ -16,7 +16,7 @@ from holdfast.cluster.ports import HOST
 from holdfast.cluster.waiting import wait_for
 from tests.real.disks import Written, written
 
-WAIT_S = 60.0
+WAIT_S = 300.0
 """So generous that only something broken reaches it, also on a busy machine."""
 CONTROLLER = "K"
 

@@ -10,7 +10,7 @@ from holdfast.cluster import Cluster
 from holdfast.cluster.waiting import wait_for
 
 PAUSE_S = 0.002
-WAIT_S = 60.0
+WAIT_S = 300.0
 CLIENT = {
     "message.timeout.ms": 60_000,
     "socket.connection.setup.timeout.ms": 3000,

@@ -12,7 +12,7 @@ import pytest
 from tests.support import namespaces, zookeeper
 from tests.support.machines import chaos_on_machines
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.long
 
 
 def test_chaos_on_three_machines_loses_nothing(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class KafkaBrokers:
         for broker in self.ports:
             file = self._properties(broker)
             tool = ("kafka.tools.StorageTool", "format", "-t", kafka.CLUSTER, "-c", str(file))
-            subprocess.run(kafka.java(*tool), check=True, capture_output=True, timeout=120)
+            subprocess.run(kafka.java(*tool), check=True, capture_output=True, timeout=600)
         self.run(*self.ports)
         wait_until(self._is_whole, "all brokers are registered", START_S)
 

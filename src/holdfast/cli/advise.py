@@ -72,7 +72,7 @@ _OF_LAB = {
 @click.option("--topic-config", type=_file, metavar="FILE", help="A topic's settings.")
 @click.option("--producer", type=_file, metavar="FILE", help="A producer's settings.")
 @click.option("--consumer", type=_file, metavar="FILE", help="A consumer's settings.")
-@click.option("-b", "--bootstrap", metavar="HOST:PORT", help="Ask a running cluster …")
+@click.option("-b", "--bootstrap", metavar="HOST:PORT,…", help="Ask a running cluster …")
 @click.option("--topic", metavar="TOPIC", help="… for this topic's settings.")
 @click.option(
     "--failures",
@@ -154,12 +154,14 @@ def _file_of(kind: str, path: Path | None) -> dict[str, str]:
 
 def _running(bootstrap: str, topic: str) -> Given:
     from holdfast.cluster import Client, ClusterError
+    from holdfast.cluster.client import addresses
 
-    host, _, port = bootstrap.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
-        raise BadInput(f"-b {bootstrap!r} is not HOST:PORT", hint="try -b 127.0.0.1:9092")
     try:
-        with Client([(host, int(port))]) as client:
+        known = addresses(bootstrap)
+    except ClusterError as error:
+        raise BadInput(f"-b: {error}", hint="try -b 127.0.0.1:9092,127.0.0.1:9093") from None
+    try:
+        with Client(known) as client:
             return ask_cluster(client, topic, bootstrap)
     except ClusterError as error:
         raise BadInput(str(error), hint="is the cluster running?") from None

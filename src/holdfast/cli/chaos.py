@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cli.extras import needs
+from holdfast.cli.up import Stopper
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
@@ -62,6 +63,7 @@ def chaos(
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty", hint="name a new one with --folder")
+    Stopper()  # SIGTERM and SIGHUP, too, end as an interrupt does, and leave nothing
     seed = random.randrange(MOST_SEED) if seed is None else seed  # noqa: S311  # no secret
     home = Path(tempfile.mkdtemp(prefix="holdfast-chaos-")) if folder is None else folder.absolute()
     click.echo(f"seed {seed}: holdfast chaos {_again(minutes, seed, unsafe=unsafe)}", err=True)

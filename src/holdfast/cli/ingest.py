@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli.errors import EXIT_INTERRUPTED
 from holdfast.cli.extras import needs
-from holdfast.cli.spark_options import spark_options, spark_session
+from holdfast.cli.spark_options import errors_told, spark_options, spark_session
 from holdfast.cli.up import Stopper
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug of ours; "
     "130 interrupted."
 )
-@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT", help="Brokers.")
+@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,…", help="Brokers.")
 @click.option(
     "--topic",
     required=True,
@@ -67,17 +67,19 @@ def ingest(
     --schema says go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
     """
     Stopper()  # until Spark runs, an end is an interrupt
-    with spark_session("holdfast ingest", master, conf) as spark:
-        from holdfast.pipeline.ingest import Ingest, Topics
-        from holdfast.pipeline.ingest import ingest as run
-        from holdfast.pipeline.spark.progress import meter
+    from holdfast.pipeline.ingest import Ingest, Topics, cluster_of
+    from holdfast.pipeline.ingest import ingest as run
+    from holdfast.pipeline.spark.progress import meter
 
+    with errors_told():
         asked = Ingest(
             topics=Topics.parsed(topic),
             table=absolute(table),
             stops_on_data_loss=on_data_loss == "stop",
             **asked_for,
         )
+        cluster_of(asked.bootstrap, asked.topics)  # before Spark starts, which takes a while
+    with spark_session("holdfast ingest", master, conf) as spark:
         stopper = Stopper()  # again: Spark's session takes Ctrl-C for itself
         stopper.is_running = True
         done = run(spark, asked, meter("ingest"), stopper.asked)

@@ -34,6 +34,7 @@ from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
     HANDLERS,
     OPTIONS,
+    Explanation,
     Frame,
     Run,
     Scenario,
@@ -178,7 +179,7 @@ def step(
     as_json: bool,
     **pictures: Any,
 ) -> None:
-    """Step through a scenario in the terminal: arrow keys, q to leave.
+    """Step through a scenario in the terminal: arrow keys, v for the next variant, q to leave.
 
     Without a terminal, or with --all, every step is printed. --html and --svg write pictures; the
     page shows every variant side by side unless one is chosen.
@@ -212,12 +213,14 @@ def explain_command(
     about: int | str = offset if offset is not None else record or ""
     if _is_trace(name):
         explanation = explain(_read_trace(name), about)
+        _demand_record(name, about, explanation)
     else:
         scenario = _load(name)
         chosen = _variants(scenario, variant)[0]
         overrides = overrides_of(settings, without)
         events = _run(scenario, chosen, overrides).events
         explanation = explain(events, about)
+        _demand_record(name, about, explanation)
         lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
         if lost:
             played = replace(chosen, options={**chosen.options, **overrides})
@@ -269,6 +272,13 @@ def replay(
     else:
         click.echo(_json(seed_dict(result)) if as_json else seed_text(result, overrides, changes))
     ctx.exit(1 if result.failures else 0)
+
+
+def _demand_record(name: str, about: int | str, explanation: Explanation) -> None:
+    if not explanation.accounts:
+        what = f"a record at offset {about}" if isinstance(about, int) else f"the record {about!r}"
+        hint = "'holdfast lab step' shows all records with their labels and offsets"
+        raise BadInput(f"{name} never had {what}", hint=hint)
 
 
 def _show(

@@ -56,11 +56,7 @@ class Asked(NamedTuple):
 
 def _asked(path: Path) -> Asked:
     if path.is_dir():
-        disk = RealDisk(path, read_only=True)
-        logs = find_logs(disk)
-        if not logs:
-            raise BadInput(f"no log in {path}", hint="try a log directory or one of its partitions")
-        return Asked(disk, logs, None)
+        return _in_directory(path)
     name = parse_file_name(path.name)
     if name is None or name.state:
         raise BadInput(
@@ -72,6 +68,27 @@ def _asked(path: Path) -> Asked:
     bases = [int(name.base_offset)] if int(name.base_offset) in here.bases else []
     snapshots = [int(name.base_offset)] if name.kind == SNAPSHOT else []
     return Asked(disk, [LogFiles("", bases, snapshots)], name)
+
+
+def _in_directory(path: Path) -> Asked:
+    """A log directory, one of its partitions, or a broker's folder with one log directory in it."""
+    found = _logs_in(path)
+    if found is not None:
+        return found
+    below = [one for one in sorted(path.iterdir()) if one.is_dir()]
+    several = [(folder, logs) for folder in below if (logs := _logs_in(folder)) is not None]
+    if len(several) > 1:
+        names = ", ".join(str(folder) for folder, _ in several)
+        raise BadInput(f"{path} has several log directories", hint=f"name one: {names}")
+    if not several:
+        raise BadInput(f"no log in {path}", hint="try a log directory or one of its partitions")
+    return several[0][1]
+
+
+def _logs_in(path: Path) -> Asked | None:
+    disk = RealDisk(path, read_only=True)
+    logs = find_logs(disk)
+    return Asked(disk, logs, None) if logs else None
 
 
 def _print(data: dict[str, Any]) -> None:

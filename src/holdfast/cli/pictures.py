@@ -49,20 +49,22 @@ def show(
             "stories": [{"variant": name, "table": table(frames)} for name, frames in stories],
         }
     if not (html_file or svg_folder):
-        _step(stories, print_everything=print_everything)
+        _step(stories, title, print_everything=print_everything)
     return None
 
 
-def _step(stories: list[tuple[str, list[Frame]]], *, print_everything: bool) -> None:
+def _step(stories: list[tuple[str, list[Frame]]], title: str, *, print_everything: bool) -> None:
     from holdfast.cli.stepper import print_all, run_stepper  # rich is needed from here on
 
+    has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    if has_terminal and not print_everything and all(frames for _, frames in stories):
+        run_stepper(stories, title)
+        return
+    click.echo(title)
     for name, frames in stories:
-        if print_everything or not sys.stdout.isatty():
-            if len(stories) > 1:
-                click.echo(f"=== {name} ===")
-            print_all(frames, sys.stdout)
-        else:
-            run_stepper(frames)
+        if name != title:
+            click.echo(f"=== variant {name} ===")
+        print_all(frames, sys.stdout)
 
 
 def _write_page(stories: list[tuple[str, list[Frame]]], title: str, name: str) -> None:

@@ -36,7 +36,7 @@ def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator
     """A SparkSession for the block; what the pipeline cannot do is told in one line."""
     from holdfast.pipeline.spark import running
 
-    with errors_told(), running(app, master=master, conf=_parsed(conf)) as spark:
+    with errors_told(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
         yield spark
 
 
@@ -50,8 +50,12 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
         return
     from holdfast.pipeline.spark.pool import executors
 
-    with errors_told(), executors(app, master=master, conf=_parsed(conf)) as pool:
+    with errors_told(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
         yield pool
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -37,29 +38,50 @@ _STATUS = {
 }
 
 
-def run_stepper(frames: Sequence[Frame], start: int = 0) -> None:
-    """Show the frames one by one as keys are pressed. Without a terminal: print them all."""
-    if not frames or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print_all(frames, sys.stdout)
-        return
+Stories = Sequence[tuple[str, Sequence[Frame]]]
+"""The frames of each variant, with its name."""
+
+
+def run_stepper(stories: Stories, title: str) -> None:
+    """Show the frames one by one as keys are pressed; `q` and Ctrl-C leave immediately."""
+    with suppress(KeyboardInterrupt):
+        _step_through(stories, title)
+
+
+def _step_through(stories: Stories, title: str) -> None:
     console = Console(highlight=False)
-    place, typed = min(start, len(frames) - 1), None
+    chosen, place, typed = 0, 0, None
     with console.screen(hide_cursor=True) as screen, raw_keys(sys.stdin.fileno()) as keys:
         while True:
+            name, frames = stories[chosen]
             width, height = console.size
-            picture = render(frames[place], len(frames), width, height=height - 1, place=place)
-            screen.update(Group(picture, Text(_footer(typed), style="dim")))
+            heading = _title(title, name, chosen, len(stories), width)
+            picture = render(frames[place], len(frames), width, height=height - 2, place=place)
+            footer = _footer(typed, several=len(stories) > 1)
+            screen.update(Group(heading, picture, Text(footer, style="dim")))
             pressed: list[str] = []
             # Ends with a key or with a new size, whichever comes first.
             while not pressed and console.size == (width, height):
-                try:
-                    pressed = keys.read(0.2)
-                except KeyboardInterrupt:
-                    return
+                pressed = keys.read(0.2)
             for key in pressed:
                 if key == "q":
                     return
-                place, typed = press(frames, place, typed, key)
+                if key == "v" and typed is None:
+                    chosen, place = (chosen + 1) % len(stories), 0
+                    frames = stories[chosen][1]
+                else:
+                    place, typed = press(frames, place, typed, key)
+
+
+def _title(title: str, variant: str, chosen: int, count: int, width: int) -> Text:
+    """What is played, and which of its variants."""
+    shown = Text(title, style="bold", no_wrap=True)
+    if variant != title:
+        which = f" ({chosen + 1} of {count})" if count > 1 else ""
+        variant = f"  variant {variant}{which}"
+        shown.truncate(max(10, width - len(variant)), overflow="ellipsis")
+        shown.append(variant, style="magenta")
+    return shown
 
 
 def print_all(frames: Sequence[Frame], file: TextIO) -> None:
@@ -107,8 +129,10 @@ def _end_of_step(frames: Sequence[Frame], step: int, otherwise: int) -> int:
     return places[-1] if places else otherwise
 
 
-def _footer(typed: str | None) -> str:
-    return _HELP if typed is None else f"go to step: {typed}▏ (enter)"
+def _footer(typed: str | None, *, several: bool) -> str:
+    if typed is not None:
+        return f"go to step: {typed}▏ (enter)"
+    return f"{_HELP} · v next variant" if several else _HELP
 
 
 # One picture.

@@ -35,7 +35,7 @@ def testserver(port: int, until_stdin_closes: bool) -> None:
             f"port {port} cannot be used: {error.strerror}", hint="leave --port out"
         ) from None
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     server = LineServer(listener, TestSession)
     click.echo(json.dumps({"host": "127.0.0.1", "port": listener.getsockname()[1]}))

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -76,27 +77,34 @@ def up(
         cluster.start()
     except ClusterError as error:
         raise refused(error) from None
-    try:
+    with ExitStack() as at_the_end:
+        at_the_end.callback(cluster.close)
+        at_the_end.callback(_say, "stopping")  # before the line above; a closed terminal is no harm
         _run(cluster, stopper)
-    finally:
-        _say("stopping")
-        cluster.close()
 
 
 class Stopper:
-    """Ctrl-C and SIGTERM: an interrupt while we start or stop, a polite end while we run."""
+    """Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
+
+    While we run, a polite end; while we start or stop, an interrupt. An interrupt comes once:
+    nothing may stop what cleans up after it.
+    """
 
     def __init__(self) -> None:
         self.is_running = False
         self.asked = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._signalled)
+        self._is_interrupted = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, self._signalled)
 
     def _signalled(self, _: int, __: FrameType | None) -> None:
-        if not self.is_running:
+        if self.is_running:
+            self.is_running = False
+            self.asked.set()
+        elif not self._is_interrupted:
+            self._is_interrupted = True
             raise KeyboardInterrupt
-        self.is_running = False
-        self.asked.set()
 
 
 def _run(cluster: Cluster, stopper: Stopper) -> None:

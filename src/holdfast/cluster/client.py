@@ -60,6 +60,17 @@ class Address(NamedTuple):
     port: int
 
 
+def addresses(bootstrap: str) -> list[Address]:
+    """HOST:PORT[,HOST:PORT…]; ClusterError names the part that is something else."""
+    found = []
+    for part in bootstrap.split(","):
+        host, colon, port = part.strip().rpartition(":")
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ClusterError(f"{part.strip()!r} is not HOST:PORT")
+        found.append(Address(host.strip("[]"), int(port)))
+    return found
+
+
 class Connection:
     """One broker."""
 

@@ -30,9 +30,14 @@ class Breaking(Lifecycle):
     _story: TraceFile | None = None
 
     def _process(self, broker: int) -> BrokerProcess:
-        if not self.is_running(broker):
-            raise ClusterError(f"broker {broker} does not run", hint=f"restart broker {broker}")
+        self.check_running(broker)
         return self._processes[broker]
+
+    def check_running(self, *brokers: int) -> None:
+        """ClusterError names the first that does not run."""
+        for broker in brokers:
+            if not self.is_running(broker):
+                raise ClusterError(f"broker {broker} does not run", hint=f"restart broker {broker}")
 
     def _became(self, broker: int, state: str) -> None:
         self.entry(broker).state = state

@@ -186,8 +186,8 @@ class Lifecycle:
 
     def start(self) -> None:
         """Start all brokers; returns when clients can use them."""
-        self._prepare()
         try:
+            self._prepare()
             for broker in self.brokers:
                 self._spawn(broker)
             self.wait_ready(*self.brokers)
@@ -335,17 +335,18 @@ class Lifecycle:
             process.kill()
 
     def close(self, *, clean: bool = True) -> None:
-        """End everything; an ephemeral cluster's files are removed."""
-        if clean:
-            self.stop_all()
-        else:
+        """End everything; an ephemeral cluster's files are removed, also if we are interrupted."""
+        try:
+            if clean:
+                self.stop_all()
+        finally:
             self.kill_all()
-        if self._held >= 0:
-            self._manifest.owner_pid = 0
-            self._save()
-        self._let_go()
-        if self.is_ephemeral:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
+            if self._held >= 0:
+                self._manifest.owner_pid = 0
+                self._save()
+            self._let_go()
+            if self.is_ephemeral:
+                shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def _save(self) -> None:
         with self._lock, contextlib.suppress(FileNotFoundError):

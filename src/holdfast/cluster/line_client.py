@@ -15,6 +15,10 @@ class NoAnswerError(ClusterError):
     """Nobody listens, or whoever does is silent."""
 
 
+class ForbiddenError(ClusterError):
+    """The socket belongs to another user."""
+
+
 class RefusedError(ClusterError):
     """The other side says that it cannot be done, and why."""
 
@@ -24,6 +28,10 @@ def ask(path: Path, request: dict[str, Any], timeout_s: float) -> Any:
     try:
         with unix_sockets.connect(path, timeout_s) as connection:
             return exchange(connection, request)
+    except PermissionError as error:
+        raise ForbiddenError(
+            f"{path}: {error.strerror}", hint="only the user who started the cluster may ask it"
+        ) from None
     except OSError as error:
         raise NoAnswerError(f"no answer at {path}: {error}") from None
 

@@ -125,11 +125,25 @@ def _info(cluster: Cluster, _: Fields) -> Prepared:
     }
 
 
+def _named(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]:
+    """Brokers that are here, each named once: all are checked before anything is done to one."""
+    brokers: list[int] = fields.numbers("brokers", default)
+    for place, broker in enumerate(brokers):
+        cluster.entry(broker)
+        if broker in brokers[:place]:
+            raise ClusterError(f"broker {broker} is named twice", hint="name each one once")
+    return brokers
+
+
+def _running(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]:
+    brokers = _named(cluster, fields, default)
+    cluster.check_running(*brokers)
+    return brokers
+
+
 def _each(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = fields.numbers("brokers", NEEDED)
-        for broker in brokers:
-            cluster.entry(broker)  # All are known, before anything is done to the first.
+        brokers = _running(cluster, fields)
         return _of_all(brokers, getattr(cluster, method))
 
     return prepare
@@ -145,15 +159,20 @@ def _of_all(brokers: list[int], do: Callable[[int], None]) -> Prepared:
 
 def _all_at_once(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = fields.numbers("brokers", NEEDED)
+        brokers = _running(cluster, fields)
         return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
 
 
+def _restart(cluster: Cluster, fields: Fields) -> Prepared:
+    brokers = _named(cluster, fields)
+    return lambda: cluster.restart(*brokers)
+
+
 def _or_all(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = fields.numbers("brokers", [])
+        brokers = _running(cluster, fields, [])
         return lambda: getattr(cluster, method)(*brokers)
 
     return prepare
@@ -165,25 +184,25 @@ def _partition(cluster: Cluster, fields: Fields) -> Prepared:
 
 
 def _delay(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    brokers, to = _running(cluster, fields), fields.ends("to")
     seconds = fields.seconds("seconds", NEEDED)
     return _of_all(brokers, lambda broker: cluster.delay(broker, seconds, to))
 
 
 def _drop(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    brokers, to = _running(cluster, fields), fields.ends("to")
     probability = fields.seconds("probability", 1.0)
     return _of_all(brokers, lambda broker: cluster.drop(broker, probability, to))
 
 
 def _cut(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = fields.numbers("brokers", NEEDED), fields.ends("to")
+    brokers, to = _running(cluster, fields), fields.ends("to")
     return _of_all(brokers, lambda broker: cluster.cut(broker, to))
 
 
 def _disk(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = fields.numbers("brokers", NEEDED)
+        brokers = _running(cluster, fields)
         partition = fields.text("partition", "")
         return _of_all(brokers, lambda broker: getattr(cluster, method)(broker, partition))
 
@@ -291,7 +310,7 @@ OPERATIONS: Final[dict[str, Prepare]] = {
     "info": _info,
     "status": lambda cluster, _: lambda: cluster_status(cluster),
     "kill": _each("kill"),
-    "restart": _all_at_once("restart"),
+    "restart": _restart,
     "stop": _each("stop"),
     "pause": _each("pause"),
     "resume": _each("resume"),

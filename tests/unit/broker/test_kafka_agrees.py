@@ -20,7 +20,7 @@ from tests.unit.broker.test_properties import CASES
 from tests.unit.broker.test_setting import setting
 from tests.unit.storage import kafka
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("AskKafka.java")
 RANGE = re.compile(r"\[(-?[\d.]+?),\.\.\.(?:,(-?[\d.]+))?\](?: or (-?\d+))?")

@@ -36,7 +36,7 @@ def fail(kind: str) -> None:
         "socket": BrokenPipeError(32, "Broken pipe"),
         "short-read": asyncio.IncompleteReadError(b"", 4),
         "module": ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.parquet"),
-        "no-permission": PermissionError(errno.EACCES, "Permission denied", "/root/x"),
+        "no-permission": PermissionError(errno.EACCES, "Permission denied", "/forbidden/x"),
         "not-a-directory": NotADirectoryError(errno.ENOTDIR, "Not a directory", "a-file/x"),
         "a-directory": IsADirectoryError(errno.EISDIR, "Is a directory", "a-folder"),
         "disk-full": OSError(errno.ENOSPC, "No space left on device", "ledger.parquet"),
@@ -93,7 +93,7 @@ def test_a_verdict_is_passed_on(code: int) -> None:
         ),
         (
             ["fail", "no-permission"],
-            f"holdfast: /root/x: Permission denied ({ANOTHER_PATH})",
+            f"holdfast: /forbidden/x: Permission denied ({ANOTHER_PATH})",
         ),
         (
             ["fail", "not-a-directory"],
@@ -181,7 +181,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     os.close(writing)

@@ -205,7 +205,7 @@ def test_step_prints_every_frame_into_a_pipe() -> None:
     assert done.exit_code == 0
     assert "\x1b" not in done.stdout
     for variant in VARIANTS:
-        assert f"=== {variant} ===" in done.stdout
+        assert f"=== variant {variant} ===" in done.stdout
         frames = fold(run_scenario(load(STORY), load(STORY).variant(variant)).events)
         assert f"{len(frames)}/{len(frames)}" in done.stdout
 

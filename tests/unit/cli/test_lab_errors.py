@@ -64,6 +64,8 @@ def refused(done: Result) -> str:
         (["explain", "nowhere.trace", "--offset", "1"], "cannot read the trace", "--trace FILE"),
         (["explain", STORY], "give --offset N or --record LABEL", "try"),
         (["explain", STORY, "--offset", "1", "--record", "m"], "give --offset N or", "try"),
+        (["explain", STORY, "--record", "m99"], "never had the record 'm99'", "lab step"),
+        (["explain", STORY, "--offset", "99"], "never had a record at offset 99", "lab step"),
         (["explain", STORY, "--offset", "first"], "'first' is not a valid integer", "--help"),
         (["run", "nowhere.scenario"], "cannot read nowhere.scenario", "holdfast lab list"),
         (["run", STORY, "--nonsense"], "No such option '--nonsense'", "--help"),

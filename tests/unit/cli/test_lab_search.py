@@ -109,7 +109,7 @@ def test_interrupt_tells_what_was_covered() -> None:
         assert running.stderr is not None
         assert " states/s" in running.stderr.readline()
         running.send_signal(signal.SIGINT)
-        stdout, stderr = running.communicate(timeout=60)
+        stdout, stderr = running.communicate(timeout=600)
     finally:
         running.kill()
         running.wait()

@@ -110,7 +110,7 @@ def test_interrupt_tells_what_was_covered() -> None:
         progress = running.stderr.readline()
         assert " states/s" in progress
         running.send_signal(signal.SIGINT)
-        stdout, stderr = running.communicate(timeout=60)
+        stdout, stderr = running.communicate(timeout=600)
     finally:
         running.kill()
         running.wait()

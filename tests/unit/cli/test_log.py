@@ -127,6 +127,24 @@ def test_epochs_show_both_sources(folder: Path) -> None:
     assert run("epochs", folder).exit_code == 1
 
 
+def test_a_broker_s_folder_is_its_log_directory(folder: Path) -> None:
+    """As `holdfast up` makes them: brokers/1 has log and server.properties."""
+    broker = folder / "brokers" / "1"
+    log = broker / "log"
+    log.mkdir(parents=True)
+    for one in [one for one in folder.iterdir() if one.name != "brokers"]:
+        one.rename(log / one.name)
+    (broker / "server.properties").write_text("node.id=1")
+    assert json_of("dump", broker) == json_of("dump", broker / "log")
+    assert json_of("dump", broker)["files"]
+    second = broker / "other" / "u-0"
+    second.mkdir(parents=True)
+    (second / "00000000000000000000.log").touch()
+    done = run("dump", broker)
+    assert done.exit_code == 64
+    assert "several log directories" in done.output
+
+
 def test_a_path_without_a_log_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("x")
     for path in (tmp_path, tmp_path / "x.txt"):

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import sys
 
 import pytest
 
@@ -110,3 +113,47 @@ def test_keys_move_through_the_story() -> None:
     assert after(3, "g", "9", "backspace", "enter") == 3
     assert after(3, "g", "9", "9", "enter") == 3
     assert after(3, "x") == 3
+
+
+def in_a_terminal(*keys: bytes) -> tuple[int, str]:
+    """`lab step` in a terminal of its own: the exit code, and all that it drew."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(TERM="xterm", COLUMNS="100", LINES="40")
+        os.execv(sys.executable, [sys.executable, "-m", "holdfast", "lab", "step", STORY])
+    drawn = b""
+    left = list(keys)
+    try:
+        while True:
+            try:
+                piece = os.read(terminal, 65_536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            drawn += piece
+            if left and b"quit" in drawn:  # the footer is out: it listens
+                os.write(terminal, left.pop(0))
+                drawn = drawn.replace(b"quit", b"QUIT")
+        _, status = os.waitpid(child, 0)
+    finally:
+        os.close(terminal)
+    return os.waitstatus_to_exitcode(status), drawn.decode()
+
+
+STORY = "loss-restart-truncation"
+
+
+@pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "ctrl-c"])
+def test_one_key_leaves_all_variants(key: bytes) -> None:
+    code, drawn = in_a_terminal(key)
+    assert code == 0
+    assert f"{STORY}: " in drawn
+    assert "variant before (1 of 3)" in drawn
+    assert "(2 of 3)" not in drawn
+
+
+def test_v_shows_the_next_variant() -> None:
+    code, drawn = in_a_terminal(b"v", b"q")
+    assert code == 0
+    assert "(2 of 3)" in drawn

@@ -21,7 +21,7 @@ from holdfast.protocol.groups_log import (
 from holdfast.protocol.records import batches, read_records
 from tests.unit.storage import kafka
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 def write_groups(bootstrap: str, copy: Path, node: kafka.Node, data: Path) -> None:

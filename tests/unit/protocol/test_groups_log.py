@@ -286,7 +286,6 @@ def compare(cls: type[Message], definition: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_kafkas_dump_tool_decodes_our_records(tmp_path: Path) -> None:
     subscribed = subscription(1, ["topic"])
     dealt = [AssignedPartitions(topic="topic", partitions=[3])]

@@ -52,7 +52,7 @@ def dump(files: list[Path], *options: str) -> str:
     """What DumpLogSegments says of some files."""
     names = ",".join(str(path) for path in files)
     command = java("org.apache.kafka.tools.DumpLogSegments", "--files", names, *options)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -110,7 +110,7 @@ log.retention.check.interval.ms=500
 """
     )
     form = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties))
-    subprocess.run(form, check=True, capture_output=True, timeout=120)
+    subprocess.run(form, check=True, capture_output=True, timeout=600)
     command = java("kafka.Kafka", str(properties), memory="512m")
     return subprocess.Popen(command, stdout=out, stderr=out)
 

@@ -13,7 +13,7 @@ from holdfast.storage import Log, LogSettings, RealDisk
 from tests.unit.storage import kafka
 from tests.unit.storage.support import NOW, batch, marker, open_, produced
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 SETTINGS = LogSettings(segment_bytes=6_000, index_interval_bytes=500)
 CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD]
 

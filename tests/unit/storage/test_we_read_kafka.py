@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 from tests.unit.storage import kafka
 from tests.unit.storage.support import records_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 COMPACT = {
     "cleanup.policy": "compact",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from holdfast.cluster.client import Client, check
+from holdfast.cluster.retrying import retried
 from holdfast.lab.advise.asked import AskedError, Given
 from holdfast.lab.advise.reading import of_logs
 from holdfast.model import ErrorCode
@@ -15,12 +18,13 @@ from holdfast.protocol.messages.configs import (
 
 _TOPIC, _BROKER = 2, 4
 _DEFAULT = 5
+RETRY_S: Final = 20.0
 _OF_BROKER = ("replica.selector.class",)
 
 
 def ask_cluster(client: Client, topic: str, source: str) -> Given:
     """A topic's replicas and settings. ClusterError if nobody answers."""
-    [found] = client.metadata([topic]).topics
+    [found] = client.metadata([topic]).topics  # one attempt: a wrong address is named quickly
     if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise AskedError(f"{source} has no topic {topic}", "see 'holdfast status'")
     check(topic, found.error_code)
@@ -54,6 +58,7 @@ def _describe(
         configuration_keys=None if keys is None else list(keys),
     )
     request = DescribeConfigsRequest(resources=[resource])
-    [result] = client.ask(broker, request, DescribeConfigsResponse).results
+    answer = retried(lambda: client.ask(broker, request, DescribeConfigsResponse), RETRY_S)
+    [result] = answer.results
     check(f"the settings of {name}", result.error_code, result.error_message)
     return list(result.configs)

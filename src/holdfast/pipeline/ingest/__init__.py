@@ -9,6 +9,6 @@ dies. Bad values go to a second table in the same way.
 from holdfast.pipeline.ingest.options import Ingest
 from holdfast.pipeline.ingest.run import Summary, ingest
 from holdfast.pipeline.ingest.tables import compact, history
-from holdfast.pipeline.ingest.topics import Topics
+from holdfast.pipeline.ingest.topics import Topics, cluster_of
 
-__all__ = ["Ingest", "Summary", "Topics", "compact", "history", "ingest"]
+__all__ = ["Ingest", "Summary", "Topics", "cluster_of", "compact", "history", "ingest"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,8 +51,9 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
             listener.ended.wait(LAST_WORDS_S)
         finally:
             meter.close()
-            spark.streams.removeListener(listener)
-    except (Py4JError, PySparkException) as error:
+            with suppress(Py4JError, ConnectionError):  # Java may be what has ended
+                spark.streams.removeListener(listener)
+    except (Py4JError, PySparkException, ConnectionError) as error:
         # What a batch died of is known better by the batch than by the query around it.
         cause = stream.failure or error
         gone = vanished(asked, causes(cause))

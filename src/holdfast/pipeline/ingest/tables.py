@@ -7,6 +7,7 @@ another format or another cluster is stopped: the checkpoint's offsets would mea
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -26,6 +27,12 @@ RECORD: Final = (
 )
 WRITTEN: Final = "batch_id BIGINT, ingested_at TIMESTAMP"
 ANOTHER: Final = "take another --table"
+DAMAGED: Final = re.compile(
+    r'\{"cluster": "(?P<cluster>[^"]*)", "topics": "(?P<topics>.*)", '
+    r'"value_format": "(?P<value_format>raw|json)", "schema": "(?P<schema>.*)"\}',
+    re.DOTALL,
+)
+"""A property whose escapes an SQL literal has resolved: every value is plain text by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,21 @@ class Source:
     value_format: str
     schema: str
     """Spark's JSON of the fields; empty for raw values."""
+
+    def to_json(self) -> str:
+        """The property's value."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parsed(cls, text: str) -> Source:
+        """From a property; also one that an older release wrote as SQL text."""
+        try:
+            return cls(**json.loads(text))
+        except ValueError:
+            damaged = DAMAGED.fullmatch(text)
+            if damaged is None:
+                raise PipelineError(f"the table's property {PROPERTY} cannot be read") from None
+            return cls(**damaged.groupdict())
 
 
 def prepare(spark: SparkSession, asked: Ingest, cluster: str, fields: StructType | None) -> None:
@@ -73,7 +95,7 @@ def _optional(fields: StructType) -> StructType:
 
 def _create(spark: SparkSession, path: str, columns: StructType, source: Source) -> None:
     made = DeltaTable.createIfNotExists(spark).location(path).addColumns(columns)
-    made.property(PROPERTY, json.dumps(asdict(source))).execute()
+    made.property(PROPERTY, source.to_json()).execute()
 
 
 def _compare(spark: SparkSession, asked: Ingest, source: Source) -> None:
@@ -83,7 +105,7 @@ def _compare(spark: SparkSession, asked: Ingest, source: Source) -> None:
         raise PipelineError(
             f"{asked.table} is a Delta table that was not made by an ingest", hint=ANOTHER
         )
-    before = Source(**json.loads(known))
+    before = Source.parsed(known)
     if before.cluster and source.cluster and before.cluster != source.cluster:
         raise PipelineError(
             f"{asked.table} is fed from cluster {before.cluster}, not from {source.cluster}: "
@@ -107,9 +129,22 @@ def _compare(spark: SparkSession, asked: Ingest, source: Source) -> None:
             "from the start again every row would be there twice",
             hint=f"put the checkpoint back, or {ANOTHER}",
         )
-    if before != source:
-        value = json.dumps(asdict(source)).replace("'", "\\'")
-        spark.sql(f"ALTER TABLE delta.`{asked.table}` SET TBLPROPERTIES ('{PROPERTY}' = '{value}')")
+    if known != source.to_json():
+        _set_property(spark, asked.table, source.to_json())
+
+
+def _set_property(spark: SparkSession, path: str, value: str) -> None:
+    """Through Spark's catalog: SQL text would resolve the value's escapes."""
+    assert spark._jvm is not None
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    api = spark._jvm.org.apache.spark.sql.connector.catalog
+    namespace = gateway.new_array(spark._jvm.java.lang.String, 1)
+    namespace[0] = "delta"
+    changes = gateway.new_array(api.TableChange, 1)
+    changes[0] = api.TableChange.setProperty(PROPERTY, value)
+    catalog = spark._jsparkSession.sessionState().catalogManager().catalog("spark_catalog")
+    catalog.alterTable(api.Identifier.of(namespace, path), changes)
 
 
 def _exists(spark: SparkSession, path: str) -> bool:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from holdfast.cluster import Client, ClusterError
+from holdfast.cluster.client import addresses
 from holdfast.model import ErrorCode
 from holdfast.pipeline.errors import PipelineError
 
@@ -55,24 +56,17 @@ class Topics:
         return self == earlier
 
 
-def addresses(bootstrap: str) -> list[tuple[str, int]]:
-    """HOST:PORT[,HOST:PORT…]."""
-    found = []
-    for part in bootstrap.split(","):
-        host, colon, port = part.strip().rpartition(":")
-        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise PipelineError(f"{part.strip()!r} is not HOST:PORT")
-        found.append((host.strip("[]"), int(port)))
-    return found
-
-
 def cluster_of(bootstrap: str, topics: Topics) -> str:
     """The cluster's id, once it is sure that brokers answer and the topics are there.
 
     Spark would find out too, after a minute and in many words.
     """
     try:
-        with Client(addresses(bootstrap)) as client:
+        known_addresses = addresses(bootstrap)
+    except ClusterError as error:
+        raise PipelineError(error.message, hint="such as -b 127.0.0.1:9092") from None
+    try:
+        with Client(known_addresses) as client:
             told = client.metadata()
     except ClusterError as error:
         raise PipelineError(

@@ -43,7 +43,7 @@ def read_schema(path: Path) -> StructType:
 
 
 def parsed(rows: DataFrame, schema: StructType) -> DataFrame:
-    """The rows with what the parser made of each value, in `parsed` and `is_json`.
+    """The rows with what the parser made of each value, in `parsed`, `is_json` and `is_strict`.
 
     Keep it (`persist`) before `judged`: Spark would put the parser in the place of every mention of
     `parsed`, and parse each value once for every field.
@@ -51,29 +51,35 @@ def parsed(rows: DataFrame, schema: StructType) -> DataFrame:
     wanted = StructType([*schema.fields, StructField(CORRUPT, StringType())])
     text = f.col("value").cast("string")
     # The parser reads one value and overlooks what follows; inside brackets nothing may follow.
-    inside = f.json_array_length(f.concat(f.lit("["), text, f.lit("]")))
+    inside = f.concat(f.lit("["), text, f.lit("]"))
+    options = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
     return rows.withColumns(
         {
-            "parsed": f.from_json(text, wanted, {"columnNameOfCorruptRecord": CORRUPT}),
-            "is_json": f.coalesce(inside == 1, f.lit(False)),
+            "parsed": f.from_json(text, wanted, options),
+            "is_json": f.coalesce(f.json_array_length(inside) == 1, f.lit(False)),
+            # Only this parser knows the standard alone, and refuses an object with a key twice.
+            "is_strict": f.try_parse_json(inside).isNotNull(),
         }
     )
 
 
 def judged(rows: DataFrame, schema: StructType) -> DataFrame:
     """Rows with their fields alone in `parsed`, and `reason`: why a value is bad, or null."""
+    is_corrupt = f.col(f"parsed.{CORRUPT}").isNotNull()
+    is_strict = f.col("is_strict")
     reason = (
         f.when(f.col("value").isNull(), f.lit(None).cast("string"))
         .when(~f.is_valid_utf8(f.col("value").cast("string")), "the value is not UTF-8")
-        .when(~f.col("is_json"), "the value is not JSON")
+        .when(~f.col("is_json") | (~is_strict & is_corrupt), "the value is not JSON")
+        .when(~is_strict, "a key is twice in one object")
         .when(f.col("parsed").isNull(), "the value is not a JSON object")
-        .when(f.col(f"parsed.{CORRUPT}").isNotNull(), "the value does not fit the schema")
+        .when(is_corrupt, "the value does not fit the schema")
         .otherwise(_lacking(schema))
     )
     return (
         rows.withColumn("reason", reason)
         .withColumn("parsed", f.col("parsed").dropFields(CORRUPT))
-        .drop("is_json")
+        .drop("is_json", "is_strict")
     )
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from holdfast.cluster import Client, ClusterError
+from holdfast.cluster.client import addresses
 from holdfast.cluster.records import span_of
 from holdfast.pipeline.ingest.options import Ingest
-from holdfast.pipeline.ingest.topics import addresses
 from holdfast.pipeline.spark.failures import Cause, StreamFailedError
 
 SPAN_S: Final = 10.0

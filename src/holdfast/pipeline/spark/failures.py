@@ -7,6 +7,8 @@ The innermost cause that has something to say is the one to tell, unless we know
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,6 +21,14 @@ DEEPEST: Final = 20
 LONGEST: Final = 400
 STACK: Final = re.compile(r"\n\s+at |\n\nJVM stacktrace")
 IN_A_TASK: Final = re.compile(r"Lost task [^\n]*?\): (?:[\w.$]+: )?([^\n]+)")
+
+
+GONE: Final = ("Py4JNetworkError", "PySparkRuntimeError")
+ENDING: Final = re.compile(r"Shutdown in progress|SparkContext was shut down|stopped SparkContext")
+"""What a Java says that has begun to end."""
+JAVA_S: Final = 30.0
+"""How long Java may take to end."""
+START_AGAIN: Final = "start it again, it goes on where it was"
 
 
 class StreamFailedError(PipelineError):
@@ -91,10 +101,32 @@ def told(error: BaseException, what: str) -> StreamFailedError:
     for known in KNOWN:
         if known.pattern.search(whole):
             return StreamFailedError(f"{what}: {known.sentence}", hint=f"{known.hint}; {hint}")
-    if chain[-1].kind in ("Py4JNetworkError", "PySparkRuntimeError"):
+    is_gone = isinstance(error, ConnectionError) or chain[-1].kind in GONE
+    ending = how_java_ended(JAVA_S if is_gone or ENDING.search(whole) else 0.0)
+    if ending is not None:
+        return StreamFailedError(f"{what}: {ending}", hint=f"{START_AGAIN}; {hint}")
+    if is_gone:
         return StreamFailedError(f"{what}: Java ended, {_last_words()}", hint=hint)
     telling = [cause for cause in chain if cause.text] or chain
     return StreamFailedError(f"{what}: {_short(telling[-1].text)}", hint=hint)
+
+
+def how_java_ended(patience_s: float) -> str | None:
+    """By which signal or exit code; None while it runs, or if it was never started."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        code = process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        return None
+    number = -code if code < 0 else code - 128  # Java itself turns a signal into 128 and more
+    try:
+        return f"Java was ended by {signal.Signals(number).name}, {_last_words()}"
+    except ValueError:
+        return f"Java ended with exit code {code}, {_last_words()}"
 
 
 def _java_causes(error: BaseException) -> Iterator[Cause]:

@@ -27,11 +27,15 @@ T = TypeVar("T")
 
 @contextmanager
 def executors(
-    app: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    app: str,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkPool]:
     """A pool with a session of its own. Its Java only passes things on, and need not get fast."""
     with (
-        running(app, master=master, conf={**QUICK, **(conf or {})}) as spark,
+        running(app, master=master, conf={**QUICK, **(conf or {})}, say=say) as spark,
         SparkPool(spark) as pool,
     ):
         yield pool
@@ -60,7 +64,7 @@ class SparkPool(Executor):
             sent = context.broadcast(pickle.dumps(call))
             (result,) = context.parallelize([0], 1).map(partial(_called, sent)).collect()
             sent.destroy()
-        except Py4JError as error:
+        except (Py4JError, ConnectionError) as error:
             raise told(error, "Spark could not go on") from error
         found: T = pickle.loads(result)  # noqa: S301  # our own
         return found

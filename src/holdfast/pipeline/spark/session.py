@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from holdfast.pipeline.spark import jars
 from holdfast.pipeline.spark.failures import told
 from holdfast.pipeline.spark.java import java_home
 from holdfast.pipeline.spark.scratch import log_file, scratch
+from holdfast.pipeline.spark.waiting import WaitingForExecutors
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -53,20 +54,33 @@ SETTINGS: Final = {
 QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For jobs of seconds on one machine: a Java that starts twice as fast and never gets as fast."""
 
+PYTHON: Final = "PYSPARK_PYTHON"
 SELECTABLE: Final = 1024
 """Py4J waits with select(2), which takes no higher descriptor, and dies of one in silence."""
 
 
 @contextmanager
 def running(
-    app: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    app: str,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session that ends with the block."""
+    """A session that ends with the block; whatever Spark cannot do is a PipelineError.
+
+    `say` hears when Spark has no executor for us.
+    """
     spark = session(app, master=master, conf=conf)
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     try:
-        yield spark
+        with WaitingForExecutors(spark, say):
+            yield spark
+    except (Py4JError, PySparkException, ConnectionError) as error:
+        # A broken connection is one to Java: nothing else here has any.
+        raise told(error, "Spark could not go on") from error
     finally:
         with suppress(Py4JError, OSError):  # Java may be what died; somebody else tells of that
             spark.stop()
@@ -79,8 +93,6 @@ def session(
     require_pyspark()
     settings = _settings(app, master or MASTER, conf or {})
     os.environ["JAVA_HOME"] = str(java_home())
-    # Else workers take whatever "python3" is, and lack pyarrow.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -88,10 +100,25 @@ def session(
 
     wanted = SparkConf().setAll(list(settings.items()))
     try:
-        gateway = SparkContext._gateway or _launched(wanted)
-        return SparkSession(SparkContext(conf=wanted, gateway=gateway))
+        with _python_of_workers(settings):
+            gateway = SparkContext._gateway or _launched(wanted)
+            return SparkSession(SparkContext(conf=wanted, gateway=gateway))
     except (Py4JError, PySparkException) as error:
         raise told(error, "Spark did not start") from error
+
+
+@contextmanager
+def _python_of_workers(settings: Mapping[str, str]) -> Iterator[None]:
+    """Pyspark takes it from the environment alone, and leaves spark.pyspark.python unread."""
+    before = os.environ.get(PYTHON)
+    # Else workers take whatever "python3" is, and lack pyarrow.
+    os.environ[PYTHON] = settings.get("spark.pyspark.python") or before or sys.executable
+    try:
+        yield
+    finally:
+        del os.environ[PYTHON]
+        if before is not None:
+            os.environ[PYTHON] = before
 
 
 def open_way_back(spark: SparkSession) -> None:
