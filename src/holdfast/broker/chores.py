@@ -1,7 +1,7 @@
 """What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
 
 One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
-also serves clients.
+also serves clients. What concerns whole log directories is in `directory_upkeep`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.directory_upkeep import DirectoryUpkeep
 from holdfast.broker.partition import Partition
 from holdfast.broker.replicas import TICK_MS
 from holdfast.storage import (
@@ -34,14 +35,15 @@ class Chores:
         self._broker = broker
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._cleaner: Cleaner | None = None
+        self._directories = DirectoryUpkeep(broker)
 
     def start(self) -> None:
         """From now on, until `stop`."""
         settings = self._broker.settings
         self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
         checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
-        self._every("checkpoints", checkpoint_ms / 1000, self.write_checkpoints)
-        self._every("files", FILES_S, self._delete_files)
+        self._every("checkpoints", checkpoint_ms / 1000, self._directories.write_checkpoints)
+        self._every("files", FILES_S, self._directories.remove_files)
         retention_ms = settings.log_retention_check_interval_ms
         self._every("retention", retention_ms / 1000, self._apply_retention)
         if settings.log_cleaner_enable:
@@ -60,19 +62,9 @@ class Chores:
 
         self._timers[name] = self._broker.loop.call_later(seconds, run)
 
-    def write_checkpoints(self) -> None:
-        """High watermarks, recovery points, log starts."""
-        broker = self._broker
-        try:
-            broker.directory.write_checkpoints(broker.replicas.high_watermarks())
-        except OSError as error:
-            broker.log.error("checkpoints not written", error=error)
-
-    def _delete_files(self) -> None:
-        try:
-            self._broker.directory.delete_due(self._broker.clock.wall_ms())
-        except OSError as error:
-            self._broker.log.error("files not deleted", error=error)
+    async def finish(self) -> None:
+        """Wait for what is under way on the disks."""
+        await self._directories.finish()
 
     # Retention.
 
@@ -100,7 +92,8 @@ class Chores:
         wanted = []
         for partition in broker.replicas.partitions.values():
             if partition.log.settings.is_compacted and not partition.replica.has_failed:
-                checkpointed = broker.directory.cleaner_offsets.get(partition.name, 0)
+                directory = broker.directory.of(partition.name)
+                checkpointed = directory.cleaner_offsets.get(partition.name, 0)
                 high_watermark = partition.replica.log.high_watermark
                 need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
                 if need.is_wanted:
@@ -125,8 +118,5 @@ class Chores:
             broker.loop.call_soon(self._step, partition)
             return
         self._cleaner = None
-        broker.directory.cleaner_offsets[partition.name] = cleaner.result.cleaned_below
-        try:
-            broker.directory.write_cleaner_offsets()
-        except OSError as error:
-            broker.log.error("cleaner's checkpoint not written", error=error)
+        directory = broker.directory.of(partition.name)
+        directory.cleaner_offsets[partition.name] = cleaner.result.cleaned_below

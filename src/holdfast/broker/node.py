@@ -43,7 +43,14 @@ from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId
-from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
+from holdfast.storage import (
+    DirectoryLockedError,
+    Disks,
+    DuplicateLogError,
+    LogDirectories,
+    LogDirectory,
+    NoLogDirectoryError,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
@@ -55,13 +62,16 @@ SPARE_S: Final = 2.0
 
 
 class Broker:
-    """One broker. Everything outside is handed in: loop, disk, store, dice, clock."""
+    """One broker. Everything outside is handed in: loop, disks, store, dice, clock.
+
+    `disks`: one for each of log.dirs, by its path.
+    """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         layers: Layers,
-        disk: Disk,
+        disks: Disks,
         store: Store,
         log: LogLines,
         dice: random.Random,
@@ -97,7 +107,7 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
-        self.directory = self._open_directory(disk)
+        self.directory = self._open_directories(disks)
         self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
@@ -111,13 +121,19 @@ class Broker:
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
         self.endpoint = Endpoint("", 0)
+        self.on_no_directory: Callable[[], None] = _nothing
+        """Called when the last log directory has failed: there is nothing left to serve."""
         self._reload: asyncio.Task[None] | None = None
 
-    def _open_directory(self, disk: Disk) -> LogDirectory:
+    def _open_directories(self, disks: Disks) -> LogDirectories:
         try:
-            return LogDirectory(disk, lambda name: self.configs.of_topic(name.topic).log)
+            found = LogDirectories(disks, lambda name: self.configs.of_topic(name.topic).log)
         except DirectoryLockedError as error:
             raise StartError(f"{error}: another broker uses this directory") from None
+        except (DuplicateLogError, NoLogDirectoryError) as error:
+            raise StartError(str(error)) from None
+        found.on_offline = self._directory_failed
+        return found
 
     @property
     def settings(self) -> BrokerSettings:
@@ -147,9 +163,8 @@ class Broker:
         await self._patiently(partial(self.configs.reload, self.store))
         await self._patiently(partial(drop_strays, self, is_running=False))
         await self.replicas.load()
-        for note in self.directory.notes:
+        for note in self.directory.take_notes():
             self.log.warning("log directory", note=note)
-        self.directory.notes.clear()
         mark, patience_s = self.directory.last_shutdown, self._patience_s
         join = partial(self.membership.join, self.endpoint, settings.broker_rack, mark, patience_s)
         await self._patiently(join)
@@ -207,6 +222,12 @@ class Broker:
         except (StoreError, OSError) as error:
             self.log.warning("strays not looked for", error=error)
 
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        self.replicas.directory_failed(directory, error)
+        if not self.directory.live:
+            self.log.error("no log directory is left")
+            self.on_no_directory()
+
     # Settings.
 
     def _reload_soon(self) -> None:
@@ -242,12 +263,17 @@ class Broker:
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
         self.membership.is_leaving = True
+        await self.chores.finish()
         await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()
         self.log.info("stopped", clean=is_clean)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _session_s(settings: BrokerSettings) -> float:

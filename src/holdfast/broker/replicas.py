@@ -6,6 +6,7 @@ What many partitions ask for in one tick is done once at its end: writes, ISR pr
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +19,14 @@ from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.broker.tasks import in_parts
-from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
+from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica, may_begin_empty
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
-from holdfast.storage import LogDirectory, LogOfflineError, write_epochs_together
+from holdfast.storage import (
+    LogDirectories,
+    LogDirectory,
+    LogOfflineError,
+    write_epochs_together,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
@@ -40,6 +46,8 @@ class Told(NamedTuple):
     name: TopicPartition
     topic_id: bytes
     state: PartitionState
+    is_new: bool
+    """Whether the partition was created just now."""
 
 
 class Replicas:
@@ -50,7 +58,7 @@ class Replicas:
         broker: BrokerId,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        directory: LogDirectory,
+        directory: LogDirectories,
         configs: Configs,
         log: LogLines,
         dice: random.Random,
@@ -104,7 +112,13 @@ class Replicas:
 
     def _adding(self, names: Sequence[TopicPartition]) -> Iterator[Partition | None]:
         for name in names:
-            topic_id = self.directory.topic_id(name)
+            try:
+                topic_id = self.directory.topic_id(name)
+            except OSError as error:
+                self.log.error("log failed", partition=str(name), error=str(error))
+                self.failures.append(name)
+                yield None
+                continue
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 yield None
@@ -123,7 +137,7 @@ class Replicas:
             settings.core,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
-            high_watermark=self.directory.high_watermarks.get(name, Offset(0)),
+            high_watermark=self.directory.high_watermark(name),
             flushed_offset=log.recovery_point,
             epochs=log.epochs,
         )
@@ -136,18 +150,38 @@ class Replicas:
         self._by_id[topic_id, name.partition] = partition
         return partition
 
-    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
-        """The partition, created if it is new here; a namesake of a deleted topic makes room."""
+    def host(self, told: Told) -> Partition:
+        """The partition, created if it is new here; a namesake of a deleted topic makes room.
+
+        OSError if its log cannot be used, or may lie in a directory that is offline.
+        """
+        name, topic_id = told.name, told.topic_id
         partition = self.partitions.get(name)
         if partition is not None and partition.topic_id != topic_id:
             self.drop(name)
             partition = None
         if partition is None:
             if name in self.directory.partitions:
-                self._discard(name)
+                self._make_room(name, topic_id)
+            if not self._may_create(told):
+                where = ", ".join(self.directory.offline)
+                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             self.directory.create(name, uuid.UUID(bytes=topic_id))
             partition = self._add(name, topic_id)
         return partition
+
+    def _make_room(self, name: TopicPartition, topic_id: bytes) -> None:
+        """Delete the log of an earlier topic; one that could not be opened is left as it is."""
+        found = self.directory.topic_id(name)
+        if found is None or found.bytes == topic_id:
+            raise OSError(errno.EIO, "the log could not be opened when the broker started")
+        self._discard(name)
+
+    def _may_create(self, told: Told) -> bool:
+        is_offline = bool(self.directory.offline)
+        return may_begin_empty(
+            self.broker, told.state, is_new=told.is_new, is_directory_offline=is_offline
+        )
 
     def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
         """This broker no longer hosts the partition."""
@@ -169,7 +203,7 @@ class Replicas:
         self._host_new(told)
         self._unwritten_epochs = unwritten = dict[Partition, None]()
         try:
-            errors = [self._apply(*one) for one in told]
+            errors = [self._apply(one) for one in told]
         finally:
             self._unwritten_epochs = None
         try:
@@ -189,16 +223,14 @@ class Replicas:
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
         known = self.directory.partitions
-        new = {one.name: one for one in told if one.name not in known}
-        try:
-            self.directory.create_all(
-                {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
-            )
-        except OSError as error:
+        new = {one.name: one for one in told if one.name not in known and self._may_create(one)}
+        made = self.directory.create_all(
+            {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
+        )
+        for error in made.errors:
             self.log.warning("logs not made together", error=str(error))
-            return
-        for name, one in new.items():
-            self._add(name, one.topic_id)
+        for name in made.partitions:
+            self._add(name, new[name].topic_id)
 
     def write_epochs(self, partition: Partition) -> None:
         """A reign has begun: write that down, with those of others if there are any."""
@@ -210,12 +242,12 @@ class Replicas:
         except LogOfflineError as error:
             partition.failed(error)
 
-    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
+    def _apply(self, told: Told) -> ErrorCode:
         try:
-            partition = self.host(name, topic_id)
-            partition.apply(state)
+            partition = self.host(told)
+            partition.apply(told.state)
         except (LogOfflineError, OSError) as error:
-            self.log.error("the log cannot be used", partition=str(name), error=str(error))
+            self.log.error("the log cannot be used", partition=str(told.name), error=str(error))
             return ErrorCode.KAFKA_STORAGE_ERROR
         if partition.replica.has_failed:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -273,6 +305,15 @@ class Replicas:
         self.fetchers.forget(partition)
         self.failures.append(partition.name)
         self.on_failure()
+
+    def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        """The disk has failed under a whole log directory: its partitions go offline."""
+        path = self.directory.path_of(directory)
+        self.log.error("log directory failed", directory=path, error=str(error))
+        for name in tuple(directory.partitions):
+            partition = self.partitions.get(name)
+            if partition is not None and partition.log.offline is not None:
+                partition.failed(partition.log.offline)
 
     def flush(self, partition: Partition) -> None:
         """A rule wants this log on the disk."""

@@ -1,0 +1,90 @@
+"""A disk that hangs under a checkpoint or a removal: the event loop goes on serving clients."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+
+import pytest
+
+from holdfast.broker.node import Broker
+from holdfast.model import TopicPartition
+from holdfast.protocol.messages.metadata import MetadataRequest
+from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from tests.support.stuck_disk import Hits, StuckDisk
+from tests.support.waiting import eventually
+from tests.unit.broker.three import Three
+
+TURNS = 200
+
+
+def flushes_a_checkpoint(what: str, path: str) -> bool:
+    return what == "flush" and path.startswith(RECOVERY_POINTS)
+
+
+def flushes_names(what: str, path: str) -> bool:
+    return (what, path) == ("flush_directory", "")
+
+
+def removes_a_deleted_log(what: str, path: str) -> bool:
+    return what == "remove" and "-delete/" in path
+
+
+async def turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+async def started(three: Three, folder: Path) -> tuple[Broker, StuckDisk]:
+    """One broker on a disk that can hang, which checkpoints and deletes as often as it can."""
+    disk = StuckDisk(folder / "log")
+    (folder / "log").mkdir()
+    often = {
+        "replica.high.watermark.checkpoint.interval.ms": "20",
+        "log.segment.delete.delay.ms": "0",
+    }
+    broker = three.make(1, {str(folder / "log"): disk}, often)
+    await broker.start()
+    return broker, disk
+
+
+@pytest.mark.parametrize("hits", [flushes_a_checkpoint, flushes_names, removes_a_deleted_log])
+def test_clients_are_answered_while_the_disk_hangs(tmp_path: Path, hits: Hits) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker, disk = await started(three, tmp_path)
+        log = TopicPartition("gone", 0)
+        broker.directory.create(log, uuid.UUID(int=1))
+        disk.hang(hits)
+        broker.directory.delete(log, uuid.UUID(int=2), 0)
+        try:
+            await eventually(lambda: bool(disk.hanging), "the disk hangs")
+            await turn(TURNS)
+            answer = await three.ask(broker, MetadataRequest(topics=[]))
+            assert [one.node_id for one in answer.brokers] == [1]
+            assert disk.hanging, "the answer came while the disk was hanging"
+        finally:
+            disk.release()
+        await broker.stop()
+        assert not disk.gave_up, "nothing on the loop waited for the disk"
+
+    asyncio.run(run())
+
+
+def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker, disk = await started(three, tmp_path)
+        disk.hang(flushes_a_checkpoint)
+        await eventually(lambda: bool(disk.hanging), "the disk hangs")
+        stopping = asyncio.ensure_future(broker.stop())
+        await turn(TURNS)
+        assert not stopping.done()
+        disk.release()
+        await stopping
+        names = sorted(one.name for one in (tmp_path / "log").iterdir())
+        assert not [one for one in names if one.endswith((".new", ".tmp"))]
+        assert HIGH_WATERMARKS in names
+
+    asyncio.run(run())
