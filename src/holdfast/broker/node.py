@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from holdfast.broker.addresses import canonical_name
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
 from holdfast.broker.chores import Chores
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LISTENERS: Final = "listeners"
 SPARE_S: Final = 2.0
 """How much longer than a session we wait for the one that still holds our id to end."""
 
@@ -198,7 +200,7 @@ class Broker:
             await asyncio.sleep(RETRY_S)
 
     async def _listen(self, settings: BrokerSettings) -> None:
-        host, port = settings.listener.host, settings.listener.port
+        host, port = settings.listener
         try:
             port = await self.listener.open(host, port)
         except OSError as error:
@@ -206,8 +208,11 @@ class Broker:
                 f"cannot listen on {host}:{port} ({error.strerror}): another process may use it; "
                 "change listeners"
             ) from None
+        if LISTENERS not in self.configs.layers.static:
+            self.log.info("only this machine's clients are served: listeners is not set", host=host)
         advertised = settings.advertised_listener
-        self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
+        name = advertised.host or await self.loop.run_in_executor(None, canonical_name)
+        self.endpoint = Endpoint(name, advertised.port or port)
 
     def _registered(self) -> None:
         if self.trace is not None:

@@ -70,6 +70,30 @@ class DeletedDirectory(NamedTuple):
     name: str
 
 
+def partitions_on(disk: Disk) -> dict[TopicPartition, str]:
+    """The partitions that have a directory on a disk, and its name."""
+    found: dict[TopicPartition, str] = {}
+    for entry in sorted(disk.list("")):
+        partition = partition_of(entry.name) if entry.is_directory else None
+        if partition is not None:
+            found[partition] = entry.name
+    return found
+
+
+def is_unused(disk: Disk, name: str) -> bool:
+    """Whether the log in this directory has never had a record or a leader."""
+    for file in disk.names(name):
+        found = parse_file_name(file)
+        if found is not None and (
+            found.base_offset or (found.kind == LOG and disk.size(f"{name}/{file}"))
+        ):
+            return False
+    try:
+        return not read_epochs(disk, f"{name}/{EPOCH_CHECKPOINT}")
+    except DamagedFileError:
+        return False
+
+
 class CheckpointWrite(NamedTuple):
     """Checkpoints on their way to the disk."""
 
@@ -154,31 +178,14 @@ class LogDirectory:
 
     def _find(self) -> dict[TopicPartition, str]:
         """The partitions that have a directory here."""
-        found: dict[TopicPartition, str] = {}
-        for entry in sorted(self.disk.list("")):
-            if not entry.is_directory:
-                continue
-            partition = partition_of(entry.name)
-            if partition is not None:
-                found[partition] = entry.name
-            elif is_deleted_directory(entry.name):
+        for entry in self.disk.list(""):
+            if entry.is_directory and is_deleted_directory(entry.name):
                 self._deleted.append(DeletedDirectory(0, entry.name))
-        return found
+        return partitions_on(self.disk)
 
     def is_unused(self, partition: TopicPartition) -> bool:
         """Whether this log has never had a record or a leader: its creation was not completed."""
-        name = self.partitions[partition]
-        for file in self.disk.names(name):
-            found = parse_file_name(file)
-            is_log = found is not None and found.kind == LOG
-            if found is not None and (
-                found.base_offset or (is_log and self.disk.size(f"{name}/{file}"))
-            ):
-                return False
-        try:
-            return not read_epochs(self.disk, f"{name}/{EPOCH_CHECKPOINT}")
-        except DamagedFileError:
-            return False
+        return is_unused(self.disk, self.partitions[partition])
 
     # Logs.
 
