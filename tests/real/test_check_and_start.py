@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
 from holdfast.cli.errors import EXIT_BAD_INPUT
@@ -182,10 +182,10 @@ def there_and_back(address: str) -> None:
     assert [one.host for one in known.brokers.values()] != [""]
     assert list(known.brokers) == [1]
     producer = Producer({"bootstrap.servers": address, "message.timeout.ms": 60_000})
-    failed: list[object] = []
-    producer.produce("t", b"here", on_delivery=lambda error, _: error and failed.append(error))
+    errors: list[KafkaError | None] = []
+    producer.produce("t", b"here", on_delivery=lambda error, _: errors.append(error))
     assert producer.flush(60) == 0
-    assert not failed
+    assert errors == [None]
     consumer = Consumer(
         {"bootstrap.servers": address, "group.id": "g", "auto.offset.reset": "earliest"}
     )
