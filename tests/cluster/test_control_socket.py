@@ -81,9 +81,15 @@ def test_disks_fail_and_are_mended(broker: FakeBroker) -> None:
     ask(broker, {"call": "disk", "do": "io-error", "partition": "t-0"})
     assert broker.disks[0].faults == (DiskFault("full"), DiskFault("io-error", "t-0"))
     told = ask(broker, {"call": "status"})["answer"]
-    assert told["disk_faults"][1] == {"kind": "io-error", "below": "t-0"}
+    root = broker.disks[0].root
+    assert told["disk_faults"][1] == {"kind": "io-error", "below": "t-0", "directory": root}
     ask(broker, {"call": "disk", "do": "mend"})
     assert not broker.disks[0].faults
+    ask(broker, {"call": "disk", "do": "full", "directory": root})
+    assert broker.disks[0].faults == (DiskFault("full"),)
+    for wrong in ("/elsewhere", 7):
+        told = ask(broker, {"call": "disk", "do": "full", "directory": wrong})
+        assert told == {"error": f"disk: directory is one of log.dirs ({root}), or missing"}
 
 
 def test_the_store_the_session_and_the_end(broker: FakeBroker) -> None:

@@ -1,7 +1,8 @@
 """What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
 
 One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
-also serves clients, except for the cleaner's flushes.
+also serves clients, except for the cleaner's flushes. What concerns whole log directories is in
+`directory_upkeep`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.directory_upkeep import DirectoryUpkeep
 from holdfast.broker.partition import Partition
 from holdfast.broker.replicas import TICK_MS
 from holdfast.storage import (
@@ -38,14 +40,15 @@ class Chores:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._uncleanable: dict[Partition, None] = {}
         """Logs with a damaged batch: as in Kafka, the cleaner leaves them alone."""
+        self._directories = DirectoryUpkeep(broker)
 
     def start(self) -> None:
         """From now on, until `stop`."""
         settings = self._broker.settings
         self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
         checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
-        self._every("checkpoints", checkpoint_ms / 1000, self.write_checkpoints)
-        self._every("files", FILES_S, self._delete_files)
+        self._every("checkpoints", checkpoint_ms / 1000, self._directories.write_checkpoints)
+        self._every("files", FILES_S, self._directories.remove_files)
         retention_ms = settings.log_retention_check_interval_ms
         self._every("retention", retention_ms / 1000, self._apply_retention)
         if settings.log_cleaner_enable:
@@ -64,19 +67,9 @@ class Chores:
 
         self._timers[name] = self._broker.loop.call_later(seconds, run)
 
-    def write_checkpoints(self) -> None:
-        """High watermarks, recovery points, log starts."""
-        broker = self._broker
-        try:
-            broker.directory.write_checkpoints(broker.replicas.high_watermarks())
-        except OSError as error:
-            broker.log.error("checkpoints not written", error=error)
-
-    def _delete_files(self) -> None:
-        try:
-            self._broker.directory.delete_due(self._broker.clock.wall_ms())
-        except OSError as error:
-            self._broker.log.error("files not deleted", error=error)
+    async def finish(self) -> None:
+        """Wait for what is under way on the disks."""
+        await self._directories.finish()
 
     # Retention.
 
@@ -107,7 +100,8 @@ class Chores:
         wanted = []
         for partition in hosted.values():
             if self._may_clean(partition):
-                checkpointed = broker.directory.cleaner_offsets.get(partition.name, 0)
+                directory = broker.directory.of(partition.name)
+                checkpointed = directory.cleaner_offsets.get(partition.name, 0)
                 high_watermark = partition.replica.log.high_watermark
                 need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
                 if need.is_wanted:
@@ -146,14 +140,8 @@ class Chores:
             broker.log.error(
                 "a log cannot be cleaned", partition=str(partition.name), error=result.problem
             )
-        has_progress = result.cleaned_below > broker.directory.cleaner_offsets.get(
-            partition.name, 0
-        )
-        if has_progress:
+        offsets = broker.directory.of(partition.name).cleaner_offsets
+        if result.cleaned_below > offsets.get(partition.name, 0):
             # Others may wait: log.cleaner.backoff.ms is for when nothing does.
             broker.loop.call_soon(self._clean)
-        broker.directory.cleaner_offsets[partition.name] = result.cleaned_below
-        try:
-            broker.directory.write_cleaner_offsets()
-        except OSError as error:
-            broker.log.error("cleaner's checkpoint not written", error=error)
+        offsets[partition.name] = result.cleaned_below

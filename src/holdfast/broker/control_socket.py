@@ -144,7 +144,11 @@ class ControlSocket:
 
     async def _status(self, _: Mapping[str, Any]) -> Answer:
         broker = self._broker
-        faults = [fault._asdict() for disk in broker.disks for fault in disk.faults]
+        faults = [
+            {**fault._asdict(), "directory": disk.root}
+            for disk in broker.disks
+            for fault in disk.faults
+        ]
         return {**broker.status(), "links": broker.links.faults(), "disk_faults": faults}
 
     async def _links(self, request: Mapping[str, Any]) -> Answer:
@@ -181,7 +185,12 @@ class ControlSocket:
         below = request.get("partition", "")
         if not isinstance(below, str) or "/" in below or below.startswith("."):
             raise BadRequestError('disk: partition is a name such as "topic-0", or missing')
-        for disk in self._broker.disks:
+        wanted = request.get("directory", "")
+        disks = [disk for disk in self._broker.disks if wanted in ("", disk.root)]
+        if not disks:
+            known = ", ".join(disk.root for disk in self._broker.disks)
+            raise BadRequestError(f"disk: directory is one of log.dirs ({known}), or missing")
+        for disk in disks:
             if what == "mend":
                 disk.mend()
             else:

@@ -1,5 +1,9 @@
-"""What keeps a broker from starting."""
+"""What keeps a broker from starting, or from going on."""
 
 
 class StartError(Exception):
     """One line: what is wrong, where, and what to do."""
+
+
+class DisksLostError(Exception):
+    """All log directories have failed: one line, as above."""

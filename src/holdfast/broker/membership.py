@@ -1,4 +1,4 @@
-"""Our place in the cluster: whose directory this is, our session, our registration.
+"""Our place in the cluster: whose directories these are, our session, our registration.
 
 A broker's epoch is the change number of its registration. The node /holdfast/lives/N is written in
 the same transaction, so its own change number is the epoch of the last life that ever began. The
@@ -25,6 +25,7 @@ from holdfast.broker.controller.nodes import (
 from holdfast.broker.errors import StartError
 from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.owners import check_together, read_owner
 from holdfast.broker.peers import Endpoint
 from holdfast.coordination import (
     ConflictError,
@@ -39,17 +40,16 @@ from holdfast.coordination import (
 )
 from holdfast.core import BrokerLife, CleanShutdown, Guards
 from holdfast.model import BrokerEpoch, BrokerId
-from holdfast.storage import LogDirectory
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage import LogDirectories, LogDirectory, NoLogDirectoryError
 from holdfast.storage.properties import (
     CleanShutdownMarker,
     MetaProperties,
     id_text,
-    read_meta_properties,
     write_meta_properties,
 )
 
-META_VERSIONS: Final = (0, 1)
+SEPARATOR: Final = ","
+"""Between the ids of a broker's log directories in its registration."""
 RETRY_S: Final = 0.05
 
 
@@ -74,40 +74,39 @@ class Membership:
         self._on_registered = registered
         self._endpoint = Endpoint("", 0)
         self._rack: str | None = None
-        self._directory_id = ""
+        self._directory_ids: tuple[str, ...] = ()
         self._task: asyncio.Task[None] | None = None
         self.is_leaving = False
 
-    async def identify(self, directory: LogDirectory) -> str:
-        """Whose directory is this? Gives the cluster's id; StartError if it is not ours."""
+    async def identify(self, directories: LogDirectories) -> str:
+        """Whose directories are these? Gives the cluster's id; StartError if they are not ours."""
         await asyncio.gather(*map(self._store.ensure_path, paths.LASTING_PATHS))
-        root = getattr(directory.disk, "root", "")
-        try:
-            meta = read_meta_properties(directory.disk)
-        except DamagedFileError as error:
+        owners: dict[str, MetaProperties] = {}
+        fresh: list[LogDirectory] = []
+        for path, directory in directories.live.items():
+            with directories.guarded(directory):
+                meta = read_owner(path, directory.disk, self.broker)
+                if meta is None:
+                    fresh.append(directory)
+                else:
+                    owners[path] = meta
+                    directory.id = meta.directory_id
+        check_together(owners)
+        path, known = next(iter(owners.items()), ("", None))
+        cluster_id = await self._cluster_id(known)
+        if known is not None and known.cluster_id != cluster_id:
             raise StartError(
-                f"{root}/{error}; restore it from a copy, or move the directory away to start empty"
-            ) from None
-        if meta is not None and meta.version not in META_VERSIONS:
-            raise StartError(
-                f"{root}/meta.properties has version {meta.version}, and this release knows "
-                "0 and 1: start the release that wrote it, or mend log.dirs"
-            )
-        cluster_id = await self._cluster_id(meta)
-        if meta is None:
-            meta = MetaProperties(cluster_id, self.broker, id_text(new_uuid(self._dice)))
-            write_meta_properties(directory.disk, meta)
-        if meta.node_id != self.broker:
-            raise StartError(
-                f"{root} belongs to broker {meta.node_id}, and this is broker {self.broker}: "
-                "mend node.id or log.dirs"
-            )
-        if meta.cluster_id != cluster_id:
-            raise StartError(
-                f"{root} belongs to cluster {meta.cluster_id}, and the store is that of cluster "
+                f"{path} belongs to cluster {known.cluster_id}, and the store is that of cluster "
                 f"{cluster_id}: mend log.dirs or the store's address"
             )
-        self._directory_id = meta.directory_id
+        for directory in fresh:
+            with directories.guarded(directory):
+                directory.id = id_text(new_uuid(self._dice))
+                meta = MetaProperties(cluster_id, self.broker, directory.id)
+                write_meta_properties(directory.disk, meta)
+        if not directories.live:
+            raise StartError(str(NoLogDirectoryError(directories.offline)))
+        self._directory_ids = tuple(one.id for one in directories.live.values())
         return cluster_id
 
     async def _cluster_id(self, meta: MetaProperties | None) -> str:
@@ -162,7 +161,7 @@ class Membership:
         if present is not None:
             if not self._is_own(path, present.data):
                 return False
-            # Our directory is locked by us alone: whoever registered from it is dead.
+            # We alone hold our directories: the process that registered from one is dead.
             operations.append(Delete(path, present.version))
         node = BrokerNode(
             self.broker,
@@ -170,7 +169,7 @@ class Membership:
             self._endpoint.port,
             self._rack,
             self.life.intact_since,
-            self._directory_id,
+            SEPARATOR.join(self._directory_ids),
         )
         data = encode_broker(node, self._clock.wall_ms())
         operations.append(Create(path, data, ephemeral=True))
@@ -185,10 +184,12 @@ class Membership:
         return True
 
     def _is_own(self, path: str, data: bytes) -> bool:
+        """Whether it was made from a directory that we hold now."""
         try:
-            return decode_broker(path, data).directory_id == self._directory_id
+            theirs = decode_broker(path, data).directory_id.split(SEPARATOR)
         except DamagedNodeError:
             return False
+        return any(one in self._directory_ids for one in theirs)
 
     def _session_changed(self, state: SessionState) -> None:
         self._log.info("session", state=state.value)

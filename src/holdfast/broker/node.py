@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from holdfast.broker.addresses import canonical_name
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.auto_creation import AutoCreation
 from holdfast.broker.chores import Chores
@@ -44,25 +45,36 @@ from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerLife
 from holdfast.model import BrokerId
-from holdfast.storage import DirectoryLockedError, Disk, LogDirectory
+from holdfast.storage import (
+    DirectoryLockedError,
+    Disks,
+    DuplicateLogError,
+    LogDirectories,
+    LogDirectory,
+    NoLogDirectoryError,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
 T = TypeVar("T")
 
+LISTENERS: Final = "listeners"
 SPARE_S: Final = 2.0
 """How much longer than a session we wait for the one that still holds our id to end."""
 
 
 class Broker:
-    """One broker. Everything outside is handed in: loop, disk, store, dice, clock."""
+    """One broker. Everything outside is handed in: loop, disks, store, dice, clock.
+
+    `disks`: one for each of log.dirs, by its path.
+    """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         layers: Layers,
-        disk: Disk,
+        disks: Disks,
         store: Store,
         log: LogLines,
         dice: random.Random,
@@ -79,8 +91,7 @@ class Broker:
         self.running: dict[asyncio.Task[Any], None] = {}
         """Tasks that answer a call. The loop holds tasks weakly; these must end."""
         self._strays: asyncio.Task[None] | None = None
-        self.is_started = False
-        self.is_stopping = False
+        self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop, dice)
@@ -99,7 +110,7 @@ class Broker:
         self.producer_ids = ProducerIds(self.id, store)
         self.controller: ControllerService | None = None
         self.commands = Commands(self)
-        self.directory = self._open_directory(disk)
+        self.directory = self._open_directories(disks)
         self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
@@ -113,13 +124,19 @@ class Broker:
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
         self.endpoint = Endpoint("", 0)
+        self.on_no_directory: Callable[[], None] = _nothing
+        """Called when the last log directory has failed: there is nothing left to serve."""
         self._reload: asyncio.Task[None] | None = None
 
-    def _open_directory(self, disk: Disk) -> LogDirectory:
+    def _open_directories(self, disks: Disks) -> LogDirectories:
         try:
-            return LogDirectory(disk, lambda name: self.configs.of_topic(name.topic).log)
+            found = LogDirectories(disks, lambda name: self.configs.of_topic(name.topic).log)
         except DirectoryLockedError as error:
             raise StartError(f"{error}: another broker uses this directory") from None
+        except (DuplicateLogError, NoLogDirectoryError) as error:
+            raise StartError(str(error)) from None
+        found.on_offline = self._directory_failed
+        return found
 
     @property
     def settings(self) -> BrokerSettings:
@@ -149,9 +166,8 @@ class Broker:
         await self._patiently(partial(self.configs.reload, self.store))
         await self._patiently(partial(drop_strays, self, is_running=False))
         await self.replicas.load()
-        for note in self.directory.notes:
+        for note in self.directory.take_notes():
             self.log.warning("log directory", note=note)
-        self.directory.notes.clear()
         mark, patience_s = self.directory.last_shutdown, self._patience_s
         join = partial(self.membership.join, self.endpoint, settings.broker_rack, mark, patience_s)
         await self._patiently(join)
@@ -185,7 +201,7 @@ class Broker:
             await asyncio.sleep(RETRY_S)
 
     async def _listen(self, settings: BrokerSettings) -> None:
-        host, port = settings.listener.host, settings.listener.port
+        host, port = settings.listener
         try:
             port = await self.listener.open(host, port)
         except OSError as error:
@@ -193,8 +209,11 @@ class Broker:
                 f"cannot listen on {host}:{port} ({error.strerror}): another process may use it; "
                 "change listeners"
             ) from None
+        if LISTENERS not in self.configs.layers.static:
+            self.log.info("only this machine's clients are served: listeners is not set", host=host)
         advertised = settings.advertised_listener
-        self.endpoint = Endpoint(advertised.host or host, advertised.port or port)
+        name = advertised.host or await self.loop.run_in_executor(None, canonical_name)
+        self.endpoint = Endpoint(name, advertised.port or port)
 
     def _registered(self) -> None:
         if self.trace is not None:
@@ -208,6 +227,12 @@ class Broker:
             await drop_strays(self, is_running=True)
         except (StoreError, OSError) as error:
             self.log.warning("strays not looked for", error=error)
+
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        self.replicas.directory_failed(directory, error)
+        if not self.directory.live:
+            self.log.error("no log directory is left")
+            self.on_no_directory()
 
     # Settings.
 
@@ -244,12 +269,17 @@ class Broker:
         high_watermarks = self.replicas.high_watermarks()
         epoch, intact_since = self.life.broker_epoch, self.life.intact_since
         self.membership.is_leaving = True
+        await self.chores.finish()
         await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
         if self.trace is not None:
             self.trace.stopped()
         self.log.info("stopped", clean=is_clean)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _session_s(settings: BrokerSettings) -> float:

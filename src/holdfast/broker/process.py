@@ -6,11 +6,12 @@ import asyncio
 import random
 import resource
 import signal
+from pathlib import Path
 from typing import Final
 
 from holdfast.broker.control_socket import ControlSocket
 from holdfast.broker.controlled import ControlledBroker
-from holdfast.broker.errors import StartError
+from holdfast.broker.errors import DisksLostError, StartError
 from holdfast.broker.faulty_disk import FaultyDisk
 from holdfast.broker.flushes import wait_for_all
 from holdfast.broker.log_lines import LogLines
@@ -21,13 +22,16 @@ from holdfast.broker.trace_file import TraceFile
 from holdfast.broker.tracing import BrokerTrace
 from holdfast.broker.unflushed import UNFLUSHED
 from holdfast.coordination import EmbeddedStore, Store, StoreError
-from holdfast.storage import RealDisk
+from holdfast.storage import Disks, NoLogDirectoryError, RealDisk
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(layers: Layers) -> None:
-    """Serve until a signal says stop. StartError if the broker cannot start."""
+    """Serve until a signal says stop.
+
+    StartError if the broker cannot start, DisksLostError if all its log directories have failed.
+    """
     try:
         import uvloop
     except ImportError:
@@ -45,13 +49,14 @@ async def _serve(layers: Layers) -> None:
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     end_with_parent()
-    disk = make_disk(settings)
+    disks = make_disks(settings)
     trace = None if settings.trace is None else TraceFile(settings.trace, settings.node_id)
-    broker = make_broker(loop, layers, settings, disk, trace, log)
+    broker = make_broker(loop, layers, settings, disks, trace, log)
+    broker.on_no_directory = stop.set
     controlled, control = None, None
-    if isinstance(disk, FaultyDisk):
-        assert settings.control is not None
-        controlled = ControlledBroker(broker, [disk], stop.set)
+    if settings.control is not None:
+        faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]
+        controlled = ControlledBroker(broker, faulty, stop.set)
         control = ControlSocket(controlled, settings.control, log)
         await control.open()
     try:
@@ -60,6 +65,8 @@ async def _serve(layers: Layers) -> None:
             controlled.is_started = True
         await stop.wait()
         await broker.stop()
+        if not broker.directory.live:
+            raise DisksLostError(str(NoLogDirectoryError(broker.directory.offline)))
     except StoreError as error:
         raise StartError(str(error)) from error
     finally:
@@ -75,22 +82,23 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def make_disk(settings: BrokerSettings) -> RealDisk:
-    """This machine's; one that fails when it is told to, if anybody may tell it."""
-    if len(settings.log_dirs) > 1:
-        raise StartError(
-            "log.dirs names several directories; a broker of ours keeps its logs in one"
-        )
-    directory = settings.log_dirs[0]
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        disk = (
-            RealDisk(directory)
-            if settings.control is None
-            else FaultyDisk(directory, directory.with_name(f"{directory.name}{UNFLUSHED}"))
-        )
-    except OSError as error:
-        raise StartError(f"cannot use {directory} ({error.strerror}): mend log.dirs") from None
+def make_disks(settings: BrokerSettings) -> dict[str, RealDisk | OSError]:
+    """One for each of log.dirs, or why it cannot be used; disks that fail on request, if the
+    broker has a control socket.
+    """
+    disks: dict[str, RealDisk | OSError] = {}
+    for directory in settings.log_dirs:
+        try:
+            disks[str(directory)] = _make_disk(directory, is_faulty=settings.control is not None)
+        except OSError as error:
+            disks[str(directory)] = error
+    return disks
+
+
+def _make_disk(directory: Path, *, is_faulty: bool) -> RealDisk:
+    directory.mkdir(parents=True, exist_ok=True)
+    side = directory.with_name(f"{directory.name}{UNFLUSHED}")
+    disk = FaultyDisk(directory, side) if is_faulty else RealDisk(directory)
     disk.wait_for_all = wait_for_all
     return disk
 
@@ -99,15 +107,15 @@ def make_broker(
     loop: asyncio.AbstractEventLoop,
     layers: Layers,
     settings: BrokerSettings,
-    disk: RealDisk,
+    disks: Disks,
     trace: TraceFile | None,
     log: LogLines,
 ) -> Broker:
-    """A broker on this disk and the store that the settings name."""
+    """A broker on these disks and the store that the settings name."""
     return Broker(
         loop,
         layers,
-        disk,
+        disks,
         make_store(settings),
         log,
         random.Random(),  # noqa: S311

@@ -6,6 +6,7 @@ What many partitions ask for in one tick is done once at its end: writes, ISR pr
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,9 +21,22 @@ from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
 from holdfast.broker.tasks import in_parts
-from holdfast.core import IsrApplied, LogState, ProducerStates, ProposeIsr, Replica
+from holdfast.core import (
+    IsrApplied,
+    LogState,
+    ProducerStates,
+    ProposeIsr,
+    Replica,
+    may_begin_empty,
+)
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
-from holdfast.storage import LogDirectory, LogOfflineError, LogOpening, write_epochs_together
+from holdfast.storage import (
+    LogDirectories,
+    LogDirectory,
+    LogOfflineError,
+    LogOpening,
+    write_epochs_together,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.fetchers import Fetchers
@@ -44,6 +58,8 @@ class Told(NamedTuple):
     name: TopicPartition
     topic_id: bytes
     state: PartitionState
+    is_new: bool
+    """Whether the partition was created just now."""
 
 
 class Replicas:
@@ -54,7 +70,7 @@ class Replicas:
         broker: BrokerId,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        directory: LogDirectory,
+        directory: LogDirectories,
         configs: Configs,
         log: LogLines,
         dice: random.Random,
@@ -122,7 +138,13 @@ class Replicas:
         for opening in openings:
             name = opening.partition
             opening.end()
-            topic_id = self.directory.topic_id(name)
+            try:
+                topic_id = self.directory.topic_id(name)
+            except OSError as error:
+                self.log.error("log failed", partition=str(name), error=str(error))
+                self.failures.append(name)
+                yield None
+                continue
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 yield None
@@ -143,7 +165,7 @@ class Replicas:
             settings.core,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
-            high_watermark=self.directory.high_watermarks.get(name, Offset(0)),
+            high_watermark=self.directory.high_watermark(name),
             flushed_offset=log.recovery_point,
             epochs=log.epochs,
         )
@@ -171,24 +193,29 @@ class Replicas:
         found = self.directory.topic_id(name)
         return None if found is None else found.bytes
 
-    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
+    def host(self, told: Told) -> Partition:
         """The partition, created if it is new here; the store has this id for its topic.
 
         A log with another id belongs to a deleted topic of the same name, and makes room. OSError
-        if there is a log that may be this topic's and cannot be used: it is not ours to remove.
+        if there is a log that may be this topic's and cannot be used: it is not ours to remove. The
+        same if its log may lie in a directory that is offline.
         """
+        name, topic_id = told.name, told.topic_id
         partition = self.partitions.get(name)
         if partition is not None and partition.topic_id == topic_id:
             return partition
         if partition is not None:
             self.drop(name)
         if name not in self.directory.partitions or self._made_room(name, topic_id):
+            if not self._may_create(told):
+                where = ", ".join(self.directory.offline)
+                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             self.directory.create(name, uuid.UUID(bytes=topic_id))
         return self._add(name, topic_id)
 
     def _made_room(self, name: TopicPartition, topic_id: bytes) -> bool:
         """Whether a log that nobody uses was another topic's, and is gone now."""
-        identity, log = self.topic_id(name), self.directory.logs.get(name)
+        identity, log = self.topic_id(name), self.directory.of(name).logs.get(name)
         if identity in (topic_id, None):
             if log is None or log.offline is not None:
                 raise OSError(f"the log {name} could not be opened; see what was said at the start")
@@ -198,6 +225,12 @@ class Replicas:
                 raise OSError(f"{name} has records, and no partition.metadata says whose they are")
         self._discard(name)
         return True
+
+    def _may_create(self, told: Told) -> bool:
+        is_offline = bool(self.directory.offline)
+        return may_begin_empty(
+            self.broker, told.state, is_new=told.is_new, is_directory_offline=is_offline
+        )
 
     def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
         """This broker no longer hosts the partition."""
@@ -219,7 +252,7 @@ class Replicas:
         self._host_new(told)
         self._unwritten_epochs = unwritten = dict[Partition, None]()
         try:
-            errors = [self._apply(*one) for one in told]
+            errors = [self._apply(one) for one in told]
         finally:
             self._unwritten_epochs = None
         try:
@@ -239,16 +272,14 @@ class Replicas:
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
         known = self.directory.partitions
-        new = {one.name: one for one in told if one.name not in known}
-        try:
-            self.directory.create_all(
-                {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
-            )
-        except OSError as error:
+        new = {one.name: one for one in told if one.name not in known and self._may_create(one)}
+        made = self.directory.create_all(
+            {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
+        )
+        for error in made.errors:
             self.log.warning("logs not made together", error=str(error))
-            return
-        for name, one in new.items():
-            self._add(name, one.topic_id)
+        for name in made.partitions:
+            self._add(name, new[name].topic_id)
 
     def write_epochs(self, partition: Partition) -> None:
         """A reign has begun: write that down, with those of others if there are any."""
@@ -260,12 +291,12 @@ class Replicas:
         except LogOfflineError as error:
             partition.failed(error)
 
-    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
+    def _apply(self, told: Told) -> ErrorCode:
         try:
-            partition = self.host(name, topic_id)
-            partition.apply(state)
+            partition = self.host(told)
+            partition.apply(told.state)
         except (LogOfflineError, OSError) as error:
-            self.log.error("the log cannot be used", partition=str(name), error=str(error))
+            self.log.error("the log cannot be used", partition=str(told.name), error=str(error))
             return ErrorCode.KAFKA_STORAGE_ERROR
         if partition.replica.has_failed:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -323,6 +354,15 @@ class Replicas:
         self.fetchers.forget(partition)
         self.failures.append(partition.name)
         self.on_failure()
+
+    def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        """The disk has failed under a whole log directory: its partitions go offline."""
+        path = self.directory.path_of(directory)
+        self.log.error("log directory failed", directory=path, error=str(error))
+        for name in tuple(directory.partitions):
+            partition = self.partitions.get(name)
+            if partition is not None and partition.log.offline is not None:
+                partition.failed(partition.log.offline)
 
     def flush(self, partition: Partition) -> None:
         """A rule wants this log on the disk."""

@@ -129,10 +129,12 @@ def _disk(name: str, help_text: str) -> None:
     @fault.command(name, help=help_text, epilog=CODES)
     @brokers_argument
     @click.option("--partition", "only", default="", metavar="TOPIC-N", help="Of this one only.")
+    @click.option("--directory", default="", metavar="DIR", help="Of this one of log.dirs only.")
     @data_dir_option
-    def command(brokers: tuple[int, ...], only: str, data_dir: Path) -> None:
-        _do(data_dir, name, brokers=list(brokers), partition=only)
-        click.echo(f"{name}: broker {', '.join(map(str, brokers))} {only}".rstrip(), err=True)
+    def command(brokers: tuple[int, ...], only: str, directory: str, data_dir: Path) -> None:
+        _do(data_dir, name, brokers=list(brokers), partition=only, directory=directory)
+        told = " ".join([", ".join(map(str, brokers)), only, directory])
+        click.echo(f"{name}: broker {told}".rstrip(), err=True)
 
 
 _disk("disk-full", "Writes fail with ENOSPC from now on.")

@@ -28,7 +28,8 @@ from holdfast.broker.settings import (
 from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
 from holdfast.cli.log_output import show_rows
 
-CODES = "Exit codes: 0 good, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug of ours."
+EXIT_DISKS_LOST = 1
 
 file_argument = click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -49,35 +50,43 @@ def server() -> None:
 @click.pass_context
 def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
     """Every problem of a server.properties, one a line, before anything is started."""
-    loaded = load_file(file, overrides)
+    settings = _read(ctx, file, overrides)[0]
+    click.echo(f"✓ {file}: {_summary(settings)}")
+
+
+@server.command("start", epilog=CODES)
+@file_argument
+@override_option
+@click.pass_context
+def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
+    """Run one broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    from holdfast.broker.errors import DisksLostError, StartError
+    from holdfast.broker.process import run
+
+    layers = _read(ctx, file, overrides)[1]
+    try:
+        run(layers)
+    except StartError as error:
+        raise BadInput(str(error)) from None
+    except DisksLostError as error:
+        click.echo(f"holdfast: {error}", err=True)
+        ctx.exit(EXIT_DISKS_LOST)
+
+
+def _read(
+    ctx: click.Context, file: Path, overrides: tuple[str, ...]
+) -> tuple[BrokerSettings, Layers]:
+    """The settings that a broker can start by; ends with every problem, one a line, otherwise."""
+    from holdfast.broker.preflight import examined
+
+    loaded = examined(load_file(file, overrides))
     for problem in loaded.warnings:
         click.echo(f"warning: {problem}", err=True)
     for problem in loaded.errors:
         click.echo(f"holdfast: {problem}", err=True)
     if loaded.settings is None:
         ctx.exit(EXIT_BAD_INPUT)
-    click.echo(f"✓ {file}: {_summary(loaded.settings)}")
-
-
-@server.command("start", epilog=CODES)
-@file_argument
-@override_option
-def start_command(file: Path, overrides: tuple[str, ...]) -> None:
-    """Run one broker until it is told to stop (Ctrl-C or SIGTERM)."""
-    from holdfast.broker.errors import StartError
-    from holdfast.broker.process import run
-
-    loaded = load_file(file, overrides)
-    for problem in loaded.warnings:
-        click.echo(f"warning: {problem}", err=True)
-    if loaded.settings is None:
-        raise BadInput(
-            "; ".join(str(problem) for problem in loaded.errors), hint="try 'holdfast server check'"
-        )
-    try:
-        run(loaded.layers)
-    except StartError as error:
-        raise BadInput(str(error)) from None
+    return loaded.settings, loaded.layers
 
 
 def _summary(settings: BrokerSettings) -> str:

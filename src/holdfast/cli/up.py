@@ -39,6 +39,9 @@ def refused(error: ClusterError) -> BadInput:
 @click.option("--brokers", type=click.IntRange(1, 99), help="How many.  [default: 3]")
 @data_dir_option
 @click.option("--ephemeral", is_flag=True, help="In a temporary directory, removed at the end.")
+@click.option(
+    "--log-dirs", type=click.IntRange(1, 16), help="Log directories of each broker.  [default: 1]"
+)
 @click.option("--zookeeper", metavar="HOST:PORT", help="Agree through ZooKeeper, not a file.")
 @click.option(
     "--config", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of every broker."
@@ -53,6 +56,7 @@ def up(
     brokers: int | None,
     data_dir: Path,
     ephemeral: bool,
+    log_dirs: int | None,
     zookeeper: str | None,
     settings: Sequence[str],
     trace: bool | None,
@@ -72,6 +76,7 @@ def up(
             config=_parsed(settings),
             store=None if zookeeper is None else f"zookeeper:{zookeeper}",
             trace=trace,
+            log_dirs=log_dirs,
             say=_say,
         )
         cluster.start()

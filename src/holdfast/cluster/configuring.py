@@ -25,6 +25,8 @@ class BrokerFiles(NamedTuple):
     """Where things of one broker are."""
 
     folder: Path
+    log_dirs: int = 1
+    """How many log directories it has."""
 
     @property
     def properties(self) -> Path:
@@ -35,8 +37,10 @@ class BrokerFiles(NamedTuple):
         return self.folder / "log"
 
     @property
-    def unflushed(self) -> Path:
-        return self.folder / f"log{UNFLUSHED}"
+    def logs(self) -> tuple[Path, ...]:
+        """All its log directories; `log` is the first."""
+        more = (self.folder / f"log-{number}" for number in range(2, self.log_dirs + 1))
+        return (self.log, *more)
 
     @property
     def control(self) -> Path:
@@ -47,9 +51,14 @@ class BrokerFiles(NamedTuple):
         return self.folder / "output.txt"
 
 
-def files_of(folder: Path, broker: int) -> BrokerFiles:
+def files_of(folder: Path, broker: int, log_dirs: int = 1) -> BrokerFiles:
     """Of one broker below a data directory."""
-    return BrokerFiles(folder / "brokers" / str(broker))
+    return BrokerFiles(folder / "brokers" / str(broker), log_dirs)
+
+
+def unflushed_of(log: Path) -> Path:
+    """Where a broker writes down what of a log directory is flushed."""
+    return log.with_name(f"{log.name}{UNFLUSHED}")
 
 
 def trace_of(folder: Path, broker: int) -> Path:
@@ -72,11 +81,11 @@ def defaults(brokers: int) -> dict[str, str]:
 
 def properties(folder: Path, manifest: Manifest, entry: BrokerEntry) -> dict[str, str]:
     """The settings of one broker."""
-    broker, files = entry.id, files_of(folder, entry.id)
+    broker, files = entry.id, files_of(folder, entry.id, manifest.log_dirs)
     own = {
         "node.id": str(broker),
         "listeners": f"PLAINTEXT://{entry.address}",
-        "log.dirs": str(files.log),
+        "log.dirs": ",".join(map(str, files.logs)),
         "holdfast.control": str(files.control),
     }
     if manifest.store.startswith(ZOOKEEPER):

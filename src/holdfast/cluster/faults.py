@@ -11,6 +11,7 @@ from typing import Any, Final
 from holdfast.broker.trace_file import TraceFile
 from holdfast.broker.unflushed import take_unflushed
 from holdfast.cluster import manifest
+from holdfast.cluster.configuring import BrokerFiles, unflushed_of
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.lifecycle import STOP_S, Lifecycle
 from holdfast.cluster.processes import KILL, PAUSE, RESUME, STOP, BrokerProcess
@@ -103,7 +104,7 @@ class Breaking(Lifecycle):
         """The power fails: killed, and what was not flushed is gone from the files.
 
         Several brokers at once lose it together. Gives, a broker, the files that were cut and
-        their sizes before and after.
+        their sizes before and after; with the name of their log directory if there are several.
         """
         with self._lock:
             processes = {broker: self._process(broker) for broker in brokers}
@@ -115,8 +116,7 @@ class Breaking(Lifecycle):
             cut: dict[int, dict[str, tuple[int, int]]] = {}
             for broker, process in processes.items():
                 process.kill()
-                files = self.files(broker)
-                cut[broker] = take_unflushed(str(files.log), str(files.unflushed))
+                cut[broker] = _taken(self.files(broker))
             return cut
 
     def _partitions_of(self, broker: int) -> dict[str, Any]:
@@ -195,13 +195,15 @@ class Breaking(Lifecycle):
 
     # Disks and sessions.
 
-    def disk_full(self, broker: int, partition: str = "") -> None:
-        """Every write fails with ENOSPC; of one partition ("topic-0"), or of the whole disk."""
-        self.ask(broker, "disk", do="full", partition=partition)
+    def disk_full(self, broker: int, partition: str = "", directory: str = "") -> None:
+        """Every write fails with ENOSPC: of one partition ("topic-0"), of one log directory (its
+        path as in log.dirs), or of all.
+        """
+        self.ask(broker, "disk", do="full", partition=partition, directory=directory)
 
-    def io_error(self, broker: int, partition: str = "") -> None:
-        """Everything fails with EIO."""
-        self.ask(broker, "disk", do="io-error", partition=partition)
+    def io_error(self, broker: int, partition: str = "", directory: str = "") -> None:
+        """Everything fails with EIO, there."""
+        self.ask(broker, "disk", do="io-error", partition=partition, directory=directory)
 
     def cut_store(self, broker: int) -> None:
         """The agreed store is out of its reach; `heal` brings it back."""
@@ -247,3 +249,13 @@ class Breaking(Lifecycle):
             self._story.close()
             self._story = None
         super().close(clean=clean)
+
+
+def _taken(files: BrokerFiles) -> dict[str, tuple[int, int]]:
+    """Take what was not flushed out of every log directory."""
+    taken: dict[str, tuple[int, int]] = {}
+    for log in files.logs:
+        opening = f"{log.name}/" if files.log_dirs > 1 else ""
+        for path, sizes in take_unflushed(str(log), str(unflushed_of(log))).items():
+            taken[opening + path] = sizes
+    return taken

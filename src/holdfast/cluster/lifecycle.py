@@ -33,6 +33,7 @@ STOP_S: Final = 60.0
 ASK_S: Final = 30.0
 LOCK: Final = ".lock"
 MOST_BROKERS: Final = 99
+MOST_LOG_DIRS: Final = 16
 
 Say = Callable[[str], None]
 
@@ -57,18 +58,23 @@ class Lifecycle:
         config: Mapping[str, str] | None = None,
         store: str | None = None,
         trace: bool | None = None,
+        log_dirs: int | None = None,
         homes: Mapping[int, Home] | None = None,
         say: Say = lambda _: None,
     ) -> None:
         """Without a directory: a temporary one, removed at the end.
 
         What is not given is as it was when the cluster was first started: else three brokers, our
-        defaults, the embedded store and no trace.
+        defaults, the embedded store, one log directory a broker and no trace.
         """
         count = 3 if brokers is None else brokers
         if not 1 <= count <= MOST_BROKERS:
             raise ClusterError(
                 f"{count} brokers cannot be started here", hint=f"1 to {MOST_BROKERS} can"
+            )
+        if log_dirs is not None and not 1 <= log_dirs <= MOST_LOG_DIRS:
+            raise ClusterError(
+                f"{log_dirs} log directories are no good", hint=f"1 to {MOST_LOG_DIRS} are possible"
             )
         configuring.check_config(config or {})
         self.is_ephemeral = data_dir is None
@@ -86,6 +92,7 @@ class Lifecycle:
         for broker, home in self._homes.items():
             self.entry(broker).host, self.entry(broker).port = home.host, home.port
         self._manifest.config.update(config or {})
+        self._manifest.log_dirs = log_dirs or self._manifest.log_dirs
         if trace is not None:
             self._manifest.trace = trace
 
@@ -132,7 +139,7 @@ class Lifecycle:
 
     def files(self, broker: int) -> BrokerFiles:
         """Where a broker's things are."""
-        return configuring.files_of(self.data_dir, broker)
+        return configuring.files_of(self.data_dir, broker, self._manifest.log_dirs)
 
     def entry(self, broker: int) -> BrokerEntry:
         """ClusterError if there is no such broker."""

@@ -61,6 +61,8 @@ class Manifest:
     config: dict[str, str] = field(default_factory=dict)
     """Settings of every broker beyond our defaults."""
     trace: bool = False
+    log_dirs: int = 1
+    """Log directories of each broker."""
     brokers: list[BrokerEntry] = field(default_factory=list)
     started_ms: int = 0
     owner_pid: int = 0
@@ -105,6 +107,7 @@ def _parsed(content: Any) -> Manifest:
     brokers = [BrokerEntry(**entry) for entry in content.pop("brokers")]
     manifest = Manifest(**content, brokers=brokers)
     numbers = [value for entry in brokers for value in (entry.id, entry.port, entry.pid)]
+    numbers.append(manifest.log_dirs)
     if not all(type(value) is int and value >= 0 for value in numbers):
         raise ValueError("an id, port or pid is not a number")
     if not all(type(entry.host) is str for entry in brokers):

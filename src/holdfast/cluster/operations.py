@@ -203,8 +203,10 @@ def _cut(cluster: Cluster, fields: Fields) -> Prepared:
 def _disk(method: str) -> Prepare:
     def prepare(cluster: Cluster, fields: Fields) -> Prepared:
         brokers = _running(cluster, fields)
-        partition = fields.text("partition", "")
-        return _of_all(brokers, lambda broker: getattr(cluster, method)(broker, partition))
+        partition, directory = fields.text("partition", ""), fields.text("directory", "")
+        return _of_all(
+            brokers, lambda broker: getattr(cluster, method)(broker, partition, directory)
+        )
 
     return prepare
 

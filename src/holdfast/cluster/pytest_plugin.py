@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.cluster.cluster import Cluster
 
 MARKER: Final = "holdfast"
-OPTIONS: Final = ("brokers", "config", "store", "trace")
+OPTIONS: Final = ("brokers", "config", "log_dirs", "store", "trace")
 MOST_EVENTS: Final = 40
 """How many a failing test's report shows."""
 LAST_LINES: Final = 15

@@ -84,7 +84,10 @@ def _faults(told: dict[str, Any]) -> list[str]:
             if link[name]:
                 amount = "" if link[name] is True else f" {link[name]:g}"
                 faults.append(f"{name.removesuffix('_s')}{amount} to {end}")
-    faults += [f"disk {fault['kind']} {fault['below']}".rstrip() for fault in told["disk_faults"]]
+    faults += [
+        f"disk {fault['kind']} {fault['below'] or fault['directory']}"
+        for fault in told["disk_faults"]
+    ]
     if told["store"] != "connected":
         faults.append(f"store {told['store']}")
     return faults

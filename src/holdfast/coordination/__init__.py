@@ -5,6 +5,7 @@ ZooKeeper. What the nodes mean is not known here.
 """
 
 from holdfast.coordination import paths
+from holdfast.coordination.checking import check_embedded, check_zookeeper
 from holdfast.coordination.embedded import EmbeddedStore
 from holdfast.coordination.operations import (
     LASTING,
@@ -48,6 +49,8 @@ __all__ = [
     "Transaction",
     "Watch",
     "ZooKeeperStore",
+    "check_embedded",
+    "check_zookeeper",
     "parent_of",
     "paths",
 ]

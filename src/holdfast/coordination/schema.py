@@ -47,8 +47,7 @@ def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
             isolation_level=None,
         )
     except (OSError, sqlite3.OperationalError) as error:
-        advice = "the folder must exist and be writable, and so must the file"
-        raise _unusable(file, f"cannot be opened ({error})", advice) from error
+        raise no_way_in(file, str(error)) from error
     try:
         _inspect(file, connection)
         connection.execute("PRAGMA synchronous = FULL")
@@ -112,6 +111,12 @@ def _damaged(file: Path, detail: str) -> StoreUnusableError:
     advice = "restore a copy, or move it away together with its -wal file to begin with none"
     one_line = " ".join(detail.split())
     return _unusable(file, f"is damaged ({one_line})", advice)
+
+
+def no_way_in(file: Path, detail: str) -> StoreUnusableError:
+    """The file cannot be opened, or not be made."""
+    advice = "the folder must exist and be writable, and so must the file"
+    return _unusable(file, f"cannot be opened ({detail})", advice)
 
 
 def _unusable(file: Path, what: str, advice: str) -> StoreUnusableError:

@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.coordination.checking import check_zookeeper
 from holdfast.coordination.operations import (
     Node,
     Outcome,
     SessionLostError,
     StoreAwayError,
     StoreError,
-    StoreUnusableError,
     Transaction,
     is_path,
 )
@@ -125,11 +125,8 @@ class ZooKeeperStore(Store):
             await asyncio.to_thread(old.finish)
 
     def _new_session(self) -> ZooKeeperSession:
-        try:
-            from holdfast.coordination.zookeeper_session import ZooKeeperSession
-        except ModuleNotFoundError as missing:
-            message = "the ZooKeeper store needs kazoo; install it: pip install holdfast[zookeeper]"
-            raise StoreUnusableError(message) from missing
+        check_zookeeper(self._hosts)
+        from holdfast.coordination.zookeeper_session import ZooKeeperSession
 
         def told_state(state: SessionState) -> None:
             self._tell(self._hear, session, state)
@@ -138,13 +135,7 @@ class ZooKeeperStore(Store):
             self._tell(self._fired, session, path)
 
         timeout_ms = self._session_timeout_ms
-        try:
-            session = ZooKeeperSession(self._hosts, timeout_ms, told_state, told_change)
-        except ValueError as error:
-            message = (
-                f"{self._hosts!r} names no ZooKeeper ({error}); write host:port,host:port/folder"
-            )
-            raise StoreUnusableError(message) from error
+        session = ZooKeeperSession(self._hosts, timeout_ms, told_state, told_change)
         return session
 
     def _hear(self, session: ZooKeeperSession, heard: SessionState) -> None:

@@ -43,6 +43,7 @@ from holdfast.core.election import LogEnd
 from holdfast.core.epochs import EpochCache
 from holdfast.core.fetch import Fetch, FetchAnswer
 from holdfast.core.follower import Follower, NextFetch
+from holdfast.core.hosting import may_begin_empty
 from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
 from holdfast.core.log import LogState
 from holdfast.core.producers import ProducerStates, is_earlier
@@ -126,5 +127,6 @@ __all__ = [
     "is_known",
     "is_removed",
     "judge_controller",
+    "may_begin_empty",
     "role_of",
 ]

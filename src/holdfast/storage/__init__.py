@@ -10,7 +10,14 @@ It has no thread and no clock of its own. What a broker calls, when, and on whic
 from holdfast.storage.appending import Appended, span_of
 from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
 from holdfast.storage.compaction import Cleaning
-from holdfast.storage.directory import LogDirectory
+from holdfast.storage.directories import (
+    Disks,
+    DuplicateLogError,
+    LogDirectories,
+    NoLogDirectoryError,
+    is_full,
+)
+from holdfast.storage.directory import LogDirectory, Removal
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
     AppendRefusedError,
@@ -48,6 +55,8 @@ __all__ = [
     "CleaningNeed",
     "DirectoryLockedError",
     "Disk",
+    "Disks",
+    "DuplicateLogError",
     "Examined",
     "File",
     "Finding",
@@ -55,14 +64,17 @@ __all__ = [
     "LastKnown",
     "Log",
     "LogClosedError",
+    "LogDirectories",
     "LogDirectory",
     "LogOfflineError",
     "LogOpening",
     "LogSettings",
+    "NoLogDirectoryError",
     "OffsetOutOfRangeError",
     "OpenedLog",
     "Progress",
     "RealDisk",
+    "Removal",
     "Report",
     "Slice",
     "SliceCutError",
@@ -72,6 +84,7 @@ __all__ = [
     "clean",
     "cleaning_need",
     "examine_log",
+    "is_full",
     "latest_timestamp",
     "locate",
     "log_settings",

@@ -41,8 +41,13 @@ def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
 
 def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Replace the checkpoint of all partitions."""
+    write_whole(disk, path, offsets_content(offsets))
+
+
+def offsets_content(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """What is in a checkpoint of all partitions."""
     lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
-    write_whole(disk, path, _content(sorted(lines)))
+    return _content(sorted(lines))
 
 
 def read_epochs(disk: Disk, path: str) -> list[EpochEntry] | None:

@@ -30,18 +30,15 @@ class Deletions:
         """Remove these files later."""
         self.pending.append(PendingDeletion(due_ms, paths, segment))
 
-    def run(self, now_ms: int) -> int:
-        """Remove the files whose time has come; how many."""
+    def take_due(self, now_ms: int) -> list[str]:
+        """The files whose time has come; the caller removes them."""
         if not self.pending:
-            return 0
+            return []
         due = [one for one in self.pending if one.due_ms <= now_ms]
         self.pending = [one for one in self.pending if one.due_ms > now_ms]
         for one in due:
             one.segment.close()
-            for path in one.paths:
-                if self._disk.exists(path):
-                    self._disk.remove(path)
-        return sum(len(one.paths) for one in due)
+        return [path for one in due for path in one.paths]
 
     def close(self) -> None:
         """Give the handles back."""

@@ -1,4 +1,4 @@
-"""A broker's log directory: one process at a time, many logs, a few files about all of them.
+"""One log directory of a broker: one process at a time, many logs, a few files about all of them.
 
 Logs are opened when they are first asked for, so a start costs a listing. What the checkpoints say
 of a log that was not opened is carried over as it is.
@@ -7,28 +7,42 @@ The order that everything hangs on: the mark of a clean shutdown is removed, dur
 first log is opened, and written after the last one has been flushed and closed. A recovery point
 is written after the flush it tells of, and written anew when a truncation lowers it, before
 anything can be appended: a point above unflushed records would keep recovery from looking at them.
+
+Checkpoints are written in the background (`checkpoint`), or where something depends on them, before
+the call returns (`write_checkpoints`). A background write takes its numbers when it begins. It does
+not replace a file that was written since: the newer numbers may be lower.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage.checkpoints import DamagedFileError, read_offsets, write_offsets
+from holdfast.storage.background_write import BackgroundWrite
+from holdfast.storage.checkpoints import (
+    DamagedFileError,
+    offsets_content,
+    read_epochs,
+    read_offsets,
+    write_offsets,
+)
 from holdfast.storage.disk import Disk, Lock, remove_tree
 from holdfast.storage.errors import LogClosedError, LogOfflineError
 from holdfast.storage.log import Log
 from holdfast.storage.names import (
     CLEANER_OFFSETS,
+    EPOCH_CHECKPOINT,
     HIGH_WATERMARKS,
     LOCK,
+    LOG,
     LOG_STARTS,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     is_deleted_directory,
+    parse_file_name,
     partition_of,
 )
 from holdfast.storage.opening import LogOpening
@@ -57,12 +71,70 @@ class DeletedDirectory(NamedTuple):
     name: str
 
 
+def partitions_on(disk: Disk) -> dict[TopicPartition, str]:
+    """The partitions that have a directory on a disk, and its name."""
+    found: dict[TopicPartition, str] = {}
+    for entry in sorted(disk.list("")):
+        partition = partition_of(entry.name) if entry.is_directory else None
+        if partition is not None:
+            found[partition] = entry.name
+    return found
+
+
+def is_unused(disk: Disk, name: str) -> bool:
+    """Whether the log in this directory has never had a record or a leader."""
+    for file in disk.names(name):
+        found = parse_file_name(file)
+        if found is not None and (
+            found.base_offset or (found.kind == LOG and disk.size(f"{name}/{file}"))
+        ):
+            return False
+    try:
+        return not read_epochs(disk, f"{name}/{EPOCH_CHECKPOINT}")
+    except DamagedFileError:
+        return False
+
+
+class CheckpointWrite(NamedTuple):
+    """Checkpoints on their way to the disk."""
+
+    work: BackgroundWrite
+    seen: Mapping[str, int]
+    """How often each file had been given new content when this began."""
+
+
+class Removal:
+    """Files whose delay is over. `run` waits for the disk, and may do so on another thread."""
+
+    def __init__(self, disk: Disk, directories: Sequence[str], paths: Sequence[str]) -> None:
+        self._disk = disk
+        self.directories = directories
+        self._paths = paths
+
+    def __bool__(self) -> bool:
+        return bool(self.directories or self._paths)
+
+    def run(self) -> None:
+        """Remove them. OSError if the disk fails; what is left is removed at the next start."""
+        if self.directories:
+            # A directory must not come back under its old name with a part of its files.
+            self._disk.flush_directory("")
+        for name in self.directories:
+            remove_tree(self._disk, name)
+        for path in self._paths:
+            # The whole log may have been deleted, or renamed to be, in the meantime.
+            with suppress(FileNotFoundError):
+                self._disk.remove(path)
+
+
 class LogDirectory:
     """All logs below one root. Held until it is closed."""
 
     def __init__(self, disk: Disk, settings_of: SettingsOf) -> None:
         self.disk = disk
         self.settings_of = settings_of
+        self.id = ""
+        """directory.id of meta.properties, once that has been read."""
         self.notes: list[str] = []
         """What was found damaged or left over, and what was done about it."""
         self.logs: dict[TopicPartition, Log] = {}
@@ -76,6 +148,8 @@ class LogDirectory:
         self._log_starts = self._read(LOG_STARTS)
         self._says_too_much = False
         """Whether a checkpoint on the disk may tell of a log that was deleted."""
+        self._writes: dict[str, int] = {}
+        """How often each checkpoint has been given new content."""
         self._deleted: list[DeletedDirectory] = []
         self.partitions = self._find()
 
@@ -105,16 +179,14 @@ class LogDirectory:
 
     def _find(self) -> dict[TopicPartition, str]:
         """The partitions that have a directory here."""
-        found: dict[TopicPartition, str] = {}
-        for entry in sorted(self.disk.list("")):
-            if not entry.is_directory:
-                continue
-            partition = partition_of(entry.name)
-            if partition is not None:
-                found[partition] = entry.name
-            elif is_deleted_directory(entry.name):
+        for entry in self.disk.list(""):
+            if entry.is_directory and is_deleted_directory(entry.name):
                 self._deleted.append(DeletedDirectory(0, entry.name))
-        return found
+        return partitions_on(self.disk)
+
+    def is_unused(self, partition: TopicPartition) -> bool:
+        """Whether this log has never had a record or a leader: its creation was not completed."""
+        return is_unused(self.disk, self.partitions[partition])
 
     # Logs.
 
@@ -190,7 +262,6 @@ class LogDirectory:
             # Of an earlier log of this name: its start would have records of this one deleted,
             # its recovery point would have them believed.
             self.write_checkpoints({})
-            self.write_cleaner_offsets()
             self._says_too_much = False
         for partition in wanted:
             # One may be there: as a creation that failed half way leaves it.
@@ -222,19 +293,21 @@ class LogDirectory:
             return None
 
     def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
-        """Take a partition away at once; its files go after file.delete.delay.ms.
+        """Take a partition away; its files go after file.delete.delay.ms.
 
-        The new name is made unique by the caller's id: the partition may be created and deleted
-        again before the files are gone.
+        The caller's id makes the new name unique: the partition may be created and deleted again
+        before the files are gone. The new name is flushed before the files go, not here: the
+        caller may delete thousands. After a power failure the log may be back under its old name;
+        the next start then finds a stray log.
         """
         self._changes()
-        name = self.partitions.pop(partition)
+        name = self.partitions[partition]
         log = self.logs.pop(partition, None)
         if log is not None:
             log.abandon()
         gone = f"{name}.{unique.hex}-delete"
         self.disk.rename(name, gone)
-        self.disk.flush_directory("")
+        del self.partitions[partition]
         delay = self.settings_of(partition).file_delete_delay_ms
         self._deleted.append(DeletedDirectory(now_ms + delay, gone))
         self._forget(partition)
@@ -249,13 +322,17 @@ class LogDirectory:
             if offsets.pop(partition, None) is not None:
                 self._says_too_much = True
 
-    def delete_due(self, now_ms: int) -> None:
-        """Remove everything whose delay is over."""
-        for one in [one for one in self._deleted if one.due_ms <= now_ms]:
-            remove_tree(self.disk, one.name)
-            self._deleted.remove(one)
-        for log in self.logs.values():
-            log.deletions.run(now_ms)
+    def take_due(self, now_ms: int) -> Removal:
+        """Everything whose delay is over: the caller removes it."""
+        due = [one for one in self._deleted if one.due_ms <= now_ms]
+        self._deleted = [one for one in self._deleted if one.due_ms > now_ms]
+        paths = [path for log in self.logs.values() for path in log.deletions.take_due(now_ms)]
+        return Removal(self.disk, [one.name for one in due], paths)
+
+    def not_removed(self, removal: Removal) -> None:
+        """The disk failed: try those directories again later."""
+        left = [name for name in removal.directories if self.disk.exists(name)]
+        self._deleted += [DeletedDirectory(0, name) for name in left]
 
     # Checkpoints.
 
@@ -266,25 +343,53 @@ class LogDirectory:
 
     def write_recovery_points(self) -> None:
         """How far each log is flushed."""
+        self._write(RECOVERY_POINTS, self._current_recovery_points())
+
+    def _current_recovery_points(self) -> Offsets:
         for partition, log in self.logs.items():
             self._recovery_points[partition] = log.recovery_point
-        write_offsets(self.disk, RECOVERY_POINTS, self._recovery_points)
+        return self._recovery_points
 
-    def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
-        """All of them; the core knows the high watermarks."""
-        self.write_recovery_points()
+    def _current_log_starts(self) -> Offsets:
         for partition, log in self.logs.items():
             if log.log_start_offset > log.segments[0].base_offset:
                 self._log_starts[partition] = log.log_start_offset
             else:
                 self._log_starts.pop(partition, None)
-        write_offsets(self.disk, LOG_STARTS, self._log_starts)
-        self.high_watermarks.update(high_watermarks)
-        write_offsets(self.disk, HIGH_WATERMARKS, self.high_watermarks)
+        return self._log_starts
 
-    def write_cleaner_offsets(self) -> None:
-        """How far each compacted log has been cleaned."""
-        write_offsets(self.disk, CLEANER_OFFSETS, self.cleaner_offsets)
+    def _current(self, high_watermarks: Mapping[TopicPartition, Offset]) -> dict[str, Offsets]:
+        """The content of every checkpoint; the core knows the high watermarks."""
+        self.high_watermarks.update(
+            {name: mark for name, mark in high_watermarks.items() if name in self.partitions}
+        )
+        return {
+            RECOVERY_POINTS: self._current_recovery_points(),
+            LOG_STARTS: self._current_log_starts(),
+            HIGH_WATERMARKS: self.high_watermarks,
+            CLEANER_OFFSETS: self.cleaner_offsets,
+        }
+
+    def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
+        """All of them; they are on the disk when this returns."""
+        for path, offsets in self._current(high_watermarks).items():
+            self._write(path, offsets)
+
+    def _write(self, path: str, offsets: Offsets) -> None:
+        self._writes[path] = self._writes.get(path, 0) + 1
+        write_offsets(self.disk, path, offsets)
+
+    def checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointWrite:
+        """Begin to write all of them; the caller waits for the disk on another thread."""
+        contents = {
+            path: offsets_content(offsets)
+            for path, offsets in self._current(high_watermarks).items()
+        }
+        return CheckpointWrite(BackgroundWrite(self.disk, contents), dict(self._writes))
+
+    def put_in_place(self, write: CheckpointWrite) -> None:
+        """The content is on the disk: give it its names, except where newer content has them."""
+        write.work.put_in_place(lambda path: write.seen.get(path) == self._writes.get(path))
 
     def closing(self, now_ms: int) -> Iterator[Log]:
         """Close the logs, one at a time; `close` does the rest."""
@@ -299,8 +404,12 @@ class LogDirectory:
         broker_epoch: int,
         high_watermarks: Mapping[TopicPartition, Offset] | None = None,
         intact_since: int = -1,
+        beside: tuple[str, ...] = (),
     ) -> bool:
-        """Shut down cleanly; False if a log cannot be vouched for, or the mark not be written."""
+        """Shut down cleanly; False if a log cannot be vouched for, or the mark not be written.
+
+        `beside`: the ids of all log directories of this broker, if it has several.
+        """
         for _ in self.closing(now_ms):
             pass
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
@@ -309,9 +418,13 @@ class LogDirectory:
         if is_clean:
             try:
                 self.write_checkpoints(high_watermarks or {})
-                self.write_cleaner_offsets()
-                write_clean_shutdown(self.disk, CleanShutdownMarker(broker_epoch, intact_since))
+                marker = CleanShutdownMarker(broker_epoch, intact_since, beside)
+                write_clean_shutdown(self.disk, marker)
             except OSError:
                 is_clean = False  # Without the mark the next start looks at everything.
-        self._lock.release()
+        self.release()
         return is_clean
+
+    def release(self) -> None:
+        """Let another process have this directory."""
+        self._lock.release()

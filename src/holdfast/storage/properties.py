@@ -122,6 +122,8 @@ class CleanShutdownMarker(NamedTuple):
     broker_epoch: int
     intact_since: int = -1
     """The first life of an unbroken chain of clean ones; ours alone, Kafka does not look at it."""
+    directories: tuple[str, ...] = ()
+    """The ids of all log directories that the broker had, if it had several; ours alone, too."""
 
 
 def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
@@ -131,16 +133,22 @@ def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
         return None
     try:
         found = json.loads(content)
-        return CleanShutdownMarker(int(found["brokerEpoch"]), int(found.get("intactSince", -1)))
+        return CleanShutdownMarker(
+            int(found["brokerEpoch"]),
+            int(found.get("intactSince", -1)),
+            tuple(map(str, found.get("directories", ()))),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFileError(CLEAN_SHUTDOWN, f"not Kafka's JSON: {error}") from None
 
 
 def write_clean_shutdown(disk: Disk, marker: CleanShutdownMarker) -> None:
     """The last thing a clean shutdown does: everything else is on the disk by now."""
-    fields = {"version": 0, "brokerEpoch": marker.broker_epoch}
+    fields: dict[str, object] = {"version": 0, "brokerEpoch": marker.broker_epoch}
     if marker.intact_since >= 0:
         fields["intactSince"] = marker.intact_since
+    if marker.directories:
+        fields["directories"] = marker.directories
     text = json.dumps(fields, separators=(",", ":"))
     write_whole(disk, CLEAN_SHUTDOWN, text.encode())
 

@@ -7,7 +7,7 @@ The same pass forgets producers that have been silent for producer.id.expiration
 through `Log.producers_expired` in the core.
 
 On the thread that owns the log. A segment that goes costs a rename and a flush of the directory;
-its bytes are freed later, by `LogDirectory.delete_due`.
+its bytes are freed later, by `LogDirectory.take_due`.
 """
 
 from __future__ import annotations

@@ -38,25 +38,33 @@ def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool =
 
 
 def write_epochs_together(logs: Sequence[Log]) -> None:
-    """Put the leader-epoch checkpoints of these logs, of one disk, in line with their caches.
+    """Put the leader-epoch checkpoints of these logs in line with their caches.
 
-    If the disk fails, each is written alone: LogOfflineError of the first that cannot be.
+    If a disk fails, each of its logs is written alone: LogOfflineError of the first that cannot be.
     """
-    if len(logs) > 1:
-        contents = {
-            f"{log.directory}/{EPOCH_CHECKPOINT}": epochs_content(log.epochs.entries)
-            for log in logs
-        }
-        try:
-            write_together(logs[0].disk, contents)
-        except OSError:
-            pass
-        else:
-            for log in logs:
-                log.epochs_written()
-            return
+    of_disk: dict[Disk, list[Log]] = {}
     for log in logs:
-        log.write_epochs()
+        of_disk.setdefault(log.disk, []).append(log)
+    for disk, its_logs in of_disk.items():
+        if not _write_epochs(disk, its_logs):
+            for log in its_logs:
+                log.write_epochs()
+
+
+def _write_epochs(disk: Disk, logs: Sequence[Log]) -> bool:
+    """All with one wait for the disk; False if there is only one, or if the disk fails."""
+    if len(logs) == 1:
+        return False
+    contents = {
+        f"{log.directory}/{EPOCH_CHECKPOINT}": epochs_content(log.epochs.entries) for log in logs
+    }
+    try:
+        write_together(disk, contents)
+    except OSError:
+        return False
+    for log in logs:
+        log.epochs_written()
+    return True
 
 
 def flush_new(disk: Disk, logs: Iterable[Log]) -> None:

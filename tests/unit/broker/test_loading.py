@@ -59,7 +59,13 @@ def test_kafkas_defaults_hold_where_the_file_is_silent() -> None:
     assert settings.auto_create_topics_enable is True
     assert settings.zookeeper_session_timeout_ms == 18_000
     assert settings.log_dirs == (Path("/tmp/kafka-logs"),)
-    assert (settings.listener, settings.broker_rack) == (Endpoint("", 9092), None)
+    assert settings.broker_rack is None
+
+
+def test_without_listeners_a_broker_serves_its_own_machine() -> None:
+    """Kafka's default, every address in plain text, is not for strangers."""
+    settings = settings_of()
+    assert settings.listener == settings.advertised_listener == Endpoint("127.0.0.1", 9092)
     assert settings.advertised_listener == settings.listener
     assert load("node.id=1").warnings == ()
 

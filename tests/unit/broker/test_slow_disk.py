@@ -1,107 +1,90 @@
-"""A slow disk keeps threads waiting, not the loop that serves clients."""
+"""A disk that hangs under a checkpoint or a removal: the event loop goes on serving clients."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import threading
-import time
+import uuid
 from pathlib import Path
 
 import pytest
 
-from holdfast.broker.partition import Partition
+from holdfast.broker.node import Broker
 from holdfast.model import TopicPartition
-from holdfast.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from holdfast.protocol.records import NewRecord, build_batch
+from holdfast.protocol.messages.metadata import MetadataRequest
+from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from tests.support.stuck_disk import Hits, StuckDisk
 from tests.support.waiting import eventually
-from tests.unit.broker.test_admin_apis import create, new_topic
-from tests.unit.broker.three import Three, play
+from tests.unit.broker.three import Three
 
-pytestmark = pytest.mark.slow
-
-TOPIC = "compacted"
-NAME = TopicPartition(TOPIC, 0)
-FLUSH_S = 0.02
-CHECKPOINTS = {"write_checkpoints", "write_cleaner_offsets"}
+TURNS = 200
 
 
-class SlowFlushes:
-    """Every flush takes a while; for whom on the loop's own thread it was made."""
-
-    def __init__(self) -> None:
-        self._flush = os.fsync
-        self._loop_thread = threading.get_ident()
-        self.delayed_s = 0.0
-        self.on_loop: set[str] = set()
-        self.elsewhere = 0
-
-    def __call__(self, descriptor: int) -> None:
-        time.sleep(FLUSH_S)
-        self._flush(descriptor)
-        if threading.get_ident() != self._loop_thread:
-            self.elsewhere += 1
-            return
-        called = set[str]()
-        frame = sys._getframe(1)
-        while frame.f_back is not None:
-            called.add(frame.f_code.co_name)
-            frame = frame.f_back
-        if not called & CHECKPOINTS:
-            self.delayed_s += FLUSH_S
-            self.on_loop |= called
+def flushes_a_checkpoint(what: str, path: str) -> bool:
+    return what == "flush" and path.startswith(RECOVERY_POINTS)
 
 
-async def send(three: Three, number: int) -> None:
-    batch = build_batch([NewRecord(b"value", b"%d" % (number % 3))])
-    topic = TopicProduceData(
-        name=TOPIC, partition_data=[PartitionProduceData(index=0, records=batch)]
-    )
-    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
-    leader = next(one for one in three.brokers.values() if leads(one.replicas.partitions[NAME]))
-    told = await three.ask(leader, request, 12)
-    assert told.responses[0].partition_responses[0].error_code == 0
+def flushes_names(what: str, path: str) -> bool:
+    return (what, path) == ("flush_directory", "")
 
 
-def leads(partition: Partition) -> bool:
-    return partition.presumes_leadership
+def removes_a_deleted_log(what: str, path: str) -> bool:
+    return what == "remove" and "-delete/" in path
 
 
-def test_rolls_and_the_cleaner_wait_on_other_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The loop's delay is what it waits for the disk itself: there is none."""
+async def turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)
 
-    async def story(three: Three) -> None:
-        config = {
-            "cleanup_policy": "compact",
-            "segment_index_bytes": "8",
-            "index_interval_bytes": "1",
-            "min_cleanable_dirty_ratio": "0.01",
-        }
-        await create(three, new_topic(TOPIC, 1, **config))
-        await send(three, 0)  # The leader's epoch is written down by now.
-        logs = [one.replicas.partitions[NAME].log for one in three.brokers.values()]
-        await eventually(lambda: all(one.log_end_offset for one in logs), "all have the first")
-        slow = SlowFlushes()
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", slow)
-            for number in range(1, 60):
-                await send(three, number)
-            await eventually(
-                lambda: all(
-                    one.directory.cleaner_offsets.get(NAME, 0) > 40
-                    for one in three.brokers.values()
-                ),
-                "all brokers have cleaned",
-            )
-            await asyncio.sleep(0)
-        assert slow.elsewhere > 60
-        assert slow.delayed_s == 0.0, slow.on_loop
 
-    play(tmp_path, story, {"log.cleaner.backoff.ms": "50"})
+async def started(three: Three, folder: Path) -> tuple[Broker, StuckDisk]:
+    """One broker on a disk that can hang, which checkpoints and deletes as often as it can."""
+    disk = StuckDisk(folder / "log")
+    (folder / "log").mkdir()
+    often = {
+        "replica.high.watermark.checkpoint.interval.ms": "20",
+        "log.segment.delete.delay.ms": "0",
+    }
+    broker = three.make(1, {str(folder / "log"): disk}, often)
+    await broker.start()
+    return broker, disk
+
+
+@pytest.mark.parametrize("hits", [flushes_a_checkpoint, flushes_names, removes_a_deleted_log])
+def test_clients_are_answered_while_the_disk_hangs(tmp_path: Path, hits: Hits) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker, disk = await started(three, tmp_path)
+        log = TopicPartition("gone", 0)
+        broker.directory.create(log, uuid.UUID(int=1))
+        disk.hang(hits)
+        broker.directory.delete(log, uuid.UUID(int=2), 0)
+        try:
+            await eventually(lambda: bool(disk.hanging), "the disk hangs")
+            await turn(TURNS)
+            answer = await three.ask(broker, MetadataRequest(topics=[]))
+            assert [one.node_id for one in answer.brokers] == [1]
+            assert disk.hanging, "the answer came while the disk was hanging"
+        finally:
+            disk.release()
+        await broker.stop()
+        assert not disk.gave_up, "nothing on the loop waited for the disk"
+
+    asyncio.run(run())
+
+
+def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker, disk = await started(three, tmp_path)
+        disk.hang(flushes_a_checkpoint)
+        await eventually(lambda: bool(disk.hanging), "the disk hangs")
+        stopping = asyncio.ensure_future(broker.stop())
+        await turn(TURNS)
+        assert not stopping.done()
+        disk.release()
+        await stopping
+        names = sorted(one.name for one in (tmp_path / "log").iterdir())
+        assert not [one for one in names if one.endswith((".new", ".tmp"))]
+        assert HIGH_WATERMARKS in names
+
+    asyncio.run(run())

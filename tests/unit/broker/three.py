@@ -14,7 +14,7 @@ from holdfast.broker.node import Broker
 from holdfast.broker.settings import Layers
 from holdfast.coordination import EmbeddedStore
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
-from holdfast.storage import RealDisk
+from holdfast.storage import Disks, RealDisk
 from tests.support.waiting import eventually
 
 CLIENT = "a test"
@@ -30,8 +30,10 @@ class Three:
         self.brokers: dict[int, Broker] = {}
         self.tasks: list[asyncio.Future[None]] = []
 
-    def make(self, number: int) -> Broker:
-        """A broker that is yet to be started."""
+    def make(
+        self, number: int, disks: Disks | None = None, settings: Mapping[str, str] | None = None
+    ) -> Broker:
+        """A broker that is yet to be started, in a directory of its own if none is given."""
         static = {
             "node.id": str(number),
             "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -41,13 +43,16 @@ class Three:
             "min.insync.replicas": "2",
             "broker.rack": f"rack-{number}",
             **self._settings,
+            **(settings or {}),
         }
         layers = Layers(static=static)
         loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)
-        directory = self._folder / f"broker-{number}"
-        directory.mkdir(exist_ok=True)
         store = EmbeddedStore(self._folder / "store.sqlite")
-        return Broker(loop, layers, RealDisk(directory), store, log, random.Random(number))
+        if disks is None:
+            directory = self._folder / f"broker-{number}"
+            directory.mkdir(exist_ok=True)
+            disks = {str(directory): RealDisk(directory)}
+        return Broker(loop, layers, disks, store, log, random.Random(number))
 
     async def start(self, number: int) -> Broker:
         broker = self.make(number)

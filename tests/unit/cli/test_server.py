@@ -15,7 +15,8 @@ from holdfast.cli import main
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "server.properties"
-    path.write_text("node.id=3\nlog.dirs=/d/one\nlog.retention.hours=2\nssl.key.password=geheim\n")
+    text = "node.id=3\nlog.dirs=@/d/one\nlog.retention.hours=2\nssl.key.password=geheim\n"
+    path.write_text(text.replace("@", str(tmp_path)))
     return path
 
 
@@ -33,8 +34,8 @@ def test_a_good_file_is_told_in_one_line(file: Path) -> None:
     done = run("check", file)
     assert done.exit_code == 0
     assert done.stdout == (
-        f"✓ {file}: broker 3 listens on :9092, keeps its data in /d/one and agrees through "
-        "/d/holdfast-store.sqlite\n"
+        f"✓ {file}: broker 3 listens on 127.0.0.1:9092, keeps its data in {file.parent}/d/one "
+        f"and agrees through {file.parent}/d/holdfast-store.sqlite\n"
     )
     assert done.stderr.startswith(f"warning: {file}:4: ssl.key.password is known")
     done = run("check", file, "--config", "zookeeper.connect=z:2181")
@@ -77,7 +78,7 @@ def test_settings_are_looked_up_by_name_and_by_pattern() -> None:
 
 def test_with_a_file_every_value_says_where_it_comes_from(file: Path) -> None:
     found = settings_of("--file", file, "log.*", "ssl.key.password")
-    assert found["log.dirs"]["value"] == "/d/one"
+    assert found["log.dirs"]["value"] == f"{file.parent}/d/one"
     assert found["log.dirs"]["from"] == f"{file}:2"
     assert found["log.roll.hours"]["from"] == "default"
     assert found["ssl.key.password"]["value"] == "[hidden]"

@@ -22,7 +22,7 @@ from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import batches
 from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, read
 from holdfast.storage.replay import headers_from, rebuild_producers
-from tests.unit.storage.support import NOW, batch, marker, produced
+from tests.unit.storage.support import NOW, batch, marker, produced, remove_due
 
 PARTITION = TopicPartition("t", 0)
 SETTINGS = LogSettings(segment_bytes=330, index_interval_bytes=60, file_delete_delay_ms=0)
@@ -137,7 +137,7 @@ class Life:
         self.log.advance_start_to(Offset(offset))
         while len(self.log.segments) > 1 and self.log.segments[1].base_offset <= offset:
             self.log.drop_oldest(NOW)
-        self.log.deletions.run(NOW + 1)
+        remove_due(self.log, NOW + 1)
 
     def restart_cleanly(self) -> None:
         """Close and open again."""

@@ -14,7 +14,7 @@ from holdfast.protocol.records import (
     build_end_marker,
     read_records,
 )
-from holdfast.storage import LastKnown, Log, LogSettings, OpenedLog, open_log, read
+from holdfast.storage import LastKnown, Log, LogSettings, OpenedLog, Removal, open_log, read
 from holdfast.storage.disk import Disk
 
 DIRECTORY = "events-0"
@@ -134,3 +134,10 @@ def records_of(
                         yield record.offset, bytes(record.value or b"")
             last = found.header.end_offset
         offset = Offset(last)
+
+
+def remove_due(log: Log, now_ms: int) -> int:
+    """Remove the files of a log whose delay is over; how many."""
+    paths = log.deletions.take_due(now_ms)
+    Removal(log.disk, (), paths).run()
+    return len(paths)

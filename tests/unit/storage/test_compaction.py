@@ -12,7 +12,16 @@ from holdfast.model import Offset
 from holdfast.protocol.records import BatchOptions, Compression, batches, read_records
 from holdfast.storage import Disk, LastKnown, Log, LogSettings, clean, read
 from holdfast.storage.cleaning import cleanable_limit, dirty_ratio
-from tests.unit.storage.support import DIRECTORY, NOW, batch, marker, open_, produced, reopened
+from tests.unit.storage.support import (
+    DIRECTORY,
+    NOW,
+    batch,
+    marker,
+    open_,
+    produced,
+    remove_due,
+    reopened,
+)
 
 SETTINGS = LogSettings(
     segment_bytes=600,
@@ -171,7 +180,7 @@ def _run(log: Log, rounds: Sequence[int]) -> None:
         settle(log)
         done = clean(log, first_dirty, log.log_end_offset, NOW + number * 2_000)
         first_dirty = done.cleaned_below
-        log.deletions.run(NOW + 10_000_000)
+        remove_due(log, NOW + 10_000_000)
 
 
 @pytest.mark.slow

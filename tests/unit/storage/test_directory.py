@@ -156,7 +156,7 @@ def test_a_deleted_partition_is_gone_at_once_and_its_files_later(disk: Disk) -> 
     fill(directory.create(A, TOPIC), 1)
     names = [entry.name for entry in disk.list("")]
     assert f"a-0.{7:032x}-delete" in names
-    directory.delete_due(NOW + SMALL.file_delete_delay_ms)
+    directory.take_due(NOW + SMALL.file_delete_delay_ms).run()
     assert [entry.name for entry in disk.list("") if entry.is_directory] == ["a-0"]
     assert directory.log(A).log_end_offset == 1
 
@@ -194,7 +194,7 @@ def test_a_new_log_does_not_inherit_the_checkpoints_of_a_deleted_one() -> None:
     log.advance_start_to(Offset(30))
     directory.cleaner_offsets[A] = Offset(20)
     directory.write_checkpoints({A: Offset(40)})
-    directory.write_cleaner_offsets()
+    directory.write_checkpoints({})
     directory.delete(A, uuid.UUID(int=1), NOW)
     fill(directory.create(A, None), 20)
     for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANER_OFFSETS):
@@ -264,3 +264,47 @@ def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 10\n"
     log.truncate_to(Offset(5), NOW)
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 5\n"
+
+
+def test_a_cut_wins_over_a_checkpoint_that_is_under_way(disk: Disk) -> None:
+    """The numbers of the background write are older, and higher: they must not come back."""
+    directory = opened(disk)
+    log = directory.create(A, None)
+    fill(log, 12)
+    log.flush(NOW)
+    write = directory.checkpoint({A: Offset(12)})
+    write.work.flush()
+    log.truncate_to(Offset(3), NOW)
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"
+    directory.put_in_place(write)
+    write.work.flush_names()
+    write.work.close()
+    assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"
+    assert read_whole(disk, HIGH_WATERMARKS) == b"0\n1\na 0 12\n"
+    assert not [name for name in disk.names("") if name.endswith(".new")]
+
+
+def test_a_background_checkpoint_is_durable_once_its_names_are(disk: Disk) -> None:
+    directory = opened(disk)
+    fill(directory.create(A, None), 12)
+    write_whole(disk, HIGH_WATERMARKS + ".new", b"of a process that died")
+    write = directory.checkpoint({A: Offset(7)})
+    assert read_whole(disk, HIGH_WATERMARKS) is None
+    write.work.flush()
+    directory.put_in_place(write)
+    write.work.flush_names()
+    write.work.close()
+    assert read_whole(disk, HIGH_WATERMARKS) == b"0\n1\na 0 7\n"
+
+
+def test_a_log_that_cannot_be_renamed_is_not_taken_for_deleted() -> None:
+    disk = ByteDisk()
+    directory = opened(disk)
+    fill(directory.create(A, TOPIC), 3)
+    disk.faults.append(Fault("rename", "a-0"))
+    with pytest.raises(OSError, match="simulated"):
+        directory.delete(A, TOPIC, NOW)
+    assert A in directory.partitions
+    disk.faults.clear()
+    directory.delete(A, TOPIC, NOW)
+    assert A not in directory.partitions

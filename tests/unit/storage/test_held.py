@@ -26,7 +26,7 @@ from holdfast.storage import (
     read,
     real_disk,
 )
-from tests.unit.storage.support import NOW, batch, fill, open_
+from tests.unit.storage.support import NOW, batch, fill, open_, remove_due
 
 ONE_SEGMENT = LogSettings(index_interval_bytes=100)
 PARTITION = TopicPartition("events", 0)
@@ -59,7 +59,7 @@ def test_it_outlives_retention_and_the_removal_of_its_file(disk: Disk) -> None:
     path = log.segments[0].file.path
     log.advance_start_to(log.active.base_offset)
     apply_retention(log, log.log_end_offset, NOW)
-    log.deletions.run(NOW + 10 * log.settings.file_delete_delay_ms)
+    remove_due(log, NOW + 10 * log.settings.file_delete_delay_ms)
     assert not disk.exists(path + ".deleted")
     assert drained(slow) == expected
 
@@ -71,7 +71,7 @@ def test_it_outlives_its_log_and_is_not_the_next_logs(disk: Disk) -> None:
     slow, expected = held(log)
     directory.delete(PARTITION, uuid.UUID(int=1), NOW)
     directory.create(PARTITION, None).append([batch(0, [b"new"])], NOW)
-    directory.delete_due(NOW + 10 * ONE_SEGMENT.file_delete_delay_ms)
+    directory.take_due(NOW + 10 * ONE_SEGMENT.file_delete_delay_ms).run()
     assert drained(slow) == expected
     with pytest.raises(LogClosedError):
         read(log, 0, 100)

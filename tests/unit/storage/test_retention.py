@@ -8,7 +8,15 @@ from holdfast.core.producers import ProducerStates
 from holdfast.model import Offset, ProducerId
 from holdfast.storage import Disk, LogSettings, apply_retention
 from holdfast.storage.producers import ProducerBook, ProducerEntry
-from tests.unit.storage.support import NOW, fill, open_, produced, records_of, reopened
+from tests.unit.storage.support import (
+    NOW,
+    fill,
+    open_,
+    produced,
+    records_of,
+    remove_due,
+    reopened,
+)
 
 SETTINGS = LogSettings(segment_bytes=1_000, index_interval_bytes=100, retention_ms=1_000)
 
@@ -65,8 +73,8 @@ def test_files_go_after_their_delay_and_readers_keep_them_until_then(disk: Disk)
     assert sum(name.endswith(".log.deleted") for name in names) == 3
     held.file.close()
     assert len(held.read()) == held.size
-    assert log.deletions.run(NOW + 10_000 + 59_999) == 0
-    assert log.deletions.run(NOW + 10_000 + 60_000) > 0
+    assert remove_due(log, NOW + 10_000 + 59_999) == 0
+    assert remove_due(log, NOW + 10_000 + 60_000) > 0
     names = [entry.name for entry in disk.list(log.directory)]
     assert not [name for name in names if name.endswith(".deleted")]
 

@@ -7,10 +7,12 @@ that of its own end to the high watermark, which is 0 or less by definition, so 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.broker.calls import Call
-from holdfast.model import TopicPartition
+from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.cluster import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -22,31 +24,52 @@ from holdfast.protocol.messages.cluster import (
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
     from holdfast.broker.partition import Partition
+    from holdfast.storage import LogDirectory
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """The one directory of this broker."""
+    """Every log directory of this broker; of one that has failed only that it has."""
     request = call.request
     assert isinstance(request, DescribeLogDirsRequest)
-    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    found: dict[LogDirectory, dict[str, list[DescribeLogDirsPartition]]] = {}
     for name in _wanted(broker, request):
         partition = broker.replicas.partitions.get(name)
         if partition is not None:
+            topics = found.setdefault(broker.directory.of(name), {})
             topics.setdefault(name.topic, []).append(_described(partition))
-    directory = broker.settings.log_dirs[0].absolute()
+    live = broker.directory.live
+    results = [
+        _result(path, found.get(live[path], {})) if path in live else _failed(path)
+        for path in broker.directory.paths
+    ]
+    call.answer(DescribeLogDirsResponse(results=results))
+
+
+def _result(
+    path: str, topics: Mapping[str, list[DescribeLogDirsPartition]]
+) -> DescribeLogDirsResult:
     try:
-        usage = shutil.disk_usage(directory)
+        usage = shutil.disk_usage(path)
         total, usable = usage.total, usage.free
     except OSError:
         total = usable = -1
-    result = DescribeLogDirsResult(
-        error_code=0,
-        log_dir=str(directory),
+    return DescribeLogDirsResult(
+        error_code=ErrorCode.NONE,
+        log_dir=str(Path(path).absolute()),
         topics=[DescribeLogDirsTopic(name=one, partitions=found) for one, found in topics.items()],
         total_bytes=total,
         usable_bytes=usable,
     )
-    call.answer(DescribeLogDirsResponse(results=[result]))
+
+
+def _failed(path: str) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(
+        error_code=ErrorCode.KAFKA_STORAGE_ERROR,
+        log_dir=str(Path(path).absolute()),
+        topics=[],
+        total_bytes=-1,
+        usable_bytes=-1,
+    )
 
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> list[TopicPartition]:

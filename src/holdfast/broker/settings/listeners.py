@@ -19,7 +19,7 @@ class Endpoint(NamedTuple):
     """A host and a port."""
 
     host: str
-    """Empty: every address of this machine; or, advertised, the machine's own name."""
+    """Empty: every address of this machine; or, advertised, the machine's canonical name."""
     port: int
     """0: any free one; or, advertised, the one that was taken."""
 

@@ -76,6 +76,8 @@ class Loaded:
     warnings: tuple[Problem, ...]
     where: Mapping[str, str]
     """Where each setting was given."""
+    title: str
+    """The file."""
 
     def need(self) -> BrokerSettings:
         """The settings; SettingsError with everything that is wrong."""
@@ -112,6 +114,7 @@ def load(text: str, overrides: Iterable[str] = (), *, title: str = "server.prope
         errors=tuple(reading.errors),
         warnings=tuple(reading.warnings),
         where={name: one.where for name, one in reading.given.items()},
+        title=title,
     )
 
 

@@ -1,9 +1,10 @@
 """Every setting that Kafka knows, and our own, from the tables beside this module.
 
 A table is one file an area, one line a setting, columns between bars. Names and defaults are those
-of Kafka 4.3.1; what 4.x no longer has (ZooKeeper above all) is as 3.9.1 had it. An empty default
-is the empty string; `null` is none; `required` must be given in Kafka. The column `acts` says
-whether the setting does anything here: one that does not is accepted with a warning.
+of Kafka 4.3.1, but for `listeners`; what 4.x no longer has (ZooKeeper above all) is as 3.9.1 had
+it. An empty default is the empty string; `null` is none; `required` must be given in Kafka. The
+column `acts` says whether the setting does anything here: one that does not is accepted with a
+warning.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class Machine:
     ) -> None:
         clock = Clock(loop, self.around.wall_s)
         try:
-            broker = Broker(loop, self._layers, self.disk, store, self.log, dice, trace, clock)
+            disks = {f"/{self.host}": self.disk}
+            broker = Broker(loop, self._layers, disks, store, self.log, dice, trace, clock)
             self.broker = broker
             await broker.start()
             self.is_ready = True

@@ -1,0 +1,24 @@
+"""This machine's name, for clients."""
+
+from __future__ import annotations
+
+import socket
+
+from holdfast.broker.errors import StartError
+
+
+def canonical_name() -> str:
+    """What an empty host is advertised as: the full name that this machine's name stands for.
+
+    Kafka asks InetAddress.getLocalHost.getCanonicalHostName. StartError if clients could not
+    resolve it.
+    """
+    name = socket.getfqdn()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        raise StartError(
+            f"the name of this machine, {name}, cannot be resolved, so clients could not connect "
+            "to it: set advertised.listeners to a name or an address"
+        ) from None
+    return name

@@ -1,0 +1,88 @@
+"""Checkpoints and deleted files of the log directories, without stopping the event loop.
+
+The numbers are taken and files get their names on the loop; waiting for a disk and removing files
+is done on threads. A directory has one write of its checkpoints and one removal under way at a
+time, so one that hangs delays itself only. If a checkpoint cannot be written the directory has
+failed, unless it is only full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast.storage import LogDirectory, Removal, is_full
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+CHECKPOINTS: Final = "checkpoints"
+FILES: Final = "files"
+KINDS: Final = (CHECKPOINTS, FILES)
+"""What one directory may have under way."""
+
+
+class DirectoryUpkeep:
+    """What is under way, one task a directory and kind."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._under_way: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._threads = ThreadPoolExecutor(
+            len(KINDS) * len(broker.directory.paths), thread_name_prefix="directory"
+        )
+
+    def write_checkpoints(self) -> None:
+        """Recovery points, log starts, high watermarks and cleaner offsets of every directory."""
+        for path, directory in self._broker.directory.live.items():
+            if (path, CHECKPOINTS) not in self._under_way:
+                self._begin((path, CHECKPOINTS), self._write_checkpoints(path, directory))
+
+    def remove_files(self) -> None:
+        """Everything whose delay is over."""
+        for path, directory in self._broker.directory.live.items():
+            if (path, FILES) not in self._under_way:
+                removal = directory.take_due(self._broker.clock.wall_ms())
+                if removal:
+                    self._begin((path, FILES), self._remove_files(path, directory, removal))
+
+    def _begin(self, key: tuple[str, str], work: Coroutine[Any, Any, None]) -> None:
+        task = self._under_way[key] = self._broker.loop.create_task(work)
+        task.add_done_callback(lambda task: self._ended(key, task))
+
+    def _ended(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
+        self._under_way.pop(key, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._broker.log.bug(f"{key[1]} failed", error)
+
+    async def finish(self) -> None:
+        """Wait until nothing is under way; nothing may be begun meanwhile."""
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _wait(self, work: Callable[[], None]) -> None:
+        await self._broker.loop.run_in_executor(self._threads, work)
+
+    async def _write_checkpoints(self, path: str, directory: LogDirectory) -> None:
+        broker = self._broker
+        try:
+            write = directory.checkpoint(broker.replicas.high_watermarks())
+            try:
+                await self._wait(write.work.flush)
+                directory.put_in_place(write)
+            finally:
+                write.work.close()
+            await self._wait(write.work.flush_names)
+        except OSError as error:
+            broker.log.error("checkpoints not written", directory=path, error=error)
+            if not is_full(error):
+                broker.directory.failed(directory, error)
+
+    async def _remove_files(self, path: str, directory: LogDirectory, removal: Removal) -> None:
+        try:
+            await self._wait(removal.run)
+        except OSError as error:
+            self._broker.log.error("files not deleted", directory=path, error=error)
+            directory.not_removed(removal)

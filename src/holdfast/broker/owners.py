@@ -1,0 +1,54 @@
+"""Whose log directories these are: what their meta.properties say, and whether that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.broker.errors import StartError
+from holdfast.storage import Disk
+from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.properties import MetaProperties, read_meta_properties
+
+META_VERSIONS: Final = (0, 1)
+
+
+def read_owner(path: str, disk: Disk, broker: int) -> MetaProperties | None:
+    """None for a new directory; StartError if it is not this broker's, OSError of the disk."""
+    try:
+        meta = read_meta_properties(disk)
+    except DamagedFileError as error:
+        raise StartError(
+            f"{path}/{error}; restore it from a copy, or move the directory away to start empty"
+        ) from None
+    if meta is None:
+        return None
+    if meta.version not in META_VERSIONS:
+        raise StartError(
+            f"{path}/meta.properties has version {meta.version}, and this release knows "
+            "0 and 1: start the release that wrote it, or mend log.dirs"
+        )
+    if meta.node_id != broker:
+        raise StartError(
+            f"{path} belongs to broker {meta.node_id}, and this is broker {broker}: "
+            "mend node.id or log.dirs"
+        )
+    return meta
+
+
+def check_together(owners: Mapping[str, MetaProperties]) -> None:
+    """StartError if these directories cannot all be one broker's."""
+    first = next(iter(owners.items()), None)
+    by_id: dict[str, str] = {}
+    for path, meta in owners.items():
+        if first is not None and meta.cluster_id != first[1].cluster_id:
+            raise StartError(
+                f"{path} belongs to cluster {meta.cluster_id}, and {first[0]} to cluster "
+                f"{first[1].cluster_id}: mend log.dirs"
+            )
+        other = by_id.setdefault(meta.directory_id or path, path)
+        if other != path:
+            raise StartError(
+                f"{path} and {other} have the same directory.id in meta.properties, so one is a "
+                "copy of the other: mend log.dirs"
+            )

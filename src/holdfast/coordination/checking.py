@@ -1,0 +1,33 @@
+"""What keeps a store from being used, as far as that can be known without a session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast.coordination.operations import StoreUnusableError
+from holdfast.coordination.schema import connect, no_way_in
+
+BUSY_MS = 5_000
+
+
+def check_embedded(file: Path) -> None:
+    """StoreUnusableError if a broker could not open this file, or not make it."""
+    if file.exists():
+        connect(file, BUSY_MS).close()
+    elif not os.access(file.parent, os.W_OK | os.X_OK):
+        raise no_way_in(file, "unable to open database file")
+
+
+def check_zookeeper(hosts: str) -> None:
+    """StoreUnusableError if this is no address of ZooKeeper servers."""
+    try:
+        from kazoo.hosts import collect_hosts
+    except ModuleNotFoundError as missing:
+        message = "the ZooKeeper store needs kazoo; install it: pip install holdfast[zookeeper]"
+        raise StoreUnusableError(message) from missing
+    try:
+        collect_hosts(hosts)
+    except ValueError as error:
+        message = f"{hosts!r} names no ZooKeeper ({error}); write host:port,host:port/folder"
+        raise StoreUnusableError(message) from error

@@ -1,0 +1,19 @@
+"""Whether a broker may create a log for a partition that it does not find on its disks."""
+
+from __future__ import annotations
+
+from holdfast.model import BrokerId, PartitionState
+
+
+def may_begin_empty(
+    broker: BrokerId, state: PartitionState, *, is_new: bool, is_directory_offline: bool
+) -> bool:
+    """Whether an empty log may take this role.
+
+    While a log directory is offline the log may lie there, with records that the partition counts
+    on: an empty one in another directory could be elected, and every record would be lost. So only
+    a partition that is new, or new on this broker and not yet in its ISR, begins empty then.
+    """
+    if not is_directory_offline or is_new:
+        return True
+    return broker in state.adding and broker not in state.isr

@@ -1,0 +1,73 @@
+"""Replacing small files of one disk while the event loop runs: the waiting on another thread.
+
+One thread owns the disk: it makes a `BackgroundWrite` and calls `put_in_place` and `close`.
+`flush` and `flush_names` only wait, and belong on another thread. The order is that of
+`write_whole`: content, its flush, the rename, the flush of the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from holdfast.storage.disk import Disk, File, SharedFile
+
+SUFFIX = ".new"
+"""Not that of `write_whole`, which may replace the same file in between."""
+
+
+class _Next(NamedTuple):
+    path: str
+    file: File
+    handle: SharedFile
+
+
+class BackgroundWrite:
+    """Files in the disk's root with their next content, not yet under their own names."""
+
+    def __init__(self, disk: Disk, contents: Mapping[str, bytes]) -> None:
+        self._disk = disk
+        self._files: list[_Next] = []
+        try:
+            for path, content in contents.items():
+                self._write(path, content)
+        except OSError:
+            self.close()
+            raise
+
+    def _write(self, path: str, content: bytes) -> None:
+        temporary = path + SUFFIX
+        if self._disk.exists(temporary):
+            self._disk.remove(temporary)  # of a write that failed, or of a process that died
+        file = self._disk.open(temporary, create=True)
+        try:
+            file.append([content])
+            self._files.append(_Next(path, file, file.share()))
+        except OSError:
+            file.close()
+            raise
+
+    def flush(self) -> None:
+        """Wait for the content. OSError if the disk fails."""
+        for one in self._files:
+            one.handle.flush()
+
+    def put_in_place(self, is_newest: Callable[[str], bool]) -> None:
+        """Give each file its name, unless a newer content has it by now."""
+        for path, file, _ in self._files:
+            file.flushed(file.size)
+            if is_newest(path):
+                self._disk.rename(path + SUFFIX, path)
+            else:
+                self._disk.remove(path + SUFFIX)
+
+    def flush_names(self) -> None:
+        """Wait for the names. OSError if the disk fails."""
+        self._disk.flush_directory("")
+
+    def close(self) -> None:
+        """Give the handles back."""
+        for _, file, handle in self._files:
+            handle.close()
+            file.close()
+        self._files.clear()

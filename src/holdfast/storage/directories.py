@@ -1,0 +1,285 @@
+"""All log directories of a broker: `log.dirs`.
+
+Each directory has its own lock, its own checkpoints and its own mark of a clean shutdown, and holds
+the logs of some partitions. A new partition goes to the directory with the fewest. A directory that
+fails takes its own partitions offline, and no others; the broker goes on while one is left. A
+directory that could not be opened at the start counts as failed, and nobody knows which partitions
+it holds: while it is away, only the caller can say whether a partition that is in no other
+directory is new (`Replicas`).
+"""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from holdfast.model import Offset, TopicPartition
+from holdfast.storage.directory import LogDirectory, SettingsOf
+from holdfast.storage.disk import Disk, remove_tree
+from holdfast.storage.log import Log
+from holdfast.storage.opening import LogOpening
+from holdfast.storage.properties import CleanShutdownMarker
+
+Disks = Mapping[str, Disk | OSError]
+"""By their paths as in log.dirs; an error stands for a directory that cannot be used."""
+
+
+class NoLogDirectoryError(Exception):
+    """None of the log directories can be used."""
+
+    def __init__(self, offline: Mapping[str, OSError]) -> None:
+        told = ", ".join(f"{path} ({reason(error)})" for path, error in offline.items())
+        super().__init__(f"cannot use {told}: mend log.dirs")
+
+
+class DuplicateLogError(Exception):
+    """One partition lies in two directories. Nobody can say which of the two logs is the good one,
+    so nothing is opened.
+    """
+
+    def __init__(self, partition: TopicPartition, one: str, other: str) -> None:
+        super().__init__(
+            f"the log of {partition} is in {one} and in {other}: move one of the two away, "
+            "that of the directory that has failed lately"
+        )
+
+
+class Made(NamedTuple):
+    """Logs that were created together, and why others were not."""
+
+    partitions: tuple[TopicPartition, ...]
+    errors: tuple[OSError, ...]
+
+
+class LogDirectories:
+    """The directories by their paths, and where each partition lies."""
+
+    def __init__(self, disks: Disks, settings_of: SettingsOf) -> None:
+        """DirectoryLockedError, DuplicateLogError or NoLogDirectoryError if that cannot be."""
+        self.all: dict[str, LogDirectory] = {}
+        """Those that could be opened, also if they have failed since."""
+        self.offline: dict[str, OSError] = {}
+        """Those that have failed, at the start or since."""
+        self.paths = tuple(disks)
+        self.partitions: dict[TopicPartition, LogDirectory] = {}
+        self.on_offline: Callable[[LogDirectory, OSError], None] = _nobody
+        """Called when a directory has failed."""
+        self._notes: list[str] = []
+        self._unused: list[tuple[LogDirectory, str]] = []
+        """What failed creations left in one directory before another one took the partition."""
+        try:
+            for path, disk in disks.items():
+                self._open(path, disk, settings_of)
+            if not self.all:
+                raise NoLogDirectoryError(self.offline)
+        except BaseException:
+            self.release()
+            raise
+
+    def _open(self, path: str, disk: Disk | OSError, settings_of: SettingsOf) -> None:
+        try:
+            if isinstance(disk, OSError):
+                raise disk
+            directory = LogDirectory(disk, settings_of)
+        except OSError as error:
+            self.offline[path] = error
+            self._notes.append(f"{path}: {reason(error)}; this directory is offline")
+            return
+        self.all[path] = directory
+        for partition in tuple(directory.partitions):
+            other = self.partitions.setdefault(partition, directory)
+            if other is not directory:
+                self._choose(partition, other, directory)
+
+    def _choose(self, partition: TopicPartition, one: LogDirectory, other: LogDirectory) -> None:
+        """Two directories have this log: one that was never used is what a failed creation left."""
+        for unused, kept in ((other, one), (one, other)):
+            if unused.is_unused(partition):
+                self._unused.append((unused, unused.partitions.pop(partition)))
+                self.partitions[partition] = kept
+                return
+        raise DuplicateLogError(partition, self.path_of(one), self.path_of(other))
+
+    # Directories.
+
+    @property
+    def live(self) -> dict[str, LogDirectory]:
+        """Those that have not failed, by their paths."""
+        return {path: one for path, one in self.all.items() if path not in self.offline}
+
+    def path_of(self, directory: LogDirectory) -> str:
+        """As it is in log.dirs."""
+        return next(path for path, one in self.all.items() if one is directory)
+
+    def of(self, partition: TopicPartition) -> LogDirectory:
+        """Where its log is; KeyError if there is none."""
+        return self.partitions[partition]
+
+    def failed(self, directory: LogDirectory, error: OSError) -> None:
+        """The disk has failed under a whole directory: all its logs go offline."""
+        path = self.path_of(directory)
+        if path in self.offline:
+            return
+        self.offline[path] = error
+        for log in directory.logs.values():
+            if log.offline is None:
+                log.fail(error)
+        self.on_offline(directory, error)
+
+    @contextmanager
+    def guarded(self, directory: LogDirectory) -> Iterator[None]:
+        """Run something that must not fail on a good disk: an OSError means the directory."""
+        try:
+            yield
+        except OSError as error:
+            self.failed(directory, error)
+
+    @property
+    def last_shutdown(self) -> CleanShutdownMarker | None:
+        """The mark of the last shutdown, if it was clean for everything this broker held.
+
+        All directories must have the same one, and be all that there were: what lies in a directory
+        that is gone is as lost as what a crash took.
+        """
+        markers = dict.fromkeys(one.last_shutdown for one in self.all.values())
+        if self.offline or len(markers) > 1:
+            return None
+        [marker] = markers
+        present = [one.id for one in self.all.values()]
+        if marker is None or any(one not in present for one in marker.directories):
+            return None
+        return marker
+
+    def take_notes(self) -> list[str]:
+        """What was found damaged or left over, since this was last asked."""
+        notes = self._notes
+        self._notes = []
+        for directory in self.all.values():
+            notes += directory.notes
+            directory.notes.clear()
+        return notes
+
+    # Logs.
+
+    def log(self, partition: TopicPartition) -> Log:
+        """The partition's log, opened if it is not; KeyError if there is none."""
+        return self.partitions[partition].log(partition)
+
+    def openings(self) -> list[LogOpening]:
+        """Every log that is there, to be opened on other threads."""
+        for directory, name in self._unused:
+            self._notes.append(f"{self.path_of(directory)}/{name}: never used; removed")
+            remove_tree(directory.disk, name)
+        self._unused.clear()
+        return [one for directory in self.all.values() for one in directory.openings()]
+
+    def not_opened(self, failed: Mapping[TopicPartition, OSError]) -> None:
+        """The disk failed on these."""
+        for directory in self.all.values():
+            directory.not_opened(
+                {name: error for name, error in failed.items() if name in directory.partitions}
+            )
+
+    def topic_id(self, partition: TopicPartition) -> uuid.UUID | None:
+        """The id in the log's directory; None if it is missing or damaged."""
+        return self.partitions[partition].topic_id(partition)
+
+    def high_watermark(self, partition: TopicPartition) -> Offset:
+        """As the last process left it."""
+        return self.partitions[partition].high_watermarks.get(partition, Offset(0))
+
+    def _by_load(self) -> list[LogDirectory]:
+        """The live ones, the one with the fewest partitions first."""
+        return sorted(self.live.values(), key=lambda one: len(one.partitions))
+
+    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> Made:
+        """New, empty logs, spread over the directories; they are on the disk when this returns."""
+        loads = {one: len(one.partitions) for one in self.live.values()}
+        if not loads:
+            return Made((), (_nothing_left(),))
+        shares: dict[LogDirectory, dict[TopicPartition, uuid.UUID]] = {}
+        for partition, topic_id in wanted.items():
+            directory = min(loads, key=lambda one: loads[one])
+            loads[directory] += 1
+            shares.setdefault(directory, {})[partition] = topic_id
+        made: list[TopicPartition] = []
+        errors: list[OSError] = []
+        for directory, share in shares.items():
+            try:
+                directory.create_all(share)
+            except OSError as error:
+                errors.append(error)
+                continue
+            made += share
+            self.partitions.update(dict.fromkeys(share, directory))
+        return Made(tuple(made), tuple(errors))
+
+    def create(self, partition: TopicPartition, topic_id: uuid.UUID) -> Log:
+        """A new, empty log in the first directory that takes it; OSError if none does."""
+        last = _nothing_left()
+        for directory in self._by_load():
+            try:
+                log = directory.create(partition, topic_id)
+            except OSError as error:
+                last = error
+                if not is_full(error):
+                    self.failed(directory, error)
+                continue
+            self.partitions[partition] = directory
+            return log
+        raise last
+
+    def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
+        """Take a partition away; its files go after file.delete.delay.ms."""
+        self.partitions[partition].delete(partition, unique, now_ms)
+        del self.partitions[partition]
+
+    # The end.
+
+    def closing(self, now_ms: int) -> Iterator[Log]:
+        """Close the logs, one at a time; `close` does the rest."""
+        for directory in self.all.values():
+            yield from directory.closing(now_ms)
+
+    def close(
+        self,
+        now_ms: int,
+        broker_epoch: int,
+        high_watermarks: Mapping[TopicPartition, Offset],
+        intact_since: int,
+    ) -> bool:
+        """Shut down; False if one of the directories cannot be left clean."""
+        ids = tuple(one.id for one in self.all.values() if one.id)
+        beside = ids if len(self.paths) > 1 else ()
+        clean = [
+            one.close(now_ms, broker_epoch, high_watermarks, intact_since, beside)
+            for one in self.live.values()
+        ]
+        self.release()
+        return all(clean) and not self.offline
+
+    def release(self) -> None:
+        """Let other processes have the directories."""
+        for directory in self.all.values():
+            directory.release()
+
+
+def reason(error: OSError) -> str:
+    """What the system says, without the number."""
+    return error.strerror or str(error)
+
+
+def is_full(error: OSError) -> bool:
+    """A full disk still reads: its directory has not failed."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _nothing_left() -> OSError:
+    return OSError(errno.EIO, "no log directory is left")
+
+
+def _nobody(*_: object) -> None:
+    pass

@@ -1,0 +1,105 @@
+"""A slow disk keeps threads waiting, not the loop that serves clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast.broker.partition import Partition
+from holdfast.model import TopicPartition
+from holdfast.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from holdfast.protocol.records import NewRecord, build_batch
+from tests.support.waiting import eventually
+from tests.unit.broker.test_admin_apis import create, new_topic
+from tests.unit.broker.three import Three, play
+
+pytestmark = pytest.mark.slow
+
+TOPIC = "compacted"
+NAME = TopicPartition(TOPIC, 0)
+FLUSH_S = 0.02
+
+
+class SlowFlushes:
+    """Every flush takes a while; for whom on the loop's own thread it was made."""
+
+    def __init__(self) -> None:
+        self._flush = os.fsync
+        self._loop_thread = threading.get_ident()
+        self.delayed_s = 0.0
+        self.on_loop: set[str] = set()
+        self.elsewhere = 0
+
+    def __call__(self, descriptor: int) -> None:
+        time.sleep(FLUSH_S)
+        self._flush(descriptor)
+        if threading.get_ident() != self._loop_thread:
+            self.elsewhere += 1
+            return
+        called = set[str]()
+        frame = sys._getframe(1)
+        while frame.f_back is not None:
+            called.add(frame.f_code.co_name)
+            frame = frame.f_back
+        self.delayed_s += FLUSH_S
+        self.on_loop |= called
+
+
+async def send(three: Three, number: int) -> None:
+    batch = build_batch([NewRecord(b"value", b"%d" % (number % 3))])
+    topic = TopicProduceData(
+        name=TOPIC, partition_data=[PartitionProduceData(index=0, records=batch)]
+    )
+    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+    leader = next(one for one in three.brokers.values() if leads(one.replicas.partitions[NAME]))
+    told = await three.ask(leader, request, 12)
+    assert told.responses[0].partition_responses[0].error_code == 0
+
+
+def leads(partition: Partition) -> bool:
+    return partition.presumes_leadership
+
+
+def test_rolls_and_the_cleaner_wait_on_other_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop's delay is what it waits for the disk itself: there is none."""
+
+    async def story(three: Three) -> None:
+        config = {
+            "cleanup_policy": "compact",
+            "segment_index_bytes": "8",
+            "index_interval_bytes": "1",
+            "min_cleanable_dirty_ratio": "0.01",
+        }
+        await create(three, new_topic(TOPIC, 1, **config))
+        await send(three, 0)  # The leader's epoch is written down by now.
+        logs = [one.replicas.partitions[NAME].log for one in three.brokers.values()]
+        await eventually(lambda: all(one.log_end_offset for one in logs), "all have the first")
+        slow = SlowFlushes()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", slow)
+            for number in range(1, 60):
+                await send(three, number)
+            await eventually(
+                lambda: all(
+                    one.directory.of(NAME).cleaner_offsets.get(NAME, 0) > 40
+                    for one in three.brokers.values()
+                ),
+                "all brokers have cleaned",
+            )
+            await asyncio.sleep(0)
+        assert slow.elsewhere > 60
+        assert slow.delayed_s == 0.0, slow.on_loop
+
+    play(tmp_path, story, {"log.cleaner.backoff.ms": "50"})
