@@ -264,3 +264,15 @@ def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 10\n"
     log.truncate_to(Offset(5), NOW)
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 5\n"
+
+
+def test_a_truncation_lowers_what_counts_as_clean(disk: Disk) -> None:
+    """Or a gap that a crash has left above it would pass for the cleaner's work."""
+    directory = opened(disk)
+    log = directory.create(A, TOPIC)
+    fill(log, 12)
+    log.flush(NOW)
+    directory.cleaner_offsets[A] = Offset(10)
+    directory.write_cleaner_offsets()
+    log.truncate_to(Offset(6), NOW)
+    assert read_whole(disk, CLEANER_OFFSETS) == b"0\n1\na 0 6\n"
