@@ -268,7 +268,7 @@ class LogDirectory:
             self.write_recovery_points()
 
     def _forget_cleaning(self, partition: TopicPartition, log: Log) -> bool:
-        """What comes after a truncation is not clean: gaps in it would be no work of the cleaner."""
+        """What follows a truncation is not clean: gaps in it would be no work of the cleaner."""
         has_more = self.cleaner_offsets.get(partition, _ZERO) > log.log_end_offset
         if has_more:
             self.cleaner_offsets[partition] = log.log_end_offset
