@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,10 @@ def checkpointed(brokers: Brokers, number: int, file: str, topic: str, partition
     return offsets.get((topic, partition), 0)  # type: ignore[call-overload, no-any-return]
 
 
+def has_passed(brokers: Brokers, number: int, topic: str, offset: int) -> bool:
+    return checkpointed(brokers, number, RECOVERY_POINTS, topic) >= offset
+
+
 def descriptors(brokers: Brokers, number: int) -> int:
     return len(list(Path(f"/proc/{brokers.pid(number)}/fd").iterdir()))
 
@@ -132,10 +137,8 @@ def test_sealed_segments_are_flushed_and_hold_no_descriptors(brokers: Brokers) -
     for broker in IDS:
         bases = [int(path.stem) for path in segments(brokers, broker, topic)]
         assert len(bases) >= COUNT // 2
-        wait_until(
-            lambda: checkpointed(brokers, broker, RECOVERY_POINTS, topic) >= bases[-1],  # noqa: B023
-            "the recovery point has followed the last roll",
-        )
+        is_flushed = partial(has_passed, brokers, broker, topic, bases[-1])
+        wait_until(is_flushed, "the recovery point has followed the last roll")
     found = records(brokers, topic)
     assert [key for key, _ in found] == [b"%d" % number for number in range(COUNT)]
     for broker in IDS:

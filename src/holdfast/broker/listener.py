@@ -26,8 +26,9 @@ BROKER_CLIENT_ID: Final = "holdfast-broker-"
 
 LONGEST_ID: Final = 10
 """Digits of a broker's id."""
-SPARE_DESCRIPTORS: Final = 64
-"""What is kept from connections at least, for logs and other brokers."""
+SPARE_DESCRIPTORS: Final = 96
+"""What is kept from connections besides the eighth for files: for flushes, which have handles of
+their own, for other brokers and for the coordination store."""
 SAY_S: Final = 1.0
 """How often the log tells of connections that were refused."""
 
@@ -228,11 +229,13 @@ class Listener:
 
 
 def _highest_descriptor() -> int:
-    """Of a connection: an eighth is left for files. The system gives the lowest that is free."""
+    """Of a connection: an eighth is left for files, which `RealDisk` keeps to, and some for what
+    comes and goes. The system gives the lowest that is free.
+    """
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize
-    return most - max(most // 8, SPARE_DESCRIPTORS)
+    return most - most // 8 - SPARE_DESCRIPTORS
 
 
 def _set_buffers(connection: Connection, limits: Limits) -> int:

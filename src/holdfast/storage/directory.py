@@ -236,6 +236,7 @@ class LogDirectory:
         """A log that has been opened."""
         log, report = opened
         self.notes += report.notes
+        self._forget_cleaning(partition, log)
         log.recovery_point_fell = lambda: self._lower_recovery_point(partition, log)
         self.logs[partition] = log
         return log
@@ -338,8 +339,17 @@ class LogDirectory:
 
     def _lower_recovery_point(self, partition: TopicPartition, log: Log) -> None:
         """The file is written for all logs, so only if it says too much of this one."""
+        if self._forget_cleaning(partition, log):
+            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
         if self._recovery_points.get(partition, _ZERO) > log.recovery_point:
             self.write_recovery_points()
+
+    def _forget_cleaning(self, partition: TopicPartition, log: Log) -> bool:
+        """What follows a truncation is not clean: gaps in it would be no work of the cleaner."""
+        has_more = self.cleaner_offsets.get(partition, _ZERO) > log.log_end_offset
+        if has_more:
+            self.cleaner_offsets[partition] = log.log_end_offset
+        return has_more
 
     def write_recovery_points(self) -> None:
         """How far each log is flushed."""

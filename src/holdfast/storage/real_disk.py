@@ -27,8 +27,8 @@ from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
 OPEN_FILES = 512
 """How many descriptors one disk keeps, unless the process may have few."""
-_SHARE = 4
-"""A disk keeps this part of the descriptors that the process may have: the rest is for connections
+_SHARE = 8
+"""A disk keeps an eighth of the descriptors that the process may have: the rest is for connections
 and for flushes."""
 _LOOKS = 16
 """How many are looked at to find an idle one."""

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,7 @@ class SlowFlushes:
         self.elsewhere = 0
 
     def __call__(self, descriptor: int) -> None:
-        time.sleep(FLUSH_S)
+        threading.Event().wait(FLUSH_S)
         self._flush(descriptor)
         if threading.get_ident() != self._loop_thread:
             self.elsewhere += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from holdfast.broker.node import Broker
+from holdfast.storage import OpenedLog, open_log
 from tests.support.waiting import eventually
-from tests.unit.broker.three import Three
+from tests.unit.broker.test_admin_apis import create, new_topic
+from tests.unit.broker.three import Three, play
 
 Trouble = Callable[[Broker, Three], Awaitable[None]]
 
@@ -57,3 +60,33 @@ def test_a_start_survives_a_store_that_is_away_for_a_while(
         await broker.stop()
 
     asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_the_loop_turns_while_logs_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash that takes long, and a session must be renewed meanwhile."""
+
+    async def story(three: Three) -> None:
+        await create(three, new_topic("events", 3))
+
+    async def start_again() -> None:
+        loop, opened = asyncio.get_running_loop(), 0
+
+        def open_when_the_loop_has_turned(*given: Any) -> OpenedLog:
+            nonlocal opened
+            opened += 1
+            turned = threading.Event()
+            loop.call_soon_threadsafe(turned.set)
+            assert turned.wait(60.0), "the loop waits for the log"
+            return open_log(*given)
+
+        monkeypatch.setattr("holdfast.storage.opening.open_log", open_when_the_loop_has_turned)
+        three = Three(tmp_path)
+        broker = await three.start(1)
+        assert opened == len(broker.replicas.partitions) == 3
+        await broker.stop()
+
+    play(tmp_path, story)
+    asyncio.run(start_again())

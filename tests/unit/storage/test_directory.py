@@ -308,3 +308,15 @@ def test_a_log_that_cannot_be_renamed_is_not_taken_for_deleted() -> None:
     disk.faults.clear()
     directory.delete(A, TOPIC, NOW)
     assert A not in directory.partitions
+
+
+def test_a_truncation_lowers_what_counts_as_clean(disk: Disk) -> None:
+    """Or a gap that a crash has left above it would pass for the cleaner's work."""
+    directory = opened(disk)
+    log = directory.create(A, TOPIC)
+    fill(log, 12)
+    log.flush(NOW)
+    directory.cleaner_offsets[A] = Offset(10)
+    directory.write_checkpoints({})
+    log.truncate_to(Offset(6), NOW)
+    assert read_whole(disk, CLEANER_OFFSETS) == b"0\n1\na 0 6\n"
