@@ -1,7 +1,6 @@
 """Every guard is needed: without it the search finds a way to lose, with it none.
 
-The bounds are those of `lab.search.ladder`. One guard is not needed in them any more; that it has
-become needless is checked as well, so that nobody relies on the opposite.
+The bounds are those of `lab.search.ladder`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,6 @@ from holdfast.lab.search import (
     explore,
     story_of,
 )
-
-COVERED = {
-    "eligible-joiner": "a member is known by the life it joined in, so whoever restarts uncleanly "
-    "is no candidate, fenced or not (eligible-leaders)",
-}
-"""Guards whose absence cannot be seen while the others are there, and which of them covers it."""
 
 OUTCOMES = {
     "higher-epoch-only": "epoch-never-falls",
@@ -64,12 +57,11 @@ def searched(rung: Rung, **options: str) -> Found:
 
 def test_every_guard_has_its_bounds() -> None:
     assert sorted(GUARDS) == sorted(guard_names())
-    assert set(COVERED) <= set(GUARDS)
     assert set(SWITCHED) == set(SWITCHES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", [one for one in GUARDS if one not in COVERED])
+@pytest.mark.parametrize("guard", GUARDS)
 def test_without_a_guard_the_search_finds_a_violation(guard: str) -> None:
     check_violated(searched(GUARDS[guard], without=f"({guard})"), OUTCOMES.get(guard, ""))
 
@@ -105,17 +97,6 @@ def test_with_all_guards_the_larger_bounds_hold(guard: str) -> None:
     question = Question(bounds=rung.bounds, options=rung.options)
     found = explore(question, Limits(states=MOST_STATES), rests=20)
     assert found.verdict in (HOLDS, LIMIT)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("guard", COVERED)
-def test_a_covered_guard_is_covered_by_the_others(guard: str) -> None:
-    assert searched(GUARDS[guard], without=f"({guard})").verdict == HOLDS
-    wider = GUARDS[guard]._replace(
-        bounds=Bounds(in_sync=2, shutdowns=1, expiries=1, crashes=1, restarts=1, delays=1)
-    )
-    assert searched(wider, without=f"({guard})").verdict == HOLDS
 
 
 @pytest.mark.long

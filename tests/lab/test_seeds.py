@@ -54,7 +54,6 @@ NOT_CAUGHT = {
     "joiner-broker-epoch": "a fetch must outlive the disk of the broker that sent it",
     "answer-names-epoch": "two short reigns that never met, and a commit that nobody heard of",
     "epoch-at-election": "a reign without a record between two that share an offset",
-    "eligible-joiner": "a leader must die while a broker on its way out is let in",
     # Another guard stands in front of these.
     "stale-answer-by-epoch": "stale-answer-by-offset drops nearly all of them first",
     "fence-high-watermark": "fence-fetch refuses such a fetch before it is looked at",

@@ -21,14 +21,16 @@ def initial(bounds: Bounds) -> State:
     return State(tuple(NOBODY for _ in everybody), (), everybody, 0)
 
 
-def explore(variant: str, bounds: Bounds) -> tuple[list[set[State]], int]:
+def explore(
+    variant: str, bounds: Bounds, unfenced: str | None = None
+) -> tuple[list[set[State]], int]:
     """All states by their distance from the initial one, and how many were generated."""
     levels, generated = [{initial(bounds)}], 1
     seen = set(levels[0])
     while levels[-1]:
         found: set[State] = set()
         for state in levels[-1]:
-            after = list(Plain(variant, bounds, state).successors())
+            after = list(Plain(variant, bounds, state, unfenced).successors())
             generated += len(after)
             found.update(after)
         levels.append(found - seen)
@@ -78,12 +80,17 @@ def _same_below(one: ReplicaState, other: ReplicaState, offset: int) -> bool:
 class Plain:
     """One state under one variant's rules."""
 
-    def __init__(self, variant: str, bounds: Bounds, state: State) -> None:
+    def __init__(
+        self, variant: str, bounds: Bounds, state: State, unfenced: str | None = None
+    ) -> None:
         self.variant = variant
         self.bounds = bounds
         self.state = state
         self.replicas = state.replicas
         self.agreed_leader = state.requests[-1].leader if state.requests else None
+        if unfenced is not None:
+            # This one action is that of the specification before.
+            setattr(self, unfenced, getattr(Plain("kip279", bounds, state), unfenced))
 
     def successors(self) -> Iterator[State]:
         yield from self.controller()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
     from holdfast.lab.spec import Coverage, Exploration, Question
 
 VARIANTS: Final = ("hw", "kip101", "kip279", "kip320-first", "kip320")
+FENCES: Final = ("fence-fetch", "fence-truncation", "fence-high-watermark", "fence-isr-expand")
 INVARIANTS: Final = ("weak-isr", "strong-isr", "none")
 VIOLATED, LIMIT = 1, 2
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
@@ -43,6 +44,13 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
     show_default=True,
     help="What must hold: all that a presumed leader has committed is held by its own ISR (weak) "
     "or by the agreed ISR (strong).",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(FENCES),
+    metavar="FENCE",
+    help=f"Take out a fence of kip320; may be repeated: {', '.join(FENCES)}.",
 )
 @limit_option
 @json_option
@@ -82,6 +90,7 @@ def _question(
     max_epoch: int,
     symmetry: bool,
     invariant: str,
+    without: Sequence[str],
 ) -> Question:
     from holdfast.lab.spec import Bounds, Question
 
@@ -93,9 +102,11 @@ def _question(
             ),
             symmetry=symmetry,
             invariant=None if invariant == "none" else invariant,
+            without=tuple(dict.fromkeys(without)),
         )
     except ValueError as error:
-        raise BadInput(str(error), hint="small bounds show most: try 3/2/2/2") from None
+        hint = "holdfast lab spec kip320 --without FENCE" if without else "try 3/2/2/2"
+        raise BadInput(str(error), hint=hint) from None
 
 
 def _verdict(result: Exploration) -> str:
@@ -114,6 +125,7 @@ def _json(question: Question, result: Exploration) -> str:
     facts = {
         "schema": "holdfast-lab-spec/1",
         "variant": question.variant,
+        "without": list(question.without),
         **asdict(question.bounds),
         "symmetry": question.symmetry,
         "checked": question.invariant,
@@ -130,14 +142,16 @@ def _json(question: Question, result: Exploration) -> str:
 
 
 def _text(question: Question, result: Exploration) -> str:
-    from holdfast.lab.spec import INVARIANTS, VARIANTS, tell
+    from holdfast.lab.spec import FENCES, INVARIANTS, VARIANTS, tell
 
     bounds, coverage, checked = question.bounds, result.coverage, question.invariant
     world = (
         f"{_number(bounds.replicas, 'replica')}, logs of {_number(bounds.log_size, 'record')}, "
         f"{_number(bounds.records, 'record')} written, epochs 0 to {bounds.max_epoch}"
     )
-    lines = [f"{question.variant}: {VARIANTS[question.variant].rules}", world]
+    lines = [f"{question.variant}: {VARIANTS[question.variant].rules}"]
+    lines += [f"without {fence}: {FENCES[fence].rule}" for fence in question.without]
+    lines.append(world)
     if checked is not None:
         lines.append(f"{checked}: {INVARIANTS[checked]}")
     covered = _covered(coverage, symmetry=question.symmetry)

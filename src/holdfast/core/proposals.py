@@ -44,13 +44,15 @@ def judge(
         if member.broker not in state.replicas:
             return ErrorCode.INVALID_REQUEST
         known = brokers.get(member.broker)
-        fenced = known is None or (known.shutting_down and member.broker not in state.isr)
-        if fenced and guards.eligible_joiner:
+        # KIP-841. Nothing would be lost: a member is known by the broker epoch it joined in, so it
+        # is no candidate after an unclean restart (KIP-966). But writes would wait for a broker
+        # that is gone or about to go, until replica.lag.time.max.ms is over.
+        if known is None or (known.shutting_down and member.broker not in state.isr):
             return ErrorCode.INELIGIBLE_REPLICA
         # A member need not have fetched in this reign; a joiner must, and so names its life.
         must_name = member.broker not in state.isr and guards.joiner_position_known
         unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
-        same_life = known is None or unnamed or member.broker_epoch == known.broker_epoch
+        same_life = unnamed or member.broker_epoch == known.broker_epoch
         if guards.joiner_broker_epoch and not same_life:
             return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE

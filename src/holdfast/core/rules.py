@@ -132,9 +132,6 @@ class Guards:
         "A rebuilt epoch cache keeps the log's first epoch (KAFKA-10432)."
     )
     maximal_isr: bool = _guard("The high watermark waits for proposed ISR members too (KIP-497).")
-    eligible_joiner: bool = _guard(
-        "Fenced and shutting-down brokers cannot enter the ISR (KIP-841)."
-    )
     eligible_leaders: bool = _guard(
         "The high watermark stands still below min.insync.replicas, and who leaves the ISR "
         "then stays eligible (KIP-966)."

@@ -118,3 +118,20 @@ def test_interrupt_tells_what_was_covered() -> None:
     assert stdout == ""
     assert "was visited, no violation among them" in stderr
     assert stderr.splitlines()[-1] == "holdfast: interrupted"
+
+
+def test_a_fence_that_is_taken_out_is_named_and_missed() -> None:
+    done = lab("spec", "kip320", "--without", "fence-isr-expand")
+    assert done.exit_code == 1
+    assert "\nwithout fence-isr-expand: a follower joins the ISR in the leader's epoch" in (
+        done.stdout
+    )
+    assert "violated after 11 steps; no shorter way exists." in done.stdout
+    facts = lab_json("spec", "kip320", "--without", "fence-isr-expand", code=1)
+    assert (facts["without"], facts["steps"]) == (["fence-isr-expand"], 11)
+
+
+def test_only_the_last_variant_has_fences() -> None:
+    done = lab("spec", "kip279", "--without", "fence-fetch")
+    assert done.exit_code == 64
+    assert "kip279 has no fences; kip320 has fence-fetch" in done.stderr

@@ -138,27 +138,12 @@ def test_a_dead_joiner_is_refused() -> None:
     assert refusal_of(core, asked) is ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_without_that_guard_a_dead_joiner_is_a_member() -> None:
-    core = controller(rules=without("eligible-joiner"))
-    lose(core, C)
-    alter(core, proposal(core, (A, -1), (B, 2), (C, 3)))
-    core.store_confirmed(P)
-    assert of(core).isr == (A, B, C)
-
-
 def test_a_joiner_that_shuts_down_is_refused() -> None:
     # KIP-841: the leader still sees its fetches.
     core = without_c()
     core.shutdown_asked(C, BrokerEpoch(9))
     asked = proposal(core, (A, -1), (B, 2), (C, 9))
     assert refusal_of(core, asked) is ErrorCode.INELIGIBLE_REPLICA
-
-
-def test_without_that_guard_a_joiner_that_shuts_down_is_a_member() -> None:
-    core = without_c("eligible-joiner")
-    core.shutdown_asked(C, BrokerEpoch(9))
-    settle(core, alter(core, proposal(core, (A, -1), (B, 2), (C, 9))))
-    assert of(core).isr == (A, B, C)
 
 
 def test_a_member_that_shuts_down_may_stay_in_a_proposal() -> None:

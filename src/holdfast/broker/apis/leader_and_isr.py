@@ -103,6 +103,11 @@ def _as_stored(told: Told, state: PartitionState) -> Told:
 
 
 def _own(broker: Broker, told: Told) -> PartitionFact | None:
+    """What the store has confirmed to us before: as a replica, or as the controller."""
+    service = broker.controller
+    name = None if service is None else service.topic_names.get(told.topic_id)
+    if service is not None and name == told.name.topic and service.knows(told.name):
+        return PartitionFact(told.topic_id, service.core.partitions[told.name])
     partition = broker.replicas.find(told.topic_id, told.name.partition)
     return None if partition is None else PartitionFact(told.topic_id, partition.state)
 

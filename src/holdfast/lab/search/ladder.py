@@ -62,9 +62,6 @@ GUARDS: Mapping[str, Rung] = {
         Bounds(replicas=2, records=2, crashes=1, restarts=1, epoch_losses=1, delays=1)
     ),
     "maximal-isr": Rung(Bounds(in_sync=2, delays=2)),
-    "eligible-joiner": Rung(
-        Bounds(replicas=2, shutdowns=1, crashes=1, power_losses=1, restarts=2, delays=1), _TWO
-    ),
     "eligible-leaders": Rung(Bounds(settled=1, records=0, power_losses=1, restarts=1)),
     "best-log-recovery": Rung(Bounds(replicas=2, power_losses=1, crashes=2, restarts=2), _TWO),
     "out-of-range-diverges": Rung(Bounds(settled=1, records=2, elections=1, delays=2)),
@@ -75,7 +72,7 @@ GUARDS: Mapping[str, Rung] = {
     "follower-read-bound": Rung(Bounds(replicas=2, readers=1), {"reads": "any-replica"}),
     "reread-partition-epoch": Rung(Bounds(in_sync=2, losses=1, unheard=1, delays=1)),
 }
-"""Where the absence of a guard shows, or (eligible-joiner) is known not to."""
+"""Where the absence of a guard shows."""
 
 SWITCHES: Mapping[str, Rung] = {
     "truncation": Rung(Bounds(replicas=2, elections=2, delays=1)),

@@ -12,9 +12,10 @@ from holdfast.lab.spec.invariants import INVARIANTS
 from holdfast.lab.spec.state import Record, ReplicaState, Request, State
 from holdfast.lab.spec.telling import step_dict, tell
 from holdfast.lab.spec.trace import Step
-from holdfast.lab.spec.variants import VARIANTS
+from holdfast.lab.spec.variants import FENCES, VARIANTS
 
 __all__ = [
+    "FENCES",
     "INVARIANTS",
     "VARIANTS",
     "Bounds",

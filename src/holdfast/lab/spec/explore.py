@@ -20,7 +20,7 @@ from holdfast.lab.spec.layout import Layout, States
 from holdfast.lab.spec.state_set import StateSet
 from holdfast.lab.spec.successors import Model, batches
 from holdfast.lab.spec.trace import Step, shortest_trace
-from holdfast.lab.spec.variants import VARIANTS
+from holdfast.lab.spec.variants import variant_of
 from holdfast.lab.spec.view import View
 
 MOST_SYMMETRIC = 8
@@ -57,8 +57,11 @@ class Question:
     symmetry: bool = True
     """Count states that differ only in the names of replicas once."""
     invariant: str | None = None
+    without: tuple[str, ...] = ()
+    """Fences of the variant that are taken out."""
 
     def __post_init__(self) -> None:
+        variant_of(self.variant, self.without)
         if self.symmetry and self.bounds.replicas > MOST_SYMMETRIC:
             raise ValueError(f"more than {MOST_SYMMETRIC} replicas have too many permutations")
 
@@ -77,7 +80,7 @@ class _Search:
         self, question: Question, limits: Limits, watch: Callable[[Coverage], None]
     ) -> None:
         self._layout = Layout(question.bounds)
-        variant = VARIANTS[question.variant]
+        variant = variant_of(question.variant, question.without)
         self._model = Model(variant, self._layout, symmetry=question.symmetry)
         self._invariant = question.invariant
         self._limits = limits

@@ -1,9 +1,15 @@
-"""The five variants: how Kafka's rules for truncation and fencing grew."""
+"""The five variants: how Kafka's rules for truncation and fencing grew, and the last one's fences.
+
+Kip320.tla has four actions that look at the leader epoch, each in place of one of Kip279.tla that
+does not. A fence can be taken out: the older action takes its place, and the search shows what the
+fence is for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.lab.spec import fencing, truncation
 from holdfast.lab.spec.actions import (
@@ -36,6 +42,50 @@ def _variant(rules: str, truncating: tuple[Action, ...]) -> Variant:
     return Variant(rules, (*_SHARED, *fenced, *truncating))
 
 
+FENCED: Final = "kip320"
+"""The variant whose fences can be taken out."""
+
+
+class Fence(NamedTuple):
+    """One rule of Kip320.tla: the action that follows it, and the one of Kip279.tla before it."""
+
+    rule: str
+    fenced: Action
+    before: Action
+
+
+FENCES: Final = {
+    "fence-fetch": Fence(
+        "a follower fetches from a leader of its own epoch only",
+        fencing.follower_fetches(fencing.by_leader_epoch),
+        fencing.follower_fetches(fencing.by_offset),
+    ),
+    "fence-truncation": Fence(
+        "only a leader of the new epoch says where a follower truncates",
+        truncation.becomes_follower_fenced,
+        truncation.becomes_follower(truncation.after_last_match, twice_if_empty=True),
+    ),
+    "fence-high-watermark": Fence(
+        "only followers in the leader's epoch raise its high watermark",
+        fencing.leader_raises(fencing.by_leader_epoch),
+        fencing.leader_raises(fencing.by_offset),
+    ),
+    "fence-isr-expand": Fence(
+        "a follower joins the ISR in the leader's epoch, with all of earlier epochs",
+        fencing.leader_expands(fencing.by_leader_epoch, careful=True),
+        fencing.leader_expands(fencing.by_offset, careful=False),
+    ),
+}
+
+
+def _kip320(without: Collection[str]) -> Variant:
+    actions = [one.before if name in without else one.fenced for name, one in FENCES.items()]
+    return Variant(
+        "whatever a leader does for a follower, both are in the same leader epoch",
+        (*_SHARED, fencing.leader_shrinks_fenced, *actions),
+    )
+
+
 VARIANTS: Final = {
     "hw": _variant(
         "a new follower cuts its log to its high watermark",
@@ -61,15 +111,17 @@ VARIANTS: Final = {
             truncation.follower_truncates,
         ),
     ),
-    "kip320": Variant(
-        "whatever a leader does for a follower, both are in the same leader epoch",
-        (
-            *_SHARED,
-            fencing.leader_shrinks_fenced,
-            fencing.leader_expands(fencing.by_leader_epoch, careful=True),
-            fencing.leader_raises(fencing.by_leader_epoch),
-            fencing.follower_fetches(fencing.by_leader_epoch),
-            truncation.becomes_follower_fenced,
-        ),
-    ),
+    "kip320": _kip320(()),
 }
+
+
+def variant_of(name: str, without: Collection[str] = ()) -> Variant:
+    """A variant, perhaps without some of its fences; ValueError if it does not have them."""
+    if not without:
+        return VARIANTS[name]
+    if name != FENCED:
+        raise ValueError(f"{name} has no fences; {FENCED} has {', '.join(FENCES)}")
+    unknown = [one for one in without if one not in FENCES]
+    if unknown:
+        raise ValueError(f"no fence is called {unknown[0]}; there are {', '.join(FENCES)}")
+    return _kip320(without)
