@@ -46,8 +46,6 @@ class Told(NamedTuple):
     name: TopicPartition
     topic_id: bytes
     state: PartitionState
-    is_new: bool
-    """Whether the partition was created just now."""
 
 
 class Replicas:
@@ -112,13 +110,7 @@ class Replicas:
 
     def _adding(self, names: Sequence[TopicPartition]) -> Iterator[Partition | None]:
         for name in names:
-            try:
-                topic_id = self.directory.topic_id(name)
-            except OSError as error:
-                self.log.error("log failed", partition=str(name), error=str(error))
-                self.failures.append(name)
-                yield None
-                continue
+            topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 yield None
@@ -150,38 +142,18 @@ class Replicas:
         self._by_id[topic_id, name.partition] = partition
         return partition
 
-    def host(self, told: Told) -> Partition:
-        """The partition, created if it is new here; a namesake of a deleted topic makes room.
-
-        OSError if its log cannot be used, or may lie in a directory that is offline.
-        """
-        name, topic_id = told.name, told.topic_id
+    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
+        """The partition, created if it is new here; a namesake of a deleted topic makes room."""
         partition = self.partitions.get(name)
         if partition is not None and partition.topic_id != topic_id:
             self.drop(name)
             partition = None
         if partition is None:
             if name in self.directory.partitions:
-                self._make_room(name, topic_id)
-            if not self._may_create(told):
-                where = ", ".join(self.directory.offline)
-                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
+                self._discard(name)
             self.directory.create(name, uuid.UUID(bytes=topic_id))
             partition = self._add(name, topic_id)
         return partition
-
-    def _make_room(self, name: TopicPartition, topic_id: bytes) -> None:
-        """Delete the log of an earlier topic; one that could not be opened is left as it is."""
-        found = self.directory.topic_id(name)
-        if found is None or found.bytes == topic_id:
-            raise OSError(errno.EIO, "the log could not be opened when the broker started")
-        self._discard(name)
-
-    def _may_create(self, told: Told) -> bool:
-        is_offline = bool(self.directory.offline)
-        return may_begin_empty(
-            self.broker, told.state, is_new=told.is_new, is_directory_offline=is_offline
-        )
 
     def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
         """This broker no longer hosts the partition."""
@@ -203,7 +175,7 @@ class Replicas:
         self._host_new(told)
         self._unwritten_epochs = unwritten = dict[Partition, None]()
         try:
-            errors = [self._apply(one) for one in told]
+            errors = [self._apply(*one) for one in told]
         finally:
             self._unwritten_epochs = None
         try:
@@ -223,7 +195,9 @@ class Replicas:
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
         known = self.directory.partitions
-        new = {one.name: one for one in told if one.name not in known and self._may_create(one)}
+        new = {
+            one.name: one for one in told if one.name not in known and self._may_create(one.state)
+        }
         made = self.directory.create_all(
             {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
         )
@@ -231,6 +205,15 @@ class Replicas:
             self.log.warning("logs not made together", error=str(error))
         for name in made.partitions:
             self._add(name, new[name].topic_id)
+
+    def _may_create(self, state: PartitionState) -> bool:
+        is_offline = bool(self.directory.offline)
+        return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
+
+    def _check_may_create(self, state: PartitionState) -> None:
+        if not self._may_create(state):
+            where = ", ".join(self.directory.offline)
+            raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
 
     def write_epochs(self, partition: Partition) -> None:
         """A reign has begun: write that down, with those of others if there are any."""
@@ -242,12 +225,14 @@ class Replicas:
         except LogOfflineError as error:
             partition.failed(error)
 
-    def _apply(self, told: Told) -> ErrorCode:
+    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
-            partition = self.host(told)
-            partition.apply(told.state)
+            if name not in self.directory.partitions:
+                self._check_may_create(state)
+            partition = self.host(name, topic_id)
+            partition.apply(state)
         except (LogOfflineError, OSError) as error:
-            self.log.error("the log cannot be used", partition=str(told.name), error=str(error))
+            self.log.error("the log cannot be used", partition=str(name), error=str(error))
             return ErrorCode.KAFKA_STORAGE_ERROR
         if partition.replica.has_failed:
             return ErrorCode.KAFKA_STORAGE_ERROR

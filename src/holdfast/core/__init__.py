@@ -33,7 +33,7 @@ from holdfast.core.election import LogEnd
 from holdfast.core.epochs import EpochCache
 from holdfast.core.fetch import Fetch, FetchAnswer
 from holdfast.core.follower import Follower, NextFetch
-from holdfast.core.hosting import may_begin_empty
+from holdfast.core.hosting import FIRST_PARTITION_EPOCH, may_begin_empty
 from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
 from holdfast.core.log import LogState
 from holdfast.core.producers import ProducerStates, is_earlier
@@ -60,6 +60,7 @@ __all__ = [
     "ACKS_ALL",
     "ACKS_LEADER",
     "ACKS_NONE",
+    "FIRST_PARTITION_EPOCH",
     "SAFE_RULES",
     "Acknowledge",
     "AnswerAlter",

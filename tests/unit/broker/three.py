@@ -23,15 +23,14 @@ CLIENT = "a test"
 class Three:
     """The brokers, and a client that speaks to any of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._settings = dict(settings or {})
         self.lines = io.StringIO()
         self.brokers: dict[int, Broker] = {}
         self.tasks: list[asyncio.Future[None]] = []
 
-    def make(
-        self, number: int, disks: Disks | None = None, settings: Mapping[str, str] | None = None
-    ) -> Broker:
+    def make(self, number: int, disks: Disks | None = None) -> Broker:
         """A broker that is yet to be started, in a directory of its own if none is given."""
         static = {
             "node.id": str(number),
@@ -41,7 +40,7 @@ class Three:
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
             "broker.rack": f"rack-{number}",
-            **(settings or {}),
+            **self._settings,
         }
         layers = Layers(static=static)
         loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)

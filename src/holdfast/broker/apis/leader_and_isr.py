@@ -80,12 +80,7 @@ async def _read_and_take(
 async def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     """Some at a time, so that others are served between them."""
     told = [
-        Told(
-            TopicPartition(topic.topic_name, one.partition_index),
-            topic.topic_id,
-            _state(one),
-            one.is_new,
-        )
+        Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
         for topic in request.topic_states
         for one in topic.partition_states
     ]
@@ -100,10 +95,9 @@ async def _take(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrRes
             for one in request.live_leaders:
                 broker.peers.update(BrokerId(one.broker_id), Endpoint(one.host_name, one.port))
         some = told[first : first + AT_ONCE]
-        for role, code in zip(some, broker.replicas.apply_all(some), strict=True):
-            index = role.name.partition
-            answer = LeaderAndIsrPartitionError(partition_index=index, error_code=code)
-            errors.setdefault(role.topic_id, []).append(answer)
+        for (name, topic_id, _), code in zip(some, broker.replicas.apply_all(some), strict=True):
+            answer = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
+            errors.setdefault(topic_id, []).append(answer)
     topics = [
         LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
         for topic_id, found in errors.items()
