@@ -74,7 +74,7 @@ class Log:
         assert self.recovery_point <= self.log_end_offset
         self.offline: LogOfflineError | None = None
         self.last_flush_ms = 0
-        self.deletions = Deletions(disk)
+        self.deletions = Deletions()
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self._written_epochs = tuple(epochs.entries)
         self._newest = epochs.entries[-1] if epochs.entries else NO_REIGN
