@@ -85,6 +85,10 @@ def test_disks_fail_and_are_mended(broker: FakeBroker) -> None:
     assert told["disk_faults"][1] == {"kind": "io-error", "below": "t-0", "directory": root}
     ask(broker, {"call": "disk", "do": "mend"})
     assert not broker.disks[0].faults
+
+
+def test_a_fault_is_aimed_at_one_log_directory(broker: FakeBroker) -> None:
+    root = broker.disks[0].root
     ask(broker, {"call": "disk", "do": "full", "directory": root})
     assert broker.disks[0].faults == (DiskFault("full"),)
     for wrong in ("/elsewhere", 7):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from holdfast.cluster import Cluster
 from holdfast.cluster.client import Address, Connection, UnreachableError
+from holdfast.cluster.configuring import unflushed_of
 from holdfast.cluster.ports import HOST
 from holdfast.cluster.records import read_all, span_of
 from holdfast.lab import Verdict, load, run_scenario
@@ -161,8 +162,9 @@ class Stage(Cast):
     def lose_disk(self, name: str) -> None:
         """Of a broker that is down."""
         files = self.cluster.files(self.broker(name))
-        for folder in (files.log, files.unflushed):
-            shutil.rmtree(folder, ignore_errors=True)
+        for log in files.logs:
+            for folder in (log, unflushed_of(log)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def restart(self, *names: str) -> None:
         """Returns when the controller knows of them."""

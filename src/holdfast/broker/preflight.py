@@ -25,7 +25,7 @@ from holdfast.coordination import StoreError, check_embedded, check_zookeeper
 from holdfast.model import TopicPartition
 from holdfast.storage import DuplicateLogError, NoLogDirectoryError, RealDisk
 from holdfast.storage.directories import reason
-from holdfast.storage.directory import is_unused, partitions_on
+from holdfast.storage.found_logs import is_unused, partitions_on
 from holdfast.storage.properties import MetaProperties
 
 

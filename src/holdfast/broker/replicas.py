@@ -58,8 +58,6 @@ class Told(NamedTuple):
     name: TopicPartition
     topic_id: bytes
     state: PartitionState
-    is_new: bool
-    """Whether the partition was created just now."""
 
 
 class Replicas:
@@ -138,13 +136,7 @@ class Replicas:
         for opening in openings:
             name = opening.partition
             opening.end()
-            try:
-                topic_id = self.directory.topic_id(name)
-            except OSError as error:
-                self.log.error("log failed", partition=str(name), error=str(error))
-                self.failures.append(name)
-                yield None
-                continue
+            topic_id = self.directory.topic_id(name)
             if topic_id is None:
                 self.log.warning("a log without a topic id is left alone", partition=str(name))
                 yield None
@@ -193,23 +185,18 @@ class Replicas:
         found = self.directory.topic_id(name)
         return None if found is None else found.bytes
 
-    def host(self, told: Told) -> Partition:
+    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
         """The partition, created if it is new here; the store has this id for its topic.
 
         A log with another id belongs to a deleted topic of the same name, and makes room. OSError
-        if there is a log that may be this topic's and cannot be used: it is not ours to remove. The
-        same if its log may lie in a directory that is offline.
+        if there is a log that may be this topic's and cannot be used: it is not ours to remove.
         """
-        name, topic_id = told.name, told.topic_id
         partition = self.partitions.get(name)
         if partition is not None and partition.topic_id == topic_id:
             return partition
         if partition is not None:
             self.drop(name)
         if name not in self.directory.partitions or self._made_room(name, topic_id):
-            if not self._may_create(told):
-                where = ", ".join(self.directory.offline)
-                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             self.directory.create(name, uuid.UUID(bytes=topic_id))
         return self._add(name, topic_id)
 
@@ -225,12 +212,6 @@ class Replicas:
                 raise OSError(f"{name} has records, and no partition.metadata says whose they are")
         self._discard(name)
         return True
-
-    def _may_create(self, told: Told) -> bool:
-        is_offline = bool(self.directory.offline)
-        return may_begin_empty(
-            self.broker, told.state, is_new=told.is_new, is_directory_offline=is_offline
-        )
 
     def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
         """This broker no longer hosts the partition."""
@@ -252,7 +233,7 @@ class Replicas:
         self._host_new(told)
         self._unwritten_epochs = unwritten = dict[Partition, None]()
         try:
-            errors = [self._apply(one) for one in told]
+            errors = [self._apply(*one) for one in told]
         finally:
             self._unwritten_epochs = None
         try:
@@ -272,7 +253,9 @@ class Replicas:
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
         known = self.directory.partitions
-        new = {one.name: one for one in told if one.name not in known and self._may_create(one)}
+        new = {
+            one.name: one for one in told if one.name not in known and self._may_create(one.state)
+        }
         made = self.directory.create_all(
             {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
         )
@@ -280,6 +263,15 @@ class Replicas:
             self.log.warning("logs not made together", error=str(error))
         for name in made.partitions:
             self._add(name, new[name].topic_id)
+
+    def _may_create(self, state: PartitionState) -> bool:
+        is_offline = bool(self.directory.offline)
+        return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
+
+    def _check_may_create(self, state: PartitionState) -> None:
+        if not self._may_create(state):
+            where = ", ".join(self.directory.offline)
+            raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
 
     def write_epochs(self, partition: Partition) -> None:
         """A reign has begun: write that down, with those of others if there are any."""
@@ -291,12 +283,14 @@ class Replicas:
         except LogOfflineError as error:
             partition.failed(error)
 
-    def _apply(self, told: Told) -> ErrorCode:
+    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
-            partition = self.host(told)
-            partition.apply(told.state)
+            if name not in self.directory.partitions:
+                self._check_may_create(state)
+            partition = self.host(name, topic_id)
+            partition.apply(state)
         except (LogOfflineError, OSError) as error:
-            self.log.error("the log cannot be used", partition=str(told.name), error=str(error))
+            self.log.error("the log cannot be used", partition=str(name), error=str(error))
             return ErrorCode.KAFKA_STORAGE_ERROR
         if partition.replica.has_failed:
             return ErrorCode.KAFKA_STORAGE_ERROR

@@ -22,12 +22,12 @@ def check_embedded(file: Path) -> None:
 def check_zookeeper(hosts: str) -> None:
     """StoreUnusableError if this is no address of ZooKeeper servers."""
     try:
-        from kazoo.hosts import collect_hosts
+        from holdfast.coordination.zookeeper_session import check_hosts
     except ModuleNotFoundError as missing:
         message = "the ZooKeeper store needs kazoo; install it: pip install holdfast[zookeeper]"
         raise StoreUnusableError(message) from missing
     try:
-        collect_hosts(hosts)
+        check_hosts(hosts)
     except ValueError as error:
         message = f"{hosts!r} names no ZooKeeper ({error}); write host:port,host:port/folder"
         raise StoreUnusableError(message) from error

@@ -33,6 +33,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
 from kazoo.interfaces import IAsyncResult
 from kazoo.protocol import serialization
 from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
@@ -298,3 +299,8 @@ class ZooKeeperSession:
 
 def _node(data: bytes, stat: ZnodeStat) -> Node:
     return Node(data, stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner)
+
+
+def check_hosts(hosts: str) -> None:
+    """ValueError if this is not host:port,host:port/folder."""
+    collect_hosts(hosts)

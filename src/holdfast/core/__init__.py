@@ -43,7 +43,7 @@ from holdfast.core.election import LogEnd
 from holdfast.core.epochs import EpochCache
 from holdfast.core.fetch import Fetch, FetchAnswer
 from holdfast.core.follower import Follower, NextFetch
-from holdfast.core.hosting import may_begin_empty
+from holdfast.core.hosting import FIRST_PARTITION_EPOCH, may_begin_empty
 from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
 from holdfast.core.log import LogState
 from holdfast.core.producers import ProducerStates, is_earlier
@@ -70,6 +70,7 @@ __all__ = [
     "ACKS_ALL",
     "ACKS_LEADER",
     "ACKS_NONE",
+    "FIRST_PARTITION_EPOCH",
     "NO_CONTROLLER",
     "SAFE_RULES",
     "Acknowledge",

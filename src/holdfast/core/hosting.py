@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from holdfast.model import BrokerId, PartitionState
+from holdfast.model import BrokerId, PartitionEpoch, PartitionState
+
+FIRST_PARTITION_EPOCH = PartitionEpoch(1)
+"""Of a partition that was created and has not changed since."""
 
 
-def may_begin_empty(
-    broker: BrokerId, state: PartitionState, *, is_new: bool, is_directory_offline: bool
-) -> bool:
+def may_begin_empty(broker: BrokerId, state: PartitionState, *, is_directory_offline: bool) -> bool:
     """Whether an empty log may take this role.
 
     While a log directory is offline the log may lie there, with records that the partition counts
     on: an empty one in another directory could be elected, and every record would be lost. So only
-    a partition that is new, or new on this broker and not yet in its ISR, begins empty then.
+    a partition that is new, or new on this broker and not yet in its ISR, begins empty then. (A
+    broker that starts with an offline directory registers as one that has lost records, and that
+    changes every partition whose ISR it was in: an old partition does not look new.)
     """
-    if not is_directory_offline or is_new:
+    if not is_directory_offline or state.partition_epoch == FIRST_PARTITION_EPOCH:
         return True
     return broker in state.adding and broker not in state.isr

@@ -10,6 +10,7 @@ It has no thread and no clock of its own. What a broker calls, when, and on whic
 from holdfast.storage.appending import Appended, span_of
 from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
 from holdfast.storage.compaction import Cleaning
+from holdfast.storage.deletions import Removal
 from holdfast.storage.directories import (
     Disks,
     DuplicateLogError,
@@ -17,7 +18,7 @@ from holdfast.storage.directories import (
     NoLogDirectoryError,
     is_full,
 )
-from holdfast.storage.directory import LogDirectory, Removal
+from holdfast.storage.directory import LogDirectory
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
     AppendRefusedError,

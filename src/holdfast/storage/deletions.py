@@ -5,9 +5,11 @@ They have their `.deleted` names already, so a crash costs nothing: the next sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
-from holdfast.storage.disk import Disk
+from holdfast.storage.disk import Disk, remove_tree
 from holdfast.storage.segment import Segment
 
 
@@ -19,11 +21,34 @@ class PendingDeletion(NamedTuple):
     segment: Segment
 
 
+class Removal:
+    """Files whose delay is over. `run` waits for the disk, and may do so on another thread."""
+
+    def __init__(self, disk: Disk, directories: Sequence[str], paths: Sequence[str]) -> None:
+        self._disk = disk
+        self.directories = directories
+        self._paths = paths
+
+    def __bool__(self) -> bool:
+        return bool(self.directories or self._paths)
+
+    def run(self) -> None:
+        """Remove them. OSError if the disk fails; what is left is removed at the next start."""
+        if self.directories:
+            # A directory must not come back under its old name with a part of its files.
+            self._disk.flush_directory("")
+        for name in self.directories:
+            remove_tree(self._disk, name)
+        for path in self._paths:
+            # The whole log may have been deleted, or renamed to be, in the meantime.
+            with suppress(FileNotFoundError):
+                self._disk.remove(path)
+
+
 class Deletions:
     """What one log has given up and not yet removed."""
 
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
+    def __init__(self) -> None:
         self.pending: list[PendingDeletion] = []
 
     def schedule(self, segment: Segment, paths: list[str], due_ms: int) -> None:

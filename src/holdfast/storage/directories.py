@@ -184,8 +184,12 @@ class LogDirectories:
             )
 
     def topic_id(self, partition: TopicPartition) -> uuid.UUID | None:
-        """The id in the log's directory; None if it is missing or damaged."""
-        return self.partitions[partition].topic_id(partition)
+        """The id in the log's directory; None if it is missing, damaged or cannot be read."""
+        try:
+            return self.partitions[partition].topic_id(partition)
+        except OSError as error:
+            self._notes.append(f"{partition}: {error}; nobody knows whose log this is")
+            return None
 
     def high_watermark(self, partition: TopicPartition) -> Offset:
         """As the last process left it."""

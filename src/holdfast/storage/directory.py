@@ -16,7 +16,7 @@ not replace a file that was written since: the newer numbers may be lower.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -25,25 +25,22 @@ from holdfast.storage.background_write import BackgroundWrite
 from holdfast.storage.checkpoints import (
     DamagedFileError,
     offsets_content,
-    read_epochs,
     read_offsets,
     write_offsets,
 )
-from holdfast.storage.disk import Disk, Lock, remove_tree
+from holdfast.storage.deletions import Removal
+from holdfast.storage.disk import Disk, Lock
 from holdfast.storage.errors import LogClosedError, LogOfflineError
+from holdfast.storage.found_logs import is_unused, partitions_on
 from holdfast.storage.log import Log
 from holdfast.storage.names import (
     CLEANER_OFFSETS,
-    EPOCH_CHECKPOINT,
     HIGH_WATERMARKS,
     LOCK,
-    LOG,
     LOG_STARTS,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     is_deleted_directory,
-    parse_file_name,
-    partition_of,
 )
 from holdfast.storage.opening import LogOpening
 from holdfast.storage.properties import (
@@ -71,60 +68,12 @@ class DeletedDirectory(NamedTuple):
     name: str
 
 
-def partitions_on(disk: Disk) -> dict[TopicPartition, str]:
-    """The partitions that have a directory on a disk, and its name."""
-    found: dict[TopicPartition, str] = {}
-    for entry in sorted(disk.list("")):
-        partition = partition_of(entry.name) if entry.is_directory else None
-        if partition is not None:
-            found[partition] = entry.name
-    return found
-
-
-def is_unused(disk: Disk, name: str) -> bool:
-    """Whether the log in this directory has never had a record or a leader."""
-    for file in disk.names(name):
-        found = parse_file_name(file)
-        if found is not None and (
-            found.base_offset or (found.kind == LOG and disk.size(f"{name}/{file}"))
-        ):
-            return False
-    try:
-        return not read_epochs(disk, f"{name}/{EPOCH_CHECKPOINT}")
-    except DamagedFileError:
-        return False
-
-
 class CheckpointWrite(NamedTuple):
     """Checkpoints on their way to the disk."""
 
     work: BackgroundWrite
     seen: Mapping[str, int]
     """How often each file had been given new content when this began."""
-
-
-class Removal:
-    """Files whose delay is over. `run` waits for the disk, and may do so on another thread."""
-
-    def __init__(self, disk: Disk, directories: Sequence[str], paths: Sequence[str]) -> None:
-        self._disk = disk
-        self.directories = directories
-        self._paths = paths
-
-    def __bool__(self) -> bool:
-        return bool(self.directories or self._paths)
-
-    def run(self) -> None:
-        """Remove them. OSError if the disk fails; what is left is removed at the next start."""
-        if self.directories:
-            # A directory must not come back under its old name with a part of its files.
-            self._disk.flush_directory("")
-        for name in self.directories:
-            remove_tree(self._disk, name)
-        for path in self._paths:
-            # The whole log may have been deleted, or renamed to be, in the meantime.
-            with suppress(FileNotFoundError):
-                self._disk.remove(path)
 
 
 class LogDirectory:

@@ -65,7 +65,7 @@ class Log:
         assert self.recovery_point <= self.log_end_offset
         self.offline: LogOfflineError | None = None
         self.last_flush_ms = 0
-        self.deletions = Deletions(disk)
+        self.deletions = Deletions()
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self._epoch_file = EpochFile(disk, directory, epochs)
         self.names = Names()

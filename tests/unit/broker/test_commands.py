@@ -10,8 +10,6 @@ import pytest
 from holdfast.broker.controller import messages
 from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
-from holdfast.broker.partition import Partition
-from holdfast.broker.replicas import Told
 from holdfast.model import ErrorCode, Offset, TopicPartition
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
@@ -87,12 +85,6 @@ def _has(broker: Broker) -> bool:
     return P in broker.replicas.partitions or P in broker.directory.partitions
 
 
-def again(partition: Partition) -> Told:
-    """A command that names a partition as it is."""
-    assert partition.state is not None
-    return Told(partition.name, partition.topic_id, partition.state, is_new=False)
-
-
 def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
     async def story(three: Three) -> None:
         await created(three)
@@ -101,7 +93,7 @@ def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Pat
         logs = broker.directory.of(P).logs
         log = logs.pop(P)
         with pytest.raises(OSError, match="could not be opened"):
-            broker.replicas.host(again(partition))
+            broker.replicas.host(P, partition.topic_id)
         broker.replicas.partitions[P] = partition
         logs[P] = log
 
@@ -118,7 +110,7 @@ def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
         metadata.unlink()
         partition.log.log_end_offset, end = Offset(1), partition.log.log_end_offset
         with pytest.raises(OSError, match="whose they are"):
-            broker.replicas.host(again(partition))
+            broker.replicas.host(P, partition.topic_id)
         assert P in broker.directory.partitions
         partition.log.log_end_offset = end
         metadata.write_bytes(kept)

@@ -30,9 +30,7 @@ class Three:
         self.brokers: dict[int, Broker] = {}
         self.tasks: list[asyncio.Future[None]] = []
 
-    def make(
-        self, number: int, disks: Disks | None = None, settings: Mapping[str, str] | None = None
-    ) -> Broker:
+    def make(self, number: int, disks: Disks | None = None) -> Broker:
         """A broker that is yet to be started, in a directory of its own if none is given."""
         static = {
             "node.id": str(number),
@@ -43,7 +41,6 @@ class Three:
             "min.insync.replicas": "2",
             "broker.rack": f"rack-{number}",
             **self._settings,
-            **(settings or {}),
         }
         layers = Layers(static=static)
         loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)

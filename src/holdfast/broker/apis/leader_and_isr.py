@@ -52,12 +52,7 @@ async def _carry_out(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndI
     min.insync.replicas than the controller would commit what that counts on not being committed.
     """
     told = [
-        Told(
-            TopicPartition(topic.topic_name, one.partition_index),
-            topic.topic_id,
-            _state(one),
-            one.is_new,
-        )
+        Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
         for topic in request.topic_states
         for one in topic.partition_states
     ]
@@ -92,14 +87,8 @@ async def _confirmed(broker: Broker, told: list[Told]) -> list[Told | ErrorCode]
     for one, known in pairs:
         fact = facts.get(one.name) if one.name in unknown else known
         role = role_of(broker.id, one.topic_id, one.state, fact)
-        roles.append(role if isinstance(role, ErrorCode) else _as_stored(one, role))
+        roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
     return roles
-
-
-def _as_stored(told: Told, state: PartitionState) -> Told:
-    """The role in the store. A partition whose state has changed since its creation is not new."""
-    is_new = told.is_new and state.leader_epoch == state.partition_epoch == 0
-    return told._replace(state=state, is_new=is_new)
 
 
 def _own(broker: Broker, told: Told) -> PartitionFact | None:
@@ -137,10 +126,9 @@ async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: lis
 
 def _answer(told: list[Told], codes: list[ErrorCode]) -> LeaderAndIsrResponse:
     errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
-    for one, code in zip(told, codes, strict=True):
-        index = one.name.partition
-        error = LeaderAndIsrPartitionError(partition_index=index, error_code=code)
-        errors.setdefault(one.topic_id, []).append(error)
+    for (name, topic_id, _), code in zip(told, codes, strict=True):
+        error = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
+        errors.setdefault(topic_id, []).append(error)
     topics = [
         LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
         for topic_id, found in errors.items()

@@ -20,6 +20,7 @@ from holdfast.broker.tracing import BrokerTrace
 from holdfast.coordination import StoreError
 from holdfast.lab.byte_disk import ByteDisk, Step, Write, apply
 from holdfast.lab.crash_states import drawn_power_loss
+from holdfast.lab.disk_folder import DiskFolder
 from holdfast.lab.memory_store import MemoryServer, MemoryStore
 from holdfast.lab.simulation.loop import ProcessKilledError, SimLoop, Timeline
 from holdfast.lab.simulation.network import Network
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PORT: Final = 9092
+LOG_DIRS: Final = ("one", "two")
+"""Directories of a machine's disk."""
 EPOCH_S: Final = 1_700_000_000.0
 """The date at which virtual time begins."""
 
@@ -65,7 +68,7 @@ class Machine:
         own = {
             "node.id": str(number),
             "listeners": f"PLAINTEXT://{self.host}:{PORT}",
-            "log.dirs": f"/{self.host}",
+            "log.dirs": ",".join(LOG_DIRS),
         }
         self._layers = Layers(static={**settings, **own})
         self._session_ms = int(settings["broker.session.timeout.ms"])
@@ -112,7 +115,7 @@ class Machine:
     ) -> None:
         clock = Clock(loop, self.around.wall_s)
         try:
-            disks = {f"/{self.host}": self.disk}
+            disks = {name: DiskFolder(self.disk, name) for name in LOG_DIRS}
             broker = Broker(loop, self._layers, disks, store, self.log, dice, trace, clock)
             self.broker = broker
             await broker.start()

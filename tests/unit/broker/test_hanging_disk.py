@@ -36,15 +36,14 @@ async def turn(times: int) -> None:
         await asyncio.sleep(0)
 
 
+OFTEN = {"replica.high.watermark.checkpoint.interval.ms": "20", "log.segment.delete.delay.ms": "0"}
+
+
 async def started(three: Three, folder: Path) -> tuple[Broker, StuckDisk]:
     """One broker on a disk that can hang, which checkpoints and deletes as often as it can."""
     disk = StuckDisk(folder / "log")
     (folder / "log").mkdir()
-    often = {
-        "replica.high.watermark.checkpoint.interval.ms": "20",
-        "log.segment.delete.delay.ms": "0",
-    }
-    broker = three.make(1, {str(folder / "log"): disk}, often)
+    broker = three.make(1, {str(folder / "log"): disk})
     await broker.start()
     return broker, disk
 
@@ -52,7 +51,7 @@ async def started(three: Three, folder: Path) -> tuple[Broker, StuckDisk]:
 @pytest.mark.parametrize("hits", [flushes_a_checkpoint, flushes_names, removes_a_deleted_log])
 def test_clients_are_answered_while_the_disk_hangs(tmp_path: Path, hits: Hits) -> None:
     async def run() -> None:
-        three = Three(tmp_path)
+        three = Three(tmp_path, OFTEN)
         broker, disk = await started(three, tmp_path)
         log = TopicPartition("gone", 0)
         broker.directory.create(log, uuid.UUID(int=1))
@@ -74,7 +73,7 @@ def test_clients_are_answered_while_the_disk_hangs(tmp_path: Path, hits: Hits) -
 
 def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> None:
     async def run() -> None:
-        three = Three(tmp_path)
+        three = Three(tmp_path, OFTEN)
         broker, disk = await started(three, tmp_path)
         disk.hang(flushes_a_checkpoint)
         await eventually(lambda: bool(disk.hanging), "the disk hangs")
