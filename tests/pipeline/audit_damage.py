@@ -22,7 +22,7 @@ from holdfast.pipeline.audit.stores import find_store
 from holdfast.protocol.records import RecordBatchHeader, batches
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import write_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from holdfast.storage.names import HIGH_WATERMARKS, META_PROPERTIES, RECOVERY_POINTS
 
 EPOCH_POSITION = 12
 BYTES = {
@@ -145,6 +145,15 @@ class DamageTests:
     def test_nothing_is_found_where_nothing_is_wrong(self, known: Files) -> None:
         audit = known.audit()
         assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
+
+    def test_a_second_directory_of_a_broker_is_not_missed_in(
+        self, known: Files, tmp_path: Path
+    ) -> None:
+        first, second = known.logs[known.truth], tmp_path / "second"
+        second.mkdir()
+        shutil.copy(first / META_PROPERTIES, second)
+        known.logs["second"] = second
+        assert known.audit().verdict.exit_code == Exit.GOOD
 
     def test_a_tail_cut_off_one_copy(self, known: Files) -> None:
         for broker in (known.followers[0], known.truth):

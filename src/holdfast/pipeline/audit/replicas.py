@@ -236,7 +236,7 @@ def _absent(
     """Copies that should be here, and whose folder is not: by the assignment or a checkpoint.
 
     A checkpoint may be older than the removal of a copy, whose folder then waits beside it; and
-    where the assignment is known, it decides.
+    where the assignment is known, it decides. A broker may have several directories.
     """
     named = {one: None for one in broker.checkpoints.high_watermarks if one.topic in topics}
     for topic, number in copies:
@@ -246,7 +246,10 @@ def _absent(
     for partition in named:
         name = (partition.topic, partition.partition)
         known = None if metadata is None else metadata.partition(*name)
-        is_here = any(one.broker == broker.name for one in copies.get(name, ()))
+        is_here = any(
+            one.broker == broker.name or (one.number is not None and one.number == broker.number)
+            for one in copies.get(name, ())
+        )
         is_removed = any(one.broker == broker.name for one in strangers.get(name, ()))
         is_due = not is_removed if known is None else broker.number in known.replicas
         if is_due and not is_here:
