@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 
-from holdfast.cluster import Cluster, ClusterError, ClusterTimeoutError, KafkaError
+from holdfast.cluster import Client, Cluster, ClusterError, ClusterTimeoutError, KafkaError
 from holdfast.cluster.client import UnansweredError, UnreachableError
 from holdfast.cluster.retrying import MOVED, retried
 from holdfast.model import ErrorCode
@@ -48,6 +51,26 @@ def test_the_last_failure_is_named_at_the_deadline() -> None:
 
     with pytest.raises(ClusterTimeoutError, match="nobody knows a live broker 1"):
         retried(refused, 0.0)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4abcd", b""])
+def test_what_is_no_broker_is_told_quickly(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1024)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with (
+            Client([listener.getsockname()]) as client,
+            pytest.raises(UnreachableError, match=r"is gone|does not answer as a Kafka broker"),
+        ):
+            client.metadata([])
+        thread.join()
 
 
 @pytest.mark.slow

@@ -42,6 +42,13 @@ def audit(*arguments: str) -> int:
     return ended.value.code
 
 
+def test_a_spark_that_does_not_start_decides_nothing(tmp_path: Path) -> None:
+    """1 would be a verdict."""
+    folder = str(tmp_path)
+    arguments = ("--ledger", folder, "--logs", f"b1={folder}", "--master", "nowhere://x")
+    assert audit(*arguments, *SMALL_OPTIONS) == 4
+
+
 def test_safe_settings_under_kills_find_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from holdfast.cli.errors import BadInput
+from holdfast.cli.errors import BadInput, Failed
 from holdfast.cli.extras import needs
 from holdfast.cli.ingest import absolute
 from holdfast.cli.spark_options import errors_told, spark_options, spark_session
@@ -25,6 +26,15 @@ class Undecided(BadInput):
     """Spark failed on the way: nothing can be said."""
 
     exit_code = 4
+
+
+@contextmanager
+def _undecided_if_spark_fails() -> Iterator[None]:
+    """Also if it does not start, or its Java dies: 1 is a verdict here, and not a failure."""
+    try:
+        yield
+    except Failed as error:
+        raise Undecided(error.message, hint=error.hint) from None
 
 
 class Logs(click.ParamType[dict[str, Path]]):
@@ -116,16 +126,12 @@ def run_command(
 
     from holdfast.cli.audit_output import as_data, show
     from holdfast.pipeline.audit import AuditInputs, run
-    from holdfast.pipeline.spark.failures import StreamFailedError
 
     inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
     with errors_told():
         inputs.check()
-    with spark_session("holdfast audit", master, conf) as spark:
-        try:
-            done = run(spark, inputs)
-        except StreamFailedError as error:
-            raise Undecided(error.message, hint=error.hint) from None
+    with _undecided_if_spark_fails(), spark_session("holdfast audit", master, conf) as spark:
+        done = run(spark, inputs)
     if findings is not None:
         import pyarrow.parquet as pq
 

@@ -86,8 +86,7 @@ class Driver:
         """What the ingest, and Spark below it, said last."""
         lines: list[str] = []
         for path in (*self._logs(), self._output):
-            said = path.read_text(encoding="utf-8", errors="replace").split("\n")
-            last = [line for line in said if line.strip()][-LAST_LINES:]
+            last = [line for line in _read(path).split("\n") if line.strip()][-LAST_LINES:]
             lines += [f"{path}:", *(f"  {line}" for line in last)] if last else []
         return lines
 
@@ -96,7 +95,7 @@ class Driver:
 
     def progress(self) -> object:
         """Changes whenever the ingest or Spark has done something that leaves a mark."""
-        sizes = [path.stat().st_size for path in (*self._logs(), self._output)]
+        sizes = [len(_read(path)) for path in (*self._logs(), self._output)]
         return sizes, sum(len(files) for _, _, files in os.walk(self.table))
 
     def landed(self) -> int:
@@ -108,3 +107,11 @@ class Driver:
         lines = (checkpoint / "offsets" / str(done[-1])).read_text(encoding="utf-8").splitlines()
         offsets = json.loads(lines[-1])[TOPIC]
         return sum(offsets.values())
+
+
+def _read(path: Path) -> str:
+    """Nothing if it is gone: an ingest that ends removes its own log."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

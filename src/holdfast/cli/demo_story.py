@@ -17,6 +17,7 @@ from holdfast.cli.demo_report import report
 from holdfast.cli.demo_traffic import Traffic
 from holdfast.cli.errors import Failed
 from holdfast.cluster import Cluster, ClusterError
+from holdfast.ledger.errors import LedgerError
 
 PARTITIONS: Final = 6
 PAUSE_S: Final = 0.02
@@ -51,7 +52,7 @@ def tell(console: Console, folder: Path, settings: Safe) -> bool:
     """Whether everything is as these settings promise."""
     try:
         return _Story(console, folder, settings).tell()
-    except ClusterError as error:
+    except (ClusterError, LedgerError) as error:
         raise Failed(error.message, hint=error.hint or f"see {folder}") from None
 
 
@@ -78,7 +79,7 @@ class _Story:
             with self.driver, self.traffic:
                 try:
                     self._stream()
-                except (ClusterError, Failed):
+                except (ClusterError, LedgerError, Failed):
                     for line in self.driver.last_lines():
                         self.console.print(line, markup=False, soft_wrap=True)
                     raise

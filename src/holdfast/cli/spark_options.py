@@ -36,6 +36,7 @@ def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator
     """A SparkSession for the block; what the pipeline cannot do is told in one line."""
     from holdfast.pipeline.spark import running
 
+    _keep_logging_off_the_terminal()
     with errors_told(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
         yield spark
 
@@ -50,8 +51,18 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
         return
     from holdfast.pipeline.spark.pool import executors
 
+    _keep_logging_off_the_terminal()
     with errors_told(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
         yield pool
+
+
+def _keep_logging_off_the_terminal() -> None:
+    """Py4J logs whole tracebacks when Java ends; they belong beside what Spark says."""
+    import logging
+
+    from holdfast.pipeline.spark.scratch import log_file
+
+    logging.basicConfig(filename=log_file(), level=logging.WARNING)
 
 
 def _say(text: str) -> None:

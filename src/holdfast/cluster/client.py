@@ -12,7 +12,14 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 from holdfast.cluster.errors import ClusterError
 from holdfast.model import ErrorCode
-from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from holdfast.protocol import (
+    APIS,
+    MalformedMessage,
+    Request,
+    Response,
+    decode_response,
+    encode_request,
+)
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from holdfast.protocol.messages.metadata import (
     MetadataRequest,
@@ -118,7 +125,12 @@ class Connection:
         except OSError as error:
             self.close()
             raise UnansweredError(f"the broker at {self.address.port} is gone: {error}") from None
-        return decode_response(frame, APIS[request.API_KEY], version)[1]
+        try:
+            return decode_response(frame, APIS[request.API_KEY], version)[1]
+        except MalformedMessage as error:
+            self.close()
+            where = f"{self.address.host}:{self.address.port}"
+            raise UnansweredError(f"{where} does not answer as a Kafka broker: {error}") from None
 
     def _receive(self, size: int) -> bytes:
         if size > LONGEST_FRAME:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
+import signal
 import sys
 
 import pytest
@@ -125,6 +127,9 @@ def in_a_terminal(*keys: bytes) -> tuple[int, str]:
     left = list(keys)
     try:
         while True:
+            if not select.select([terminal], [], [], PATIENCE_S)[0]:
+                os.kill(child, signal.SIGKILL)
+                raise AssertionError("it waits for another key")
             try:
                 piece = os.read(terminal, 65_536)
             except OSError:  # the other end is closed
@@ -142,6 +147,7 @@ def in_a_terminal(*keys: bytes) -> tuple[int, str]:
 
 
 STORY = "loss-restart-truncation"
+PATIENCE_S = 120.0
 
 
 @pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "ctrl-c"])
