@@ -383,7 +383,9 @@ class Partition:
     @property
     def last_stable_offset(self) -> Offset:
         """How far a read_committed consumer may read."""
-        return Offset(self.log.producers.last_stable_offset(self.replica.log.high_watermark))
+        numbers = self.replica.log
+        undecided = self.log.producers.last_stable_offset(numbers.high_watermark)
+        return numbers.last_stable_offset(undecided)
 
     @property
     def presumes_leadership(self) -> bool:

@@ -134,7 +134,22 @@ class Replicas:
         partition = Partition(self, name, topic_id, replica, log, settings)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
+        self._thaw(partition)
         return partition
+
+    def _thaw(self, partition: Partition) -> None:
+        """End open transactions in a log that we or an older leader took without a coordinator.
+
+        Nobody can commit or abort them, and they would hold read_committed readers back for good.
+        """
+        abandoned = partition.log.producers.abandon_open()
+        if abandoned:
+            self.log.warning(
+                "a transaction will never end: read_committed readers see its records",
+                partition=str(partition.name),
+                first_offset=min(abandoned.values()),
+                producers=len(abandoned),
+            )
 
     def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
         """The partition, created if it is new here; a namesake of a deleted topic makes room."""
@@ -213,6 +228,7 @@ class Replicas:
     def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
             partition = self.host(name, topic_id)
+            self._thaw(partition)
             partition.apply(state)
         except (LogOfflineError, OSError) as error:
             self.log.error("the log cannot be used", partition=str(name), error=str(error))

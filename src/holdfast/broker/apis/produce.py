@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
 _MAY_ACK: Final = (-1, 0, 1)
+NO_TRANSACTIONS: Final = "this broker has no transaction coordinator"
 _BY_ID_FROM: Final = 13
 _NAMES_LEADER_FROM: Final = 10
 """KIP-951: who asked the wrong broker learns the right one, and where it is."""
@@ -125,6 +126,8 @@ class _Slot:
     def finished(self, error: ErrorCode, base_offset: int) -> None:
         """The batch is safe, or refused."""
         answer = self._answer
+        if error is ErrorCode.INVALID_TXN_STATE:
+            error = self._transactional_refusal()
         answer.error_code = error
         partition = self._partition
         if not error:
@@ -149,6 +152,15 @@ class _Slot:
         assert partition is not None
         known, refused = partition.replica.log.producers, self._produce.call.connection.refused
         return refused.comes_too_soon(self._key, asked.index, asked.records or b"", known)
+
+    def _transactional_refusal(self) -> ErrorCode:
+        """Kafka's error for a transactional batch that belongs to no open transaction."""
+        self._answer.error_message = NO_TRANSACTIONS
+        request = self._produce.call.request
+        assert isinstance(request, ProduceRequest)
+        if request.transactional_id is None:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return ErrorCode.INVALID_TXN_STATE
 
     def refused(self, error: ErrorCode, reason: str) -> None:
         """The same with a sentence for the client's log."""
