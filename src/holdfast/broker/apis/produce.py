@@ -40,13 +40,15 @@ def handle(broker: Broker, call: Call) -> None:
 class _Produce:
     """One request: how many partitions are still open."""
 
-    __slots__ = ("broker", "call", "has_moved", "open", "responses")
+    __slots__ = ("broker", "call", "error", "has_moved", "open", "responses")
 
     def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
         self.broker = broker
         self.call = call
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
+        self.error = ErrorCode.NONE
+        """What the last refused partition was refused for."""
         self.has_moved = False
         """A partition is led elsewhere, and the answer says where."""
         self.responses = [
@@ -75,10 +77,20 @@ class _Produce:
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
-        if request.acks == ACKS_NONE:
-            self.call.answer_nothing()
-        else:
+        if request.acks != ACKS_NONE:
             self.one_less()
+        elif self.error:
+            self._close_connection()
+        else:
+            self.call.answer_nothing()
+
+    def _close_connection(self) -> None:
+        """acks=0 has no answer that could name an error. A client that loses its connection looks
+        for the leader again.
+        """
+        call = self.call
+        call.connection.warn("connection closed: acks=0", reason=self.error.name)
+        call.answer_by_closing()
 
     def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
         """The promise is made."""
@@ -140,6 +152,7 @@ class _Slot:
             if not error and partition.rules.is_append_time:
                 answer.log_append_time_ms = partition.append_time_ms
         if error:
+            self._produce.error = error
             asked, refused = self._asked, self._produce.call.connection.refused
             refused.note(self._key, asked.index, asked.records or b"", error)
         if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
