@@ -51,6 +51,8 @@ from holdfast.storage.properties import (
 
 META_VERSIONS: Final = (0, 1)
 RETRY_S: Final = 0.05
+SESSION_LINE_S: Final = 10.0
+"""How often the log says that the session has changed."""
 
 
 class Membership:
@@ -76,6 +78,8 @@ class Membership:
         self._rack: str | None = None
         self._directory_id = ""
         self._task: asyncio.Task[None] | None = None
+        self._unwritten_changes = 0
+        self._next_line: asyncio.TimerHandle | None = None
         self.is_leaving = False
 
     async def identify(self, directory: LogDirectory) -> str:
@@ -191,10 +195,25 @@ class Membership:
             return False
 
     def _session_changed(self, state: SessionState) -> None:
-        self._log.info("session", state=state.value)
+        self._unwritten_changes += 1
+        if self._next_line is None:
+            self._write_state()
         if state is SessionState.LOST and not self.is_leaving and self._task is None:
             self.life.session_lost()
             self._task = asyncio.get_running_loop().create_task(self._register_again())
+
+    def _write_state(self) -> None:
+        """Write the state now, and further changes together later.
+
+        A store that can be read but whose disk is full comes and goes ten times a second.
+        """
+        count, self._unwritten_changes, self._next_line = self._unwritten_changes, 0, None
+        if not count or self.is_leaving:
+            return
+        changes = {"changes": count} if count > 1 else {}
+        self._log.info("session", state=self._store.state.value, **changes)
+        loop = asyncio.get_running_loop()
+        self._next_line = loop.call_later(SESSION_LINE_S, self._write_state)
 
     async def _register_again(self) -> None:
         """A new session and a new epoch, however long it takes; what we hold is still intact."""
@@ -215,4 +234,6 @@ class Membership:
         self.is_leaving = True
         if self._task is not None:
             self._task.cancel()
+        if self._next_line is not None:
+            self._next_line.cancel()
         await self._store.close()

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.broker import membership
 from holdfast.broker.node import Broker
+from holdfast.coordination import EmbeddedStore, SessionState
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three
 
@@ -54,6 +56,32 @@ def test_a_start_survives_a_store_that_is_away_for_a_while(
         await broker.start()
         assert broker.is_started
         assert "waits for the store" in three.lines.getvalue()
+        await broker.stop()
+
+    asyncio.run(run())
+
+
+def test_a_session_that_comes_and_goes_writes_few_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does ten times a second while the disk of the store is full."""
+    monkeypatch.setattr(membership, "SESSION_LINE_S", 0.2)
+
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker = await three.start(1)
+        store = broker.store
+        assert isinstance(store, EmbeddedStore)
+
+        def lines() -> list[str]:
+            return [line for line in three.lines.getvalue().splitlines() if "=session" in line]
+
+        for _ in range(100):
+            store._hear(SessionState.AWAY)
+            store._hear(SessionState.CONNECTED)
+        assert [line.split("=session ")[1] for line in lines()] == ["state=away"]
+        await eventually(lambda: len(lines()) == 2, "a line about the others")
+        assert lines()[1].endswith("state=connected changes=199")
         await broker.stop()
 
     asyncio.run(run())
