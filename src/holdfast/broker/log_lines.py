@@ -2,7 +2,8 @@
 
 A retry loop, or a client that sends the same bad request again and again, must not fill the disk
 that holds the log lines. A warning or an error that repeats is written once in `REPEAT_S`, and the
-next line says how many were left out. An info line is always written: it reports a change.
+next line says how many were left out. Of warnings that differ only in their fields no more than
+`MOST_ALIKE` are written in that time. An info line is always written: it reports a change.
 
 Not structlog, which takes a third of a broker's start to import.
 """
@@ -19,6 +20,8 @@ from typing import Final, TextIO
 
 REPEAT_S: Final = 10.0
 """How often the same warning is written."""
+MOST_ALIKE: Final = 100
+"""Warnings of one event in `REPEAT_S`: a client can make up as many topic names as it likes."""
 REMEMBERED_LINES: Final = 1_000
 """Warnings that may be recognised as repeated; beyond that the oldest is forgotten."""
 
@@ -26,13 +29,26 @@ _Key = tuple[str, ...]
 
 
 class _Recent:
-    """A line that was written lately."""
+    """A line that was written lately, or the lines of one event."""
 
-    __slots__ = ("left_out", "written_s")
+    __slots__ = ("left_out", "since_s", "written")
 
-    def __init__(self, written_s: float) -> None:
-        self.written_s = written_s
+    def __init__(self, since_s: float) -> None:
+        self.since_s = since_s
+        self.written = 0
         self.left_out = 0
+
+    def takes(self, now_s: float, most: int, fields: dict[str, object]) -> bool:
+        """Whether one more line is written; it then says how many were left out before."""
+        if now_s - self.since_s >= REPEAT_S:
+            if self.left_out:
+                fields["repeated"] = self.left_out
+            self.since_s, self.written, self.left_out = now_s, 0, 0
+        if self.written >= most:
+            self.left_out += 1
+            return False
+        self.written += 1
+        return True
 
 
 class LogLines:
@@ -48,6 +64,8 @@ class LogLines:
         self._stream = sys.stderr if stream is None else stream
         self._now_s = now_s
         self._recent: dict[_Key, _Recent] = {}
+        self._alike: dict[str, _Recent] = {}
+        """By event: as many as there are in the code."""
 
     def info(self, event: str, **fields: object) -> None:
         """Something worth knowing happened."""
@@ -77,17 +95,16 @@ class LogLines:
         self, level: str, event: str, fields: dict[str, object], key: _Key
     ) -> bool:
         now_s = self._now_s()
-        known = self._recent.get(key)
-        if known is not None:
-            if now_s - known.written_s < REPEAT_S:
-                known.left_out += 1
-                return False
-            if known.left_out:
-                fields["repeated"] = known.left_out
-            del self._recent[key]
-        self._recent[key] = _Recent(now_s)
+        same = self._recent.pop(key, None) or _Recent(now_s)
+        self._recent[key] = same
         if len(self._recent) > REMEMBERED_LINES:
             del self._recent[next(iter(self._recent))]
+        if not same.takes(now_s, 1, fields):
+            return False
+        if level == "warning":
+            alike = self._alike.setdefault(event, _Recent(now_s))
+            if not alike.takes(now_s, MOST_ALIKE, fields):
+                return False
         self._write(level, event, fields)
         return True
 

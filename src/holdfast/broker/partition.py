@@ -109,7 +109,7 @@ class Partition:
         self.rules = settings.records
         self.state = None
         self.sessions = {}
-        self.tail = Tail()
+        self.tail = Tail(owner.tail_memory)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """As a leader told it last, for the lag."""
@@ -259,6 +259,7 @@ class Partition:
         if self.replica.has_failed:
             return
         self.owner.log_failed(self, error)
+        self.tail.clear()
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
         self.owner.on_role(self)
@@ -266,6 +267,7 @@ class Partition:
     def close(self) -> None:
         """This broker no longer hosts the partition: whoever waits here is told."""
         self.write()
+        self.tail.clear()
         replica = self.replica
         if not replica.has_failed:
             state = PartitionState((), (), leader_epoch=replica.leader_epoch)

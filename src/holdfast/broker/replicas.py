@@ -17,6 +17,7 @@ from holdfast.broker.flushes import Flushes
 from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
+from holdfast.broker.tail import TailMemory
 from holdfast.broker.tasks import in_parts
 from holdfast.core import IsrApplied, LogState, ProposeIsr, Replica
 from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
@@ -63,6 +64,7 @@ class Replicas:
         self.log = log
         self._dice = dice
         self.trace: BrokerTrace | None = None
+        self.tail_memory = TailMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
         self.fetchers: Fetchers
         self.proposals: Proposals

@@ -2,7 +2,7 @@
 
 import io
 
-from holdfast.broker.log_lines import REMEMBERED_LINES, REPEAT_S, LogLines
+from holdfast.broker.log_lines import MOST_ALIKE, REMEMBERED_LINES, REPEAT_S, LogLines
 
 
 def test_a_line_names_level_broker_event_and_fields() -> None:
@@ -75,8 +75,14 @@ def test_one_client_is_one_line_whatever_it_sends() -> None:
     assert len(lines_of(stream)) == 2
 
 
-def test_what_is_remembered_of_lines_is_bounded() -> None:
-    log = LogLines(1, io.StringIO(), Clock())
+def test_what_is_written_and_remembered_of_made_up_names_is_bounded() -> None:
+    stream, clock = io.StringIO(), Clock()
+    log = LogLines(1, stream, clock)
     for number in range(3 * REMEMBERED_LINES):
-        log.warning("request refused", reason=number)
+        log.warning("topic not created", topic=number)
+    assert len(lines_of(stream)) == MOST_ALIKE
     assert len(log._recent) == REMEMBERED_LINES
+    clock.now_s += REPEAT_S
+    log.warning("topic not created", topic="another")
+    left_out = 3 * REMEMBERED_LINES - MOST_ALIKE
+    assert lines_of(stream)[-1] == f'"topic not created" topic=another repeated={left_out}'
