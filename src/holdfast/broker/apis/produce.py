@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
@@ -9,6 +10,7 @@ from holdfast.broker.moved import produce_endpoints
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceLeaderIdAndEpoch,
@@ -17,6 +19,7 @@ from holdfast.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records.errors import RecordError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -175,9 +178,13 @@ class _Slot:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return ErrorCode.INVALID_TXN_STATE
 
-    def refused(self, error: ErrorCode, reason: str) -> None:
-        """The same with a sentence for the client's log."""
+    def refused(self, error: ErrorCode, reason: str, records: Sequence[RecordError] = ()) -> None:
+        """The same with a sentence for the client's log, and the records to blame (KIP-467)."""
         self._answer.error_message = reason
+        self._answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in records
+        ]
         self.finished(error, -1)
 
 
@@ -202,4 +209,4 @@ def _append(
     try:
         partition.append(memoryview(records), acks, slot, deadline_ms, wall_ms)
     except MalformedBatchError as error:
-        slot.refused(error.error_code, str(error))
+        slot.refused(error.error_code, str(error), error.record_errors)
