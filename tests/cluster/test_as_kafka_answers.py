@@ -5,6 +5,7 @@ Its broker had no authorizer and `group.coordinator.rebalance.protocols=classic`
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TypeVar
@@ -16,10 +17,14 @@ from holdfast.broker.apis import HANDLERS
 from holdfast.cluster import Cluster
 from holdfast.cluster.client import Address, Connection
 from holdfast.model import ErrorCode
-from holdfast.protocol import APIS, Request, Response
+from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
 from holdfast.protocol.messages import acls, configs, consumer_groups, sasl, transactions
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from holdfast.protocol.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
+from holdfast.protocol.messages.control import (
+    GetReplicaLogInfoRequest,
+    GetReplicaLogInfoResponse,
+)
 from holdfast.protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -255,3 +260,42 @@ def test_apis_that_we_do_not_serve_are_refused_with_an_answer(cluster: Cluster) 
     [of_topic] = added.results_by_topic_v3_and_below
     [result] = of_topic.results_by_partition
     assert result.partition_error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def sent_raw(cluster: Cluster, client_id: str, *requests: tuple[Request, int | None]) -> bytes:
+    """What comes back for requests with another key than their own, until the broker hangs up."""
+    entry = cluster.entry(1)
+    with socket.create_connection((entry.host, entry.port), 60.0) as connection:
+        for number, (request, key) in enumerate(requests):
+            frame = bytearray(
+                b"".join(encode_request(request, 0, correlation_id=number, client_id=client_id))
+            )
+            if key is not None:
+                frame[4:6] = key.to_bytes(2, "big")
+            connection.sendall(frame)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_key_93_is_kafkas_but_for_brokers_of_release_0_1(cluster: Cluster) -> None:
+    asks = GetReplicaLogInfoRequest(topic_partitions=[])
+    first = (ApiVersionsRequest(), None)
+    got = sent_raw(cluster, "holdfast-broker-7", first, (asks, 93))
+    size = int.from_bytes(got[:4], "big")
+    told = decode_response(got[4 : 4 + size], APIS[18], 0)[1]
+    assert isinstance(told, ApiVersionsResponse)
+    assert {one.api_key for one in told.api_keys} >= BETWEEN_BROKERS | {30_093}
+    answer = decode_response(got[8 + size :], APIS[GetReplicaLogInfoRequest.API_KEY], 0)[1]
+    assert isinstance(answer, GetReplicaLogInfoResponse)
+    assert sent_raw(cluster, "a client", (asks, 93)) == b""
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_produce_before_version_3_is_listed_and_closed(cluster: Cluster, version: int) -> None:
+    [produce] = [one for one in versions(cluster).api_keys if one.api_key == 0]
+    assert produce.min_version == 0
+    entry = cluster.entry(1)
+    with socket.create_connection((entry.host, entry.port), 60.0) as connection:
+        body = bytes(2) + version.to_bytes(2, "big") + bytes(4 + 2 + 10)
+        connection.sendall(len(body).to_bytes(4, "big") + body)
+        assert connection.recv(1) == b""

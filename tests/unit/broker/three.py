@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ CLIENT = "a test"
 class Three:
     """The brokers, and a client that speaks to any of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._settings = settings or {}
         self.lines = io.StringIO()
         self.brokers: dict[int, Broker] = {}
         self.tasks: list[asyncio.Future[None]] = []
@@ -39,6 +40,7 @@ class Three:
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
             "broker.rack": f"rack-{number}",
+            **self._settings,
         }
         layers = Layers(static=static)
         loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)
