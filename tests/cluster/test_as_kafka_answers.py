@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -174,8 +174,12 @@ def test_clients_see_no_api_of_brokers_and_kafkas_features(cluster: Cluster) -> 
 
 
 def test_acls_are_refused_as_by_a_broker_without_an_authorizer(cluster: Cluster) -> None:
-    any_ = {"resource_name_filter": None, "principal_filter": None, "host_filter": None}
-    numbers = {"resource_type_filter": 1, "operation": 1, "permission_type": 1}
+    any_: dict[str, Any] = {
+        "resource_name_filter": None,
+        "principal_filter": None,
+        "host_filter": None,
+    }
+    numbers: dict[str, Any] = {"resource_type_filter": 1, "operation": 1, "permission_type": 1}
     described = acls.DescribeAclsRequest(**any_, **numbers)
     answer = ask(cluster, described, 3, acls.DescribeAclsResponse)
     assert answer.error_code == ErrorCode.SECURITY_DISABLED
@@ -229,11 +233,12 @@ def test_a_librdkafka_consumer_of_the_new_protocol_fails_aloud(cluster: Cluster)
         def has_failed() -> bool:
             try:
                 message = consumer.poll(0.1)
-            except KafkaException as error:
-                errors.append(error.args[0])
+            except KafkaException as failure:
+                errors.append(failure.args[0])
                 return True
-            if message is not None and message.error():
-                errors.append(message.error())
+            error = message.error() if message is not None else None
+            if error is not None:
+                errors.append(error)
             return any(one.code() == KafkaError._FATAL for one in errors)
 
         wait_until(has_failed, f"a fatal error ({errors})")

@@ -33,15 +33,15 @@ Refusal = Callable[[Any], Response]
 """From a request to the response that refuses it."""
 
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
-_NO_AUTHORIZER: Final = {
+_NO_AUTHORIZER: Final[dict[str, Any]] = {
     "error_code": ErrorCode.SECURITY_DISABLED,
     "error_message": "No Authorizer is configured.",
 }
-_NOT_SERVED: Final = {
+_NOT_SERVED: Final[dict[str, Any]] = {
     "error_code": _UNSUPPORTED,
     "error_message": "this broker does not serve this API",
 }
-_CLASSIC_ONLY: Final = {
+_CLASSIC_ONLY: Final[dict[str, Any]] = {
     "error_code": _UNSUPPORTED,
     "error_message": "this broker serves groups of the classic protocol: group.protocol=classic",
 }
@@ -148,7 +148,8 @@ def _alter_quotas(request: quotas.AlterClientQuotasRequest) -> Response:
 
 
 def _alter_scram(request: scram.AlterUserScramCredentialsRequest) -> Response:
-    users = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
+    users = dict.fromkeys(one.name for one in request.deletions)
+    users |= dict.fromkeys(one.name for one in request.upsertions)
     results = [scram.AlterUserScramCredentialsResult(user=user, **_NOT_SERVED) for user in users]
     return scram.AlterUserScramCredentialsResponse(results=results)
 
