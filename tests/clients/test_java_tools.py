@@ -28,6 +28,7 @@ PERFORMANCE = f"{TOOLS}ProducerPerformance"
 VERIFIABLE = f"{TOOLS}VerifiableProducer"
 API_VERSIONS = f"{TOOLS}BrokerApiVersionsCommand"
 DUMP = f"{TOOLS}DumpLogSegments"
+FEATURES = f"{TOOLS}FeatureCommand"
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +143,23 @@ def test_versions_are_told(client: JavaTools, world: World) -> None:
         assert f"127.0.0.1:{port} (id: " in told
     for api in ("Produce(0): 0 to 13", "Fetch(1): 4 to 18", "Metadata(3): 0 to 13"):
         assert told.count(api) == 3
-    assert "[unusable: node too old]" not in told
+    assert "[unusable: " not in told
+    assert "UNKNOWN(" not in told
+    assert told.count("ConsumerGroupHeartbeat(68): 0 to 1 [usable: 1]") == 3
+
+
+def test_features_are_described(client: JavaTools) -> None:
+    """Those of Kafka's brokers, but for what belongs to KRaft."""
+    words = ["--bootstrap-server", client.bootstrap, "describe"]  # in this order only
+    lines = client.ask(tool=FEATURES, args=words, input="")["out"].splitlines()
+    told = {line.split()[1]: line.split()[2:8] for line in lines if line.startswith("Feature:")}
+    names = ("group", "share", "streams", "transaction")
+    off = ["SupportedMinVersion:", "0", "SupportedMaxVersion:", "0", "FinalizedVersionLevel:", "0"]
+    on = ["SupportedMinVersion:", "0", "SupportedMaxVersion:", "1", "FinalizedVersionLevel:", "1"]
+    assert told == {
+        "eligible.leader.replicas.version": on,
+        **{f"{name}.version": off for name in names},
+    }
 
 
 def test_files_are_dumped_beside_a_running_broker(client: JavaTools, world: World) -> None:

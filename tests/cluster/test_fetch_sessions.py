@@ -40,7 +40,12 @@ class Session:
     """A client's session with broker 1, and what that must remember of it."""
 
     def __init__(
-        self, cluster: Cluster, topic: str, places: dict[int, int], follower: int = -1
+        self,
+        cluster: Cluster,
+        topic: str,
+        places: dict[int, int],
+        follower: int = -1,
+        forget: tuple[int, ...] = (),
     ) -> None:
         self._topic = topic
         self._follower = follower
@@ -51,16 +56,17 @@ class Session:
         """Where each partition of the session is read."""
         self.marks: dict[int, int] = {}
         """High watermarks as they were told last."""
-        self.ask(places)
+        self.first = self.ask(places, forget)
+        """What the request that opened the session brought."""
 
     def close(self) -> None:
         self._connection.close()
 
     def ask(self, places: dict[int, int], forget: tuple[int, ...] = ()) -> dict[int, int]:
         """Name these places; gives the first offset of what came, by partition."""
-        for partition in forget:
-            self.places.pop(partition, None)
         self.places.update(places)
+        for partition in forget if self._epoch else ():
+            self.places.pop(partition, None)
         named = [
             FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
             for index, offset in places.items()
@@ -105,6 +111,18 @@ def test_records_that_a_client_threw_away_come_again(cluster: Cluster) -> None:
         assert session.ask({0: 0}) == {0: 0}
 
 
+def test_a_partition_that_a_request_names_and_forgets_is_forgotten(cluster: Cluster) -> None:
+    """As in Kafka's FetchSession.update; a request that opens a session forgets nothing."""
+    cluster.create_topic("both", 2)
+    for partition in (0, 1):
+        cluster.produce("both", ["a"], partition=partition)
+    with closing(Session(cluster, "both", {0: 0}, forget=(0,))) as session:
+        assert session.first == {0: 0}
+        assert session.ask({0: 0, 1: 0}, forget=(1,)) == {0: 0}
+        assert session.ask({}) == {0: 0}
+        assert session.ask({1: 0}, forget=(0,)) == {1: 0}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: int) -> None:
     dice, topic = random.Random(seed), f"walk-{seed}"
@@ -117,8 +135,7 @@ def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: 
                 cluster.produce(topic, ["value"], partition=grown)
                 ends[grown] += 1
             some = [one for one in ends if dice.random() < 0.3]
-            others = [one for one in session.places if one not in some]
-            forget = tuple(one for one in others if dice.random() < 0.1)
+            forget = tuple(one for one in ends if dice.random() < 0.1)
             got = session.ask({one: dice.randint(0, ends[one]) for one in some}, forget)
             assert got == {one: at for one, at in session.places.items() if at < ends[one]}
 

@@ -27,8 +27,6 @@ class AutoCreation:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._asked: dict[str, None] = {}
-        self._failed: dict[str, ErrorCode] = {}
-        """Why a topic could not be created when it was tried last."""
 
     def create(self, names: list[str]) -> None:
         """Ask for topics with the cluster's defaults; clients ask again until they are there."""
@@ -51,13 +49,10 @@ class AutoCreation:
         broker.peers.to(controller).send(request, CREATE_VERSION, answered)
 
     def _report(self, response: CreateTopicsResponse) -> None:
-        """Clients ask again and again, people are told once."""
+        """Say which topics were not created. Clients ask again and again; the log counts."""
         for one in response.topics:
             error = ErrorCode(one.error_code)
-            if error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                self._failed.pop(one.name, None)
-            elif self._failed.get(one.name) is not error:
-                self._failed[one.name] = error
+            if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 why = one.error_message or error.name
                 self._broker.log.warning("topic not created", topic=one.name, reason=why)
 

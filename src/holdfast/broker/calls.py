@@ -18,6 +18,7 @@ class Call:
         "answer_size",
         "api",
         "client_id",
+        "closes",
         "connection",
         "correlation_id",
         "dropped",
@@ -31,6 +32,8 @@ class Call:
     """The answer's bytes once there is one; empty if none is to be sent."""
     answer_size: int
     """How many they are; there with them."""
+    closes: bool
+    """The connection closes in place of an answer."""
     dropped: Callable[[], None] | None
     """Called if the connection is lost before there is an answer: nobody waits any more."""
 
@@ -53,6 +56,7 @@ class Call:
         self.size = size
         """Bytes of its frame, which stay in memory until it is answered."""
         self.parts = None
+        self.closes = False
         self.dropped = None
 
     def answer(self, response: Response) -> None:
@@ -69,6 +73,15 @@ class Call:
 
     def answer_nothing(self) -> None:
         """Produce with acks=0: the client does not wait for anything."""
+        self.answer_bytes([])
+
+    def answer_by_closing(self) -> None:
+        """Produce with acks=0 that failed: nothing else would make the client look again.
+
+        The requests before it are answered first; those after it are not read.
+        """
+        self.closes = True
+        self.connection.stop_taking()
         self.answer_bytes([])
 
     @property

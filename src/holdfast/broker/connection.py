@@ -38,6 +38,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_calls",
+        "_closes",
         "_holds",
         "_is_queued",
         "_listener",
@@ -55,6 +56,8 @@ class Connection(asyncio.BufferedProtocol):
         "unsent_bytes",
     )
 
+    _closes: bool
+    """A request was answered by closing, and all before it have their answers."""
     _holds: dict[str, None]
     """Why we do not read now; empty while we do."""
     _untaken: list[bytearray]
@@ -78,6 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ready: list[Payload] = []
         self._ready_bytes = 0
         self._is_queued = False
+        self._closes = False
         self._holds = {}
         self._untaken = []
         self._waiting_bytes = 0
@@ -177,6 +181,7 @@ class Connection(asyncio.BufferedProtocol):
             first = calls.popleft()
             self._ready_bytes += first.answer_size
             done += first.size
+            self._closes |= first.closes
         if not self._is_queued:
             self._is_queued = True
             self._listener.queue_write(self)
@@ -190,11 +195,14 @@ class Connection(asyncio.BufferedProtocol):
         ready, self._ready = self._ready, []
         self._waiting_bytes -= self._ready_bytes
         self._ready_bytes = 0
-        if self.transport is None or not ready:
+        if self.transport is None:
             return
-        self.last_active_s = self._listener.loop.time()
-        self._listener.links.write(self.broker, self.transport, ready)
-        if self._holds:
+        if ready:
+            self.last_active_s = self._listener.loop.time()
+            self._listener.links.write(self.broker, self.transport, ready)
+        if self._closes:
+            self.close()
+        elif self._holds:
             self._look_at_unsent()
             if self._waiting_bytes <= UNSENT_BYTES:
                 self.release(_ANSWERS)
@@ -243,8 +251,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, reason: str) -> None:
         """What came cannot be answered: say why in the log, and hang up."""
-        self._listener.log.warning("request refused", client=self.host, reason=reason)
+        self.warn("request refused", reason=reason)
         self.close()
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Write to the broker's log what this client did."""
+        self._listener.log.client_warning(event, self.host, **fields)
+
+    def stop_taking(self) -> None:
+        """Take no more requests; those under way are answered."""
+        self.hold(_ENDED)
+        self._untaken.clear()
 
     def close(self) -> None:
         """Hang up when what was answered is sent; requests under way are forgotten."""

@@ -11,6 +11,7 @@ A request without a session is a session that lasts for one answer.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode
@@ -116,16 +117,14 @@ class FetchSession:
         self.last_request_ms = 0
 
     def apply(self, request: FetchRequest, *, by_id: bool) -> list[Reader]:
-        """What a request adds, changes and drops; gives the readers it names."""
-        named: list[Reader] = []
-        for forgotten in request.forgotten_topics_data:
-            topic: TopicKey = forgotten.topic_id if by_id else forgotten.topic
-            for index in forgotten.partitions:
-                reader = self.readers.pop((topic, index), None)
-                if reader is not None:
-                    self._leave(reader)
+        """What a request adds, changes and drops; gives the readers it names and keeps.
+
+        A partition that it names and forgets is forgotten. A request that opens a session, or has
+        none, forgets nothing.
+        """
+        named: dict[Reader, None] = {}
         for asked_topic in request.topics:
-            topic = asked_topic.topic_id if by_id else asked_topic.topic
+            topic: TopicKey = asked_topic.topic_id if by_id else asked_topic.topic
             for asked in asked_topic.partitions:
                 key = (topic, asked.partition)
                 reader = self.readers.get(key)
@@ -133,8 +132,20 @@ class FetchSession:
                     reader = self.readers[key] = Reader(topic, asked.partition)
                 reader.asks(asked)
                 self.news[reader] = None
-                named.append(reader)
-        return named
+                named[reader] = None
+        if request.session_epoch > FIRST_EPOCH:
+            for gone in self._forget(request, by_id=by_id):
+                named.pop(gone, None)
+        return list(named)
+
+    def _forget(self, request: FetchRequest, *, by_id: bool) -> Iterator[Reader]:
+        for forgotten in request.forgotten_topics_data:
+            topic: TopicKey = forgotten.topic_id if by_id else forgotten.topic
+            for index in forgotten.partitions:
+                reader = self.readers.pop((topic, index), None)
+                if reader is not None:
+                    self._leave(reader)
+                    yield reader
 
     def was_served(self, reader: Reader) -> None:
         """It got records."""

@@ -20,6 +20,7 @@ from holdfast.protocol import (
     request_start,
 )
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
+from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
 
 BROKER_CLIENT_ID: Final = "holdfast-broker-"
 """How brokers name themselves to each other, followed by their id."""
@@ -33,6 +34,10 @@ SAY_S: Final = 1.0
 """How often the log tells of connections that were refused."""
 
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
+_LOG_INFO_KEY: Final = GetReplicaLogInfoRequest.API_KEY.to_bytes(2, "big")
+_EARLIER_KEY: Final = (93).to_bytes(2, "big")
+"""What GetReplicaLogInfo was in release 0.1, whose controller asks us during a rolling upgrade.
+Kafka 4.4 gave the number to another API."""
 
 _OWN_BYTES: Final = "bytes"
 _ALL_BYTES: Final = "queued bytes"
@@ -167,6 +172,8 @@ class Listener:
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """What a frame asks. A version that we lack is an error, but for ApiVersions."""
+        if connection.broker is not None and frame.startswith(_EARLIER_KEY):
+            frame[:2] = _LOG_INFO_KEY
         api, version, correlation_id, client_id, position = request_start(frame)
         if api.key not in self._handlers:
             raise UnsupportedVersionError(f"API {api.key}", version)

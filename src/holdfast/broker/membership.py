@@ -51,6 +51,8 @@ from holdfast.storage.properties import (
 SEPARATOR: Final = ","
 """Between the ids of a broker's log directories in its registration."""
 RETRY_S: Final = 0.05
+SESSION_LINE_S: Final = 10.0
+"""How often the log says that the session has changed."""
 
 
 class Membership:
@@ -76,6 +78,8 @@ class Membership:
         self._rack: str | None = None
         self._directory_ids: tuple[str, ...] = ()
         self._task: asyncio.Task[None] | None = None
+        self._unwritten_changes = 0
+        self._next_line: asyncio.TimerHandle | None = None
         self.is_leaving = False
 
     async def identify(self, directories: LogDirectories) -> str:
@@ -192,10 +196,25 @@ class Membership:
         return any(one in self._directory_ids for one in theirs)
 
     def _session_changed(self, state: SessionState) -> None:
-        self._log.info("session", state=state.value)
+        self._unwritten_changes += 1
+        if self._next_line is None:
+            self._write_state()
         if state is SessionState.LOST and not self.is_leaving and self._task is None:
             self.life.session_lost()
             self._task = asyncio.get_running_loop().create_task(self._register_again())
+
+    def _write_state(self) -> None:
+        """Write the state now, and further changes together later.
+
+        A store that can be read but whose disk is full comes and goes ten times a second.
+        """
+        count, self._unwritten_changes, self._next_line = self._unwritten_changes, 0, None
+        if not count or self.is_leaving:
+            return
+        changes = {"changes": count} if count > 1 else {}
+        self._log.info("session", state=self._store.state.value, **changes)
+        loop = asyncio.get_running_loop()
+        self._next_line = loop.call_later(SESSION_LINE_S, self._write_state)
 
     async def _register_again(self) -> None:
         """A new session and a new epoch, however long it takes; what we hold is still intact."""
@@ -216,4 +235,6 @@ class Membership:
         self.is_leaving = True
         if self._task is not None:
             self._task.cancel()
+        if self._next_line is not None:
+            self._next_line.cancel()
         await self._store.close()

@@ -110,7 +110,7 @@ class Partition:
         self.rules = settings.records
         self.state = None
         self.sessions = {}
-        self.tail = Tail()
+        self.tail = Tail(owner.tail_memory)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """As a leader told it last, for the lag."""
@@ -265,6 +265,7 @@ class Partition:
         if self.replica.has_failed:
             return
         self.owner.log_failed(self, error)
+        self.tail.clear()
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
         self.owner.on_role(self)
@@ -272,6 +273,7 @@ class Partition:
     def close(self) -> None:
         """This broker no longer hosts the partition: whoever waits here is told."""
         self.write()
+        self.tail.clear()
         replica = self.replica
         if not replica.has_failed:
             state = PartitionState((), (), leader_epoch=replica.leader_epoch)
@@ -389,7 +391,9 @@ class Partition:
     @property
     def last_stable_offset(self) -> Offset:
         """How far a read_committed consumer may read."""
-        return Offset(self.log.producers.last_stable_offset(self.replica.log.high_watermark))
+        numbers = self.replica.log
+        undecided = self.log.producers.last_stable_offset(numbers.high_watermark)
+        return numbers.last_stable_offset(undecided)
 
     @property
     def presumes_leadership(self) -> bool:

@@ -20,6 +20,7 @@ from holdfast.broker.flushes import Flushes
 from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.partition import Partition
+from holdfast.broker.tail import TailMemory
 from holdfast.broker.tasks import in_parts
 from holdfast.core import (
     IsrApplied,
@@ -81,6 +82,7 @@ class Replicas:
         self.log = log
         self._dice = dice
         self.trace: BrokerTrace | None = None
+        self.tail_memory = TailMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
         self.fetchers: Fetchers
         self.proposals: Proposals
@@ -171,7 +173,22 @@ class Replicas:
             self.flush(partition)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
+        self._thaw(partition)
         return partition
+
+    def _thaw(self, partition: Partition) -> None:
+        """End open transactions in a log that we or an older leader took without a coordinator.
+
+        Nobody can commit or abort them, and they would hold read_committed readers back for good.
+        """
+        abandoned = partition.log.producers.abandon_open()
+        if abandoned:
+            self.log.warning(
+                "a transaction will never end: read_committed readers see its records",
+                partition=str(partition.name),
+                first_offset=min(abandoned.values()),
+                producers=len(abandoned),
+            )
 
     def has(self, name: TopicPartition) -> bool:
         """Whether this broker has a log of this name, be it in use or not."""
@@ -288,6 +305,7 @@ class Replicas:
             if name not in self.directory.partitions:
                 self._check_may_create(state)
             partition = self.host(name, topic_id)
+            self._thaw(partition)
             partition.apply(state)
         except (LogOfflineError, OSError) as error:
             self.log.error("the log cannot be used", partition=str(name), error=str(error))

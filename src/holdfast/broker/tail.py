@@ -1,54 +1,86 @@
 """The newest batches of a leader's log, in memory until its followers have them.
 
 A follower asks for exactly what was appended last, so its batches are answered as they came from
-the producer, without a look into an index or a file. Bounded by bytes, and trimmed to what is not
-committed yet: for everything else there is the log.
+the producer, without a look into an index or a file. Trimmed to what is not committed yet: for
+everything else there is the log.
+
+Bounded by bytes, for one partition and for all of a broker's partitions together. A batch is a
+part of its request's frame and keeps all of it in memory, so one that is the smaller part of its
+frame is copied, and another counts with the size of the frame.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, NamedTuple
+from collections.abc import Sized
+from typing import Final, NamedTuple, cast
 
 from holdfast.protocol import Payload
 
 LARGEST_TAIL: Final = 4 * 1024 * 1024
+"""Bytes of one partition."""
+ALL_TAILS: Final = 256 * 1024 * 1024
+"""Bytes of all partitions of a broker."""
 
 
 class _Held(NamedTuple):
     base_offset: int
     end_offset: int
     data: memoryview
+    memory_bytes: int
+    """What stays in memory for it."""
+
+
+class TailMemory:
+    """What all tails of a broker hold."""
+
+    __slots__ = ("bytes", "limit")
+
+    def __init__(self, limit: int = ALL_TAILS) -> None:
+        self.limit = limit
+        self.bytes = 0
 
 
 class Tail:
     """Batches in the order of their offsets, without a gap."""
 
-    __slots__ = ("_batches", "_bytes")
+    __slots__ = ("_batches", "_bytes", "_memory")
 
-    def __init__(self) -> None:
+    def __init__(self, memory: TailMemory) -> None:
         self._batches: deque[_Held] = deque()
         self._bytes = 0
+        self._memory = memory
 
     def __bool__(self) -> bool:
         return bool(self._batches)
 
     def add(self, base_offset: int, end_offset: int, data: memoryview) -> None:
         """A batch has been written behind the others."""
-        self._batches.append(_Held(base_offset, end_offset, data))
-        self._bytes += len(data)
-        while self._bytes > LARGEST_TAIL:
-            self._bytes -= len(self._batches.popleft().data)
+        size, memory = len(cast("Sized", data.obj)), self._memory
+        if 2 * len(data) < size:
+            size, data = len(data), memoryview(bytes(data))
+        self._batches.append(_Held(base_offset, end_offset, data, size))
+        self._bytes += size
+        memory.bytes += size
+        # Ends with the last batch at the latest.
+        while self._bytes > LARGEST_TAIL or (self._batches and memory.bytes > memory.limit):
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        size = self._batches.popleft().memory_bytes
+        self._bytes -= size
+        self._memory.bytes -= size
 
     def trim(self, high_watermark: int) -> None:
         """Forget what is committed: nobody waits for it any more."""
         batches = self._batches
         while batches and batches[0].end_offset <= high_watermark:
-            self._bytes -= len(batches.popleft().data)
+            self._drop_oldest()
 
     def clear(self) -> None:
         """The log was cut, or another leads."""
         self._batches.clear()
+        self._memory.bytes -= self._bytes
         self._bytes = 0
 
     def read(self, offset: int, max_bytes: int, upto: int) -> Payload | None:

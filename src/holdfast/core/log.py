@@ -127,6 +127,14 @@ class LogState:
         self.log_start_offset = Offset(max(self.log_start_offset, start_offset))
         self.high_watermark = Offset(max(self.high_watermark, self.log_start_offset))
 
+    def last_stable_offset(self, first_undecided: int) -> Offset:
+        """First offset that a read_committed reader may not see.
+
+        `first_undecided` is where the oldest undecided transaction begins, or any offset at or
+        above the high watermark. DeleteRecords may have removed that transaction's records.
+        """
+        return Offset(max(self.log_start_offset, min(first_undecided, self.high_watermark)))
+
     def copied(self, batches: Iterable[BatchHeader]) -> None:
         """Batches of the leader have been written behind our end."""
         for batch in batches:

@@ -34,6 +34,7 @@ class SequenceCheck(NamedTuple):
 
 
 _FRESH = SequenceCheck(ErrorCode.NONE, None)
+_NO_TRANSACTION = SequenceCheck(ErrorCode.INVALID_TXN_STATE, None)
 
 
 class _Producer:
@@ -64,6 +65,10 @@ class ProducerStates:
 
     def check(self, batch: BatchHeader) -> SequenceCheck:
         """Judge a batch that a client wants appended."""
+        if batch.is_transactional:
+            # There is no transaction coordinator: the transaction would stay open, and hold the
+            # last stable offset, for good.
+            return _NO_TRANSACTION
         known = self._producers.get(batch.producer_id)
         if known is None:
             # Everything this producer wrote may have been deleted by retention: any start is fine.

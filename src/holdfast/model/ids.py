@@ -74,6 +74,7 @@ class BatchHeader(NamedTuple):
     producer_id: ProducerId = NO_PRODUCER
     producer_epoch: int = -1
     base_sequence: int = NO_SEQUENCE
+    is_transactional: bool = False
 
     @property
     def end_offset(self) -> Offset:

@@ -152,9 +152,17 @@ class ProducerBook:
         )
         return min(first, high_watermark)
 
-    def first_undecided(self) -> int | None:
-        """Where the oldest open transaction begins."""
-        return next(iter(self._undecided.values()), None)
+    def abandon_open(self) -> dict[int, int]:
+        """Count open transactions as ended; gives their first offsets by producer.
+
+        For transactions that no coordinator can end. Their records stay in the log, and a
+        read_committed reader sees them.
+        """
+        abandoned, self._undecided = self._undecided, {}
+        for producer in abandoned:
+            entry = self.entries[producer]
+            self.entries[producer] = entry._replace(transaction_start=NO_OFFSET)
+        return abandoned
 
     def expire(self, now_ms: int, expiration_ms: int) -> list[ProducerId]:
         """Forget producers that have been silent, except in the middle of a transaction; which.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from holdfast.broker.controller.nodes import decode_topic
 from holdfast.broker.node import Broker
+from holdfast.broker.settings import Source
+from holdfast.cluster.ports import Port
 from holdfast.coordination import paths
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.configs import (
@@ -297,3 +300,33 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
         await eventually(all_in_sync, "all in sync once more")
 
     play(tmp_path, story)
+
+
+def test_what_a_broker_advertises_is_described_as_a_static_setting(tmp_path: Path) -> None:
+    """As Apache Kafka 4.3.1 does; without it in the file there is no value, there as here."""
+    port = Port()
+    told = f"PLAINTEXT://localhost:{port.number}"
+    own = {"listeners": f"PLAINTEXT://127.0.0.1:{port.number}", "advertised.listeners": told}
+    cases: list[tuple[dict[str, str], str | None, Source]] = [
+        ({}, None, Source.DEFAULT_CONFIG),
+        (own, told, Source.STATIC_BROKER_CONFIG),
+    ]
+
+    async def run() -> None:
+        for settings, value, source in cases:
+            three = Three(tmp_path, settings)
+            broker = await three.start(1)
+            asked = DescribeConfigsResource(
+                resource_type=4, resource_name="1", configuration_keys=["advertised.listeners"]
+            )
+            request = DescribeConfigsRequest(resources=[asked], include_synonyms=True)
+            [row] = (await three.ask(broker, request)).results[0].configs
+            assert (row.value, row.config_source, row.read_only) == (value, source, True)
+            shown = [(told, Source.STATIC_BROKER_CONFIG)] if settings else []
+            assert [(one.value, one.source) for one in row.synonyms] == shown
+            await broker.stop()
+
+    try:
+        asyncio.run(run())
+    finally:
+        port.release()

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.broker import membership
 from holdfast.broker.node import Broker
+from holdfast.coordination import EmbeddedStore, SessionState
 from holdfast.storage import OpenedLog, open_log
 from tests.support.waiting import eventually
 from tests.unit.broker.test_admin_apis import create, new_topic
@@ -90,3 +92,29 @@ def test_the_loop_turns_while_logs_are_opened(
 
     play(tmp_path, story)
     asyncio.run(start_again())
+
+
+def test_a_session_that_comes_and_goes_writes_few_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does ten times a second while the disk of the store is full."""
+    monkeypatch.setattr(membership, "SESSION_LINE_S", 0.2)
+
+    async def run() -> None:
+        three = Three(tmp_path)
+        broker = await three.start(1)
+        store = broker.store
+        assert isinstance(store, EmbeddedStore)
+
+        def lines() -> list[str]:
+            return [line for line in three.lines.getvalue().splitlines() if "=session" in line]
+
+        for _ in range(100):
+            store._hear(SessionState.AWAY)
+            store._hear(SessionState.CONNECTED)
+        assert [line.split("=session ")[1] for line in lines()] == ["state=away"]
+        await eventually(lambda: len(lines()) == 2, "a line about the others")
+        assert lines()[1].endswith("state=connected changes=199")
+        await broker.stop()
+
+    asyncio.run(run())

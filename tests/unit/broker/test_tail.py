@@ -1,11 +1,18 @@
 """What a leader keeps in memory for its followers."""
 
-from holdfast.broker.tail import LARGEST_TAIL, Tail
+import gc
+import weakref
+
+from holdfast.broker.tail import LARGEST_TAIL, Tail, TailMemory
+
+
+class Frame(bytearray):
+    """A request's bytes, which can be watched."""
 
 
 def tail_of(*sizes: int) -> Tail:
     """Batches of one record each, from offset 10 on."""
-    tail = Tail()
+    tail = Tail(TailMemory())
     for place, size in enumerate(sizes):
         tail.add(10 + place, 11 + place, memoryview(bytes([place]) * size))
     return tail
@@ -29,7 +36,7 @@ def test_it_gives_nothing_at_or_above_the_limit() -> None:
 
 
 def test_what_it_does_not_have_is_left_to_the_log() -> None:
-    tail = Tail()
+    tail = Tail(TailMemory())
     assert tail.read(0, 100, 5) is None
     tail.add(10, 15, memoryview(b"batch of five"))
     assert tail.read(9, 100, 15) is None
@@ -46,9 +53,46 @@ def test_committed_batches_are_forgotten() -> None:
 
 
 def test_it_is_bounded_whatever_followers_do() -> None:
-    tail = Tail()
+    tail = Tail(TailMemory())
     block = memoryview(bytes(LARGEST_TAIL // 4))
     for offset in range(20):
         tail.add(offset, offset + 1, block)
     held = [offset for offset in range(20) if tail.read(offset, 1, 20) is not None]
     assert held == [16, 17, 18, 19]
+
+
+def test_a_small_batch_does_not_keep_its_request_in_memory() -> None:
+    frame = Frame(1 << 20)
+    gone = weakref.ref(frame)
+    tail = Tail(TailMemory())
+    tail.add(0, 1, memoryview(frame)[100:200])
+    del frame
+    gc.collect()
+    assert gone() is None
+    assert tail.read(0, 1, 1) == bytes(100)
+
+
+def test_a_large_batch_is_not_copied_and_counts_with_its_request() -> None:
+    memory = TailMemory()
+    frame = bytearray(1000)
+    tail = Tail(memory)
+    tail.add(0, 1, memoryview(frame)[100:900])
+    assert memory.bytes == 1000
+    read = tail.read(0, 1, 1)
+    assert isinstance(read, memoryview)
+    assert read.obj is frame
+    tail.trim(1)
+    assert memory.bytes == 0
+
+
+def test_all_tails_together_are_bounded() -> None:
+    memory = TailMemory(10_000)
+    tails = [Tail(memory) for _ in range(20)]
+    for tail in tails:
+        tail.add(0, 1, memoryview(bytes(1000)))
+    assert memory.bytes == 10_000
+    assert sum(map(bool, tails)) == 10, "the others are read from the log"
+    for tail in tails[:10]:
+        tail.clear()
+    tails[19].add(1, 2, memoryview(bytes(1000)))
+    assert memory.bytes == 1000

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast.broker.replicas import TICK_MS, Replicas
-from holdfast.broker.tail import Tail
+from holdfast.broker.tail import Tail, TailMemory
 from holdfast.model import BrokerId, TopicPartition
 
 
@@ -18,7 +18,7 @@ class Still:
 
     def __init__(self, index: int) -> None:
         self.name = TopicPartition("t", index)
-        self.tail = Tail()
+        self.tail = Tail(TailMemory())
         self.looks = 0
         self.replica = SimpleNamespace(
             log=SimpleNamespace(high_watermark=0), tick=self._tick, is_awaited=False

@@ -26,6 +26,13 @@ def test_a_high_watermark_before_the_log_rises_to_its_start() -> None:
     assert log(9, start=5).high_watermark == 5
 
 
+@pytest.mark.parametrize(("first_undecided", "stable"), [(0, 3), (4, 4), (6, 6), (9, 6)])
+def test_the_last_stable_offset_lies_between_the_start_and_the_high_watermark(
+    first_undecided: int, stable: int
+) -> None:
+    assert log(8, start=3, high_watermark=6).last_stable_offset(first_undecided) == stable
+
+
 # When to flush.
 
 

@@ -135,3 +135,10 @@ def test_a_forgotten_producer_may_begin_anywhere() -> None:
     states.forget([ProducerId(7), ProducerId(8)])
     assert states.last_sequence(ProducerId(7)) is None
     assert states.check(batch(producer=7, sequence=42)) == (ErrorCode.NONE, None)
+
+
+def test_a_transactional_batch_is_refused_whoever_sends_it() -> None:
+    # No coordinator could ever end its transaction.
+    wanted = batch(producer=7, sequence=0)._replace(is_transactional=True)
+    for states in (ProducerStates(), knowing(batch(0, 1, producer=7, sequence=0))):
+        assert states.check(wanted) == (ErrorCode.INVALID_TXN_STATE, None)

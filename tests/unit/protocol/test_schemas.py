@@ -37,8 +37,8 @@ from tests.unit.protocol.schemas import CURRENT, LAST_WITH_CONTROL, schema
 CONTROL = (4, 5, 6, 7)
 """LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: gone from 4.0."""
 
-UNRELEASED = (93,)
-"""GetReplicaLogInfo: in Kafka's trunk, and in no jar yet."""
+UNRELEASED = (30_093,)
+"""GetReplicaLogInfo: our own, between brokers."""
 
 CLASSES = [
     cls for api in APIS.values() if api.key not in UNRELEASED for cls in (api.request, api.response)

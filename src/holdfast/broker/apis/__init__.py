@@ -42,9 +42,11 @@ from holdfast.broker.apis import (
     produce,
     stop_replica,
     sync_group,
+    unserved,
     update_metadata,
 )
 from holdfast.broker.calls import Call
+from holdfast.protocol.messages import control
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -88,6 +90,7 @@ HANDLERS: Final[dict[int, Handle]] = {
     56: alter_partition.handle,
     60: describe_cluster.handle,
     75: describe_topic_partitions.handle,
-    93: get_replica_log_info.handle,
+    control.GetReplicaLogInfoRequest.API_KEY: get_replica_log_info.handle,
+    **dict.fromkeys((*unserved.AS_KAFKA, *unserved.UNLISTED), unserved.refuse),
 }
-"""By API key, in the order of the keys. What is here is what ApiVersions advertises."""
+"""By API key: every API that there is."""

@@ -1,19 +1,46 @@
-"""ApiVersions: exactly what this broker answers, and Produce from 0 as clients expect."""
+"""ApiVersions: exactly what this broker answers, and Produce from 0 as clients expect.
+
+A client gets what a Kafka broker of the 4 series lists; APIs between brokers are listed for
+brokers only. The features are Kafka's (KIP-584), at the levels that hold here. `metadata.version`
+is not among them: it is the format of KRaft's log, and there is none.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.apis.unserved import UNLISTED
 from holdfast.broker.calls import Call
 from holdfast.protocol import APIS
-from holdfast.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from holdfast.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
+BETWEEN_BROKERS: Final = (4, 5, 6, 7, 56, GetReplicaLogInfoRequest.API_KEY)
+
+ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
+FEATURES: Final = {
+    ELIGIBLE_LEADERS: 1,
+    "group.version": 0,
+    "share.version": 0,
+    "streams.version": 0,
+    "transaction.version": 0,
+}
+"""The highest level of each; 0 means that it is off and cannot be switched on."""
+LEVEL_0_FROM: Final = 4
+"""Version 3 cannot name a feature that may be at level 0: its clients would refuse the answer."""
+
 
 def handle(broker: Broker, call: Call) -> None:
     """The range of every API that has a handler."""
+    is_broker = call.connection.broker is not None
     keys = [
         ApiVersion(
             api_key=key,
@@ -21,5 +48,23 @@ def handle(broker: Broker, call: Call) -> None:
             max_version=APIS[key].highest_advertised,
         )
         for key in broker.listener.handled
+        if key not in UNLISTED and (is_broker or key not in BETWEEN_BROKERS)
     ]
-    call.answer(ApiVersionsResponse(error_code=0, api_keys=keys))
+    supported = [
+        SupportedFeatureKey(name=name, min_version=0, max_version=level)
+        for name, level in FEATURES.items()
+    ]
+    finalized = [
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in FEATURES.items()
+        if level
+    ]
+    call.answer(
+        ApiVersionsResponse(
+            error_code=0,
+            api_keys=keys,
+            supported_features=supported if call.version >= LEVEL_0_FROM else [],
+            finalized_features_epoch=0,
+            finalized_features=finalized,
+        )
+    )

@@ -22,6 +22,8 @@ RESOURCE_NAMES: Final = {
     0: "UNKNOWN", 2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP",
 }  # fmt: skip
 
+GROUP: Final = 32
+
 Result = tuple[ErrorCode, str | None]
 
 
@@ -63,8 +65,18 @@ async def _alter(
         await alter_broker_configs(
             service, resource.name, resource.asked, validate_only=validate_only
         )
+    elif resource.kind == GROUP:
+        raise _no_group_settings(resource.name)
     else:
         raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(resource.kind))
+
+
+def _no_group_settings(group: str) -> RefusedError:
+    if not group:
+        error = ErrorCode.INVALID_REQUEST
+        return RefusedError(error, "Default group resources are not allowed.")
+    message = "This broker serves groups of the classic protocol, which have no settings of a group"
+    return RefusedError(ErrorCode.INVALID_CONFIG, message)
 
 
 def unexpected(kind: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.authorized import NOT_ASKED, OF_CLUSTER
 from holdfast.broker.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.cluster import (
@@ -39,11 +40,13 @@ def handle(broker: Broker, call: Call) -> None:
         )
         for one in known.brokers.values()
     ]
+    is_asked = request.include_cluster_authorized_operations
     call.answer(
         DescribeClusterResponse(
             error_code=0,
             cluster_id=known.cluster_id,
             controller_id=known.controller if known.controller is not None else -1,
             brokers=brokers,
+            cluster_authorized_operations=OF_CLUSTER if is_asked else NOT_ASKED,
         )
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.configs import unexpected
+from holdfast.broker.apis.configs import GROUP, unexpected
 from holdfast.broker.calls import Call
 from holdfast.broker.controller.configuring import ALL_BROKERS, BROKER, TOPIC
 from holdfast.broker.controller.nodes import DamagedNodeError, decode_config
@@ -16,6 +16,7 @@ from holdfast.broker.settings import (
     TopicConfigs,
     describe_broker,
     describe_cluster,
+    describe_group,
     describe_topic,
 )
 from holdfast.broker.tasks import answer_by
@@ -84,6 +85,10 @@ async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[
             )
         own = await _read(broker, paths.broker_config(broker.id), dict(layers.broker))
         return describe_broker(replace(layers, cluster=shared, broker=own), keys)
+    if asked.resource_type == GROUP:
+        if not name:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        return describe_group(layers, keys)
     raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(asked.resource_type))
 
 

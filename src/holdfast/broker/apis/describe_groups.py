@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.authorized import NOT_ASKED, OF_GROUP
 from holdfast.broker.calls import Call
 from holdfast.core.groups import GroupView
 from holdfast.model import ErrorCode
@@ -18,17 +19,13 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 NAMES_MISSING_GROUP_FROM: Final = 6
-NOT_ASKED_FOR: Final = -(2**31)
-READ, DELETE, DESCRIBE = 3, 6, 8
-EVERYTHING: Final = 1 << READ | 1 << DELETE | 1 << DESCRIBE
-"""What can be done to a group. Without authorization everybody may do everything."""
 
 
 def handle(broker: Broker, call: Call) -> None:
     """Answered at once."""
     request = call.request
     assert isinstance(request, DescribeGroupsRequest)
-    operations = EVERYTHING if request.include_authorized_operations else NOT_ASKED_FOR
+    operations = OF_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [
         _described(broker.groups.look(group_id).describe(group_id), operations, call.version)
         for group_id in request.groups
@@ -61,5 +58,5 @@ def _described(view: GroupView, operations: int, version: int) -> DescribedGroup
             )
             for each in view.members
         ],
-        authorized_operations=NOT_ASKED_FOR if error else operations,
+        authorized_operations=NOT_ASKED if error else operations,
     )

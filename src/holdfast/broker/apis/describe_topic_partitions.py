@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.relay import answer_as_controller
+from holdfast.broker.authorized import OF_TOPIC
 from holdfast.broker.calls import Call
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.validation import RefusedError, check_name
@@ -71,6 +72,7 @@ def _page(
                 topic_id=topic.topic_id,
                 is_internal=name in INTERNAL_TOPICS,
                 partitions=[one for one in shown if one is not None],
+                topic_authorized_operations=OF_TOPIC,
             )
         )
         if len(numbers) > left:

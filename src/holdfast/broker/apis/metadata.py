@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from holdfast.broker.authorized import NOT_ASKED, OF_CLUSTER, OF_TOPIC
 from holdfast.broker.calls import Call
 from holdfast.broker.metadata import KnownTopic
 from holdfast.broker.tasks import answer_by
@@ -68,11 +69,16 @@ def _response(broker: Broker, call: Call) -> MetadataResponse:
         )
         for one in known.brokers.values()
     ]
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            topic.topic_authorized_operations = OF_TOPIC
+    is_asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=brokers,
         cluster_id=known.cluster_id,
         controller_id=known.controller if known.controller is not None else -1,
         topics=topics,
+        cluster_authorized_operations=OF_CLUSTER if is_asked else NOT_ASKED,
     )
 
 

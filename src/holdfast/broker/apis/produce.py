@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
@@ -9,6 +10,7 @@ from holdfast.broker.moved import produce_endpoints
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceLeaderIdAndEpoch,
@@ -17,6 +19,7 @@ from holdfast.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records.errors import RecordError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
 _MAY_ACK: Final = (-1, 0, 1)
+NO_TRANSACTIONS: Final = "this broker has no transaction coordinator"
 _BY_ID_FROM: Final = 13
 _NAMES_LEADER_FROM: Final = 10
 """KIP-951: who asked the wrong broker learns the right one, and where it is."""
@@ -39,13 +43,15 @@ def handle(broker: Broker, call: Call) -> None:
 class _Produce:
     """One request: how many partitions are still open."""
 
-    __slots__ = ("broker", "call", "has_moved", "open", "responses")
+    __slots__ = ("broker", "call", "error", "has_moved", "open", "responses")
 
     def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
         self.broker = broker
         self.call = call
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
+        self.error = ErrorCode.NONE
+        """What the last refused partition was refused for."""
         self.has_moved = False
         """A partition is led elsewhere, and the answer says where."""
         self.responses = [
@@ -74,10 +80,20 @@ class _Produce:
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
-        if request.acks == ACKS_NONE:
-            self.call.answer_nothing()
-        else:
+        if request.acks != ACKS_NONE:
             self.one_less()
+        elif self.error:
+            self._close_connection()
+        else:
+            self.call.answer_nothing()
+
+    def _close_connection(self) -> None:
+        """acks=0 has no answer that could name an error. A client that loses its connection looks
+        for the leader again.
+        """
+        call = self.call
+        call.connection.warn("connection closed: acks=0", reason=self.error.name)
+        call.answer_by_closing()
 
     def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
         """The promise is made."""
@@ -125,6 +141,8 @@ class _Slot:
     def finished(self, error: ErrorCode, base_offset: int) -> None:
         """The batch is safe, or refused."""
         answer = self._answer
+        if error is ErrorCode.INVALID_TXN_STATE:
+            error = self._transactional_refusal()
         answer.error_code = error
         partition = self._partition
         if not error:
@@ -137,6 +155,7 @@ class _Slot:
             if not error and partition.rules.is_append_time:
                 answer.log_append_time_ms = partition.append_time_ms
         if error:
+            self._produce.error = error
             asked, refused = self._asked, self._produce.call.connection.refused
             refused.note(self._key, asked.index, asked.records or b"", error)
         if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -150,9 +169,22 @@ class _Slot:
         known, refused = partition.replica.log.producers, self._produce.call.connection.refused
         return refused.comes_too_soon(self._key, asked.index, asked.records or b"", known)
 
-    def refused(self, error: ErrorCode, reason: str) -> None:
-        """The same with a sentence for the client's log."""
+    def _transactional_refusal(self) -> ErrorCode:
+        """Kafka's error for a transactional batch that belongs to no open transaction."""
+        self._answer.error_message = NO_TRANSACTIONS
+        request = self._produce.call.request
+        assert isinstance(request, ProduceRequest)
+        if request.transactional_id is None:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return ErrorCode.INVALID_TXN_STATE
+
+    def refused(self, error: ErrorCode, reason: str, records: Sequence[RecordError] = ()) -> None:
+        """The same with a sentence for the client's log, and the records to blame (KIP-467)."""
         self._answer.error_message = reason
+        self._answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in records
+        ]
         self.finished(error, -1)
 
 
@@ -177,4 +209,4 @@ def _append(
     try:
         partition.append(memoryview(records), acks, slot, deadline_ms, wall_ms)
     except MalformedBatchError as error:
-        slot.refused(error.error_code, str(error))
+        slot.refused(error.error_code, str(error), error.record_errors)

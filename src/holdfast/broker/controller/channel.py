@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 RETRY_S: Final = 0.05
 PURPOSE: Final = "control"
 """A connection of its own: no answer here waits for that of a slow request."""
+LOG_INFO_PURPOSE: Final = "log info"
+"""Another one: a broker of release 0.1 knows this question by another key, and hangs up."""
 LOG_INFOS: Final = 1_000
 """Partitions in one GetReplicaLogInfo, as Kafka has it; `ask_again` asks for the rest."""
 
@@ -133,13 +135,17 @@ class Channel:
             self._send_metadata()
 
     def _send(
-        self, request: Request, version: int, answered: Callable[[Response | None], None]
+        self,
+        request: Request,
+        version: int,
+        answered: Callable[[Response | None], None],
+        purpose: str = PURPOSE,
     ) -> None:
         def guarded(response: Response | None) -> None:
             if not self._is_closed:
                 answered(response)
 
-        self._service.host.peers.to(self.broker, PURPOSE).send(request, version, guarded)
+        self._service.host.peers.to(self.broker, purpose).send(request, version, guarded)
 
     def _flush_later(self) -> None:
         if not self._is_closed:
@@ -242,7 +248,7 @@ class Channel:
                 self._log_ends_answered(asked, response)
 
         request = messages.get_replica_log_info(self._service, asked)
-        self._send(request, messages.GET_REPLICA_LOG_INFO_VERSION, answered)
+        self._send(request, messages.GET_REPLICA_LOG_INFO_VERSION, answered, LOG_INFO_PURPOSE)
 
     def _log_ends_answered(
         self, asked: dict[TopicPartition, LeaderEpoch], response: GetReplicaLogInfoResponse

@@ -21,6 +21,7 @@ from holdfast.broker.settings.describing import (
     Synonym,
     describe_broker,
     describe_cluster,
+    describe_group,
     describe_topic,
 )
 from holdfast.broker.settings.layers import Found, Layers, Source
@@ -70,6 +71,7 @@ __all__ = [
     "check_topic_configs",
     "describe_broker",
     "describe_cluster",
+    "describe_group",
     "describe_topic",
     "flush_rule",
     "load",

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import dropwhile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from holdfast.broker.settings.layers import Found, Layers, Source, broker_synonyms
-from holdfast.broker.settings.setting import Kind, Setting, Value, value_text
+from holdfast.broker.settings.setting import (
+    Allowed,
+    Change,
+    Kind,
+    Scope,
+    Setting,
+    Value,
+    value_text,
+)
 from holdfast.broker.settings.table import BROKER, FIXED, TOPIC
 from holdfast.broker.settings.topics import TopicConfigs
 
@@ -63,6 +72,65 @@ def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> li
         row._replace(synonyms=tuple(one for one in row.synonyms if one.source is wanted))
         for row in rows
     ]
+
+
+def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
+    """All settings of a group, or those asked for that exist.
+
+    They concern groups of the new protocols only, which this broker does not serve: each is what
+    the broker's own setting says, and cannot be changed.
+    """
+    rows = []
+    for setting in _asked(GROUP, names):
+        name = f"group.{setting.name}"
+        if name in BROKER:
+            rows.append(_row(setting, layers.value(name), tuple(layers.found(name))))
+        else:
+            found = Found(setting.name, setting.default or "", Source.DEFAULT_CONFIG)
+            rows.append(_row(setting, setting.default, (found,)))
+    return rows
+
+
+def _own_of_group(name: str, kind: Kind, default: str) -> Setting:
+    return Setting(
+        name=name,
+        scope=Scope.BROKER,
+        kind=kind,
+        default=default,
+        is_required=False,
+        allowed=Allowed(),
+        change=Change.READ_ONLY,
+        importance="medium",
+        acts=False,
+        meaning="",
+    )
+
+
+_FROM_BROKER: Final = (
+    "consumer.assignment.interval.ms",
+    "consumer.heartbeat.interval.ms",
+    "consumer.session.timeout.ms",
+    "share.assignment.interval.ms",
+    "share.delivery.count.limit",
+    "share.heartbeat.interval.ms",
+    "share.partition.max.record.locks",
+    "share.record.lock.duration.ms",
+    "share.session.timeout.ms",
+    "streams.assignment.interval.ms",
+    "streams.heartbeat.interval.ms",
+    "streams.initial.rebalance.delay.ms",
+    "streams.num.standby.replicas",
+    "streams.session.timeout.ms",
+)
+"""Settings of a group that fall back to the broker's `group.` setting of the same name."""
+
+GROUP: Final = (
+    *(replace(BROKER[f"group.{name}"], name=name) for name in _FROM_BROKER),
+    _own_of_group("share.auto.offset.reset", Kind.STRING, "latest"),
+    _own_of_group("share.isolation.level", Kind.STRING, "read_uncommitted"),
+    _own_of_group("share.renew.acknowledge.enable", Kind.BOOLEAN, "true"),
+)
+"""Every setting that a group has in Kafka 4.3.1."""
 
 
 def _asked(settings: Iterable[Setting], names: Collection[str] | None) -> list[Setting]:

@@ -99,7 +99,7 @@ class _Said(LogLines):
     """Keeps the lines, with virtual time, and counts a bug as one."""
 
     def __init__(self, recording: Recording, broker: int) -> None:
-        super().__init__(broker)
+        super().__init__(broker, now_s=lambda: recording.now_ms() / 1000)
         self._recording = recording
 
     def bug(self, event: str, error: BaseException, **fields: object) -> None:

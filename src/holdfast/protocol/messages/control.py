@@ -2,8 +2,8 @@
 
 The first four are the controller's commands as Kafka 3.9 had them, the last release that used them;
 `AlterPartition` is how a leader asks for another ISR (KIP-497). `GetReplicaLogInfo` is how the
-controller compares logs when nobody else knows who should lead (KIP-966); Kafka's trunk has it, and
-no release yet.
+controller compares logs when nobody else knows who should lead (KIP-966). No release of Kafka has
+it; its key is far outside of Kafka's, which grow with each release.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class AlterPartitionResponsePartitionData(Struct):
     partition_epoch: Int32
 
 
-class GetReplicaLogInfoRequest(Request, api_key=93, versions="0", flexible=0):
+class GetReplicaLogInfoRequest(Request, api_key=30_093, versions="0", flexible=0):
     """The controller asks how far a broker's logs go."""
 
     topic_partitions: Sequence[GetReplicaLogInfoTopicPartitions] | None
@@ -268,7 +268,7 @@ class GetReplicaLogInfoTopicPartitions(Struct):
     partitions: Sequence[Int32]
 
 
-class GetReplicaLogInfoResponse(Response, api_key=93, versions="0", flexible=0):
+class GetReplicaLogInfoResponse(Response, api_key=30_093, versions="0", flexible=0):
     """How far each log goes, said by the life of the broker that `broker_epoch` names."""
 
     throttle_time_ms: Int32 = 0

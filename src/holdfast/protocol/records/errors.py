@@ -12,7 +12,17 @@ own.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from holdfast.model import ErrorCode
+
+
+class RecordError(NamedTuple):
+    """One record for which a batch is refused (KIP-467)."""
+
+    batch_index: int
+    """Its place in the batch."""
+    message: str
 
 
 class MalformedBatchError(Exception):
@@ -24,14 +34,21 @@ class MalformedBatchError(Exception):
 
     reason: str
     error_code: ErrorCode
+    record_errors: tuple[RecordError, ...]
+    """The records for which the batch is refused, if it is for single ones."""
 
     def __init__(
-        self, position: int, reason: str, error_code: ErrorCode = ErrorCode.CORRUPT_MESSAGE
+        self,
+        position: int,
+        reason: str,
+        error_code: ErrorCode = ErrorCode.CORRUPT_MESSAGE,
+        record_errors: tuple[RecordError, ...] = (),
     ) -> None:
-        super().__init__(position, reason, error_code)
+        super().__init__(position, reason, error_code, record_errors)
         self.position = position
         self.reason = reason
         self.error_code = error_code
+        self.record_errors = record_errors
 
     def __str__(self) -> str:
         return f"byte {self.position}: {self.reason} ({self.error_code.name})"

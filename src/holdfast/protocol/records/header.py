@@ -125,7 +125,8 @@ class RecordBatchHeader(NamedTuple):
         batch keeps, rather than how many records are left.
         """
         # In the order of BatchHeader's fields; its own constructor costs twice as much.
-        fields = (self[6] + 1, self[2], self[0], self[9], self[10], self[11])
+        is_transactional = self[5] & TRANSACTIONAL != 0
+        fields = (self[6] + 1, self[2], self[0], self[9], self[10], self[11], is_transactional)
         return tuple.__new__(BatchHeader, fields)
 
 

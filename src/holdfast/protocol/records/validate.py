@@ -27,7 +27,7 @@ from typing import NamedTuple
 from holdfast.model import NO_PRODUCER, ErrorCode
 from holdfast.protocol.records.build import NO_TIMESTAMP
 from holdfast.protocol.records.compression import Compression
-from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.errors import MalformedBatchError, RecordError
 from holdfast.protocol.records.header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
@@ -49,7 +49,17 @@ EXPANSION_LIMIT = 64
 max.message.bytes limits a batch as it is stored, compressed. Honest text rarely shrinks beyond a
 twentieth; zeros shrink a thousandfold, and a batch made to do harm ten thousandfold and more."""
 
+MOST_RECORD_ERRORS = 1_000
+"""Records that a refusal names: a batch that expands may hold millions."""
+NO_KEY = "has no key, and the topic is compacted"
+
 _KNOWN_CODECS = frozenset(Compression)
+
+
+class _RefusedRecord(NamedTuple):
+    batch_index: int
+    reason: str
+    code: ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +135,7 @@ def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFact
         _check_codec(header, rules)
         _check_offsets(header)
         _check_producer(header)
-    _check_header_time(header, now_ms, rules)
+    _check_header_time(batch, now_ms, rules)
     if not needs_records(rules, header):
         return batch, None
     return batch, check_records(batch, now_ms, rules)
@@ -148,6 +158,7 @@ def needs_records(rules: Rules, header: RecordBatchHeader | None = None) -> bool
 def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> RecordFacts:
     """Open every record of a producer's batch: structure, offsets, keys, times.
 
+    A batch is refused as a whole, and the error names the records that are to blame (KIP-467).
     Offsets must run from 0 without a gap. The header's count, sizes and last offset are held
     against what is there by the reader; its maximum timestamp is told, not refused.
     """
@@ -155,16 +166,23 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
     most, at = NO_TIMESTAMP, header.base_offset
     is_create_time = not (rules.is_append_time or header.is_append_time)
     expected = header.base_offset
+    refused: list[_RefusedRecord] = []
     for record in read_records(batch, rules.decompressed_limit):
         if record.offset != expected:
             raise _refused(batch.position, f"offset {record.offset} where {expected} belongs")
         if rules.needs_keys and record.key is None:
-            raise _refused(batch.position, f"record {expected} has no key; the topic is compacted")
-        if is_create_time:
-            _check_record_time(batch, record, now_ms, rules)
+            index = expected - header.base_offset
+            refused.append(_RefusedRecord(index, NO_KEY, ErrorCode.INVALID_RECORD))
+        elif is_create_time and not _is_time_allowed(record, now_ms, rules):
+            index, reason = expected - header.base_offset, _time_reason(record.timestamp, now_ms)
+            refused.append(_RefusedRecord(index, reason, ErrorCode.INVALID_TIMESTAMP))
+        if len(refused) >= MOST_RECORD_ERRORS:
+            break
         if record.timestamp > most or expected == header.base_offset:
             most, at = record.timestamp, record.offset
         expected += 1
+    if refused:
+        raise _refused_for(batch.position, refused)
     if expected != header.end_offset:
         raise _refused(
             batch.position, f"the records end before {expected}, the batch at {header.end_offset}"
@@ -220,7 +238,8 @@ def _check_producer(header: RecordBatchHeader) -> None:
         raise _refused(ATTRIBUTES_POSITION, f"attributes {header.attributes & 0xFFFF:#x}")
 
 
-def _check_header_time(header: RecordBatchHeader, now_ms: int, rules: Rules) -> None:
+def _check_header_time(batch: Batch, now_ms: int, rules: Rules) -> None:
+    header = batch.header
     if header.is_append_time:
         # Kafka's validator refuses this too: the mark is the broker's to set.
         raise MalformedBatchError(
@@ -229,23 +248,31 @@ def _check_header_time(header: RecordBatchHeader, now_ms: int, rules: Rules) -> 
     if rules.is_append_time:
         return
     if header.max_timestamp - now_ms > rules.timestamp_after_max_ms:
-        raise _bad_time(0, header.max_timestamp, now_ms)
+        check_records(batch, now_ms, rules)  # which names the records
+        reason = f"the latest record {_time_reason(header.max_timestamp, now_ms)}"
+        raise MalformedBatchError(0, reason, ErrorCode.INVALID_TIMESTAMP)
 
 
-def _check_record_time(batch: Batch, record: Record, now_ms: int, rules: Rules) -> None:
+def _is_time_allowed(record: Record, now_ms: int, rules: Rules) -> bool:
     if record.timestamp == NO_TIMESTAMP:
-        return
+        return True
     ahead = record.timestamp - now_ms
-    if ahead > rules.timestamp_after_max_ms or -ahead > rules.timestamp_before_max_ms:
-        raise _bad_time(batch.position, record.timestamp, now_ms)
+    return ahead <= rules.timestamp_after_max_ms and -ahead <= rules.timestamp_before_max_ms
 
 
-def _bad_time(position: int, timestamp: int, now_ms: int) -> MalformedBatchError:
-    return MalformedBatchError(
-        position,
-        f"timestamp {timestamp} is too far from the broker's clock, {now_ms}",
-        ErrorCode.INVALID_TIMESTAMP,
-    )
+def _time_reason(timestamp: int, now_ms: int) -> str:
+    return f"has the timestamp {timestamp}, too far from the broker's clock, {now_ms}"
+
+
+def _refused_for(position: int, refused: list[_RefusedRecord]) -> MalformedBatchError:
+    """The whole batch is refused; a wrong time gives it its code, as in Kafka."""
+    codes = [one.code for one in refused]
+    is_time = ErrorCode.INVALID_TIMESTAMP in codes
+    code = ErrorCode.INVALID_TIMESTAMP if is_time else ErrorCode.INVALID_RECORD
+    index, reason, _ = refused[0]
+    count = "1 record is" if len(refused) == 1 else f"{len(refused)} records are"
+    errors = tuple(RecordError(one.batch_index, f"the record {one.reason}") for one in refused)
+    return MalformedBatchError(position, f"{count} refused; record {index} {reason}", code, errors)
 
 
 def _refused(position: int, reason: str) -> MalformedBatchError:

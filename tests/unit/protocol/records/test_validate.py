@@ -30,6 +30,7 @@ from holdfast.protocol.records import (
     validate,
 )
 from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.validate import MOST_RECORD_ERRORS
 from tests.unit.protocol.records.samples import CODECS, SOME, few, record_lists
 
 NOW = 2_000_000
@@ -184,9 +185,25 @@ def test_a_compacted_topic_wants_keys() -> None:
     rules = Rules(needs_keys=True)
     assert needs_records(rules)
     error = refusal(build_batch(SOME), rules)
-    assert "record 3 has no key" in error.reason
+    assert error.reason == "1 record is refused; record 3 has no key, and the topic is compacted"
+    assert error.record_errors == ((3, "the record has no key, and the topic is compacted"),)
     assert error.error_code is ErrorCode.INVALID_RECORD
     check_produced(build_batch(SOME[:3]), NOW, rules)
+
+
+def test_every_refused_record_is_named_up_to_a_bound() -> None:
+    keyed, unkeyed = NewRecord(b"v", b"k"), NewRecord(b"v")
+    error = refusal(build_batch([unkeyed, keyed, unkeyed]), Rules(needs_keys=True))
+    assert [index for index, _ in error.record_errors] == [0, 2]
+    error = refusal(build_batch([unkeyed] * (2 * MOST_RECORD_ERRORS)), Rules(needs_keys=True))
+    assert len(error.record_errors) == MOST_RECORD_ERRORS
+
+
+def test_records_too_far_ahead_are_named() -> None:
+    ahead = NewRecord(b"v", b"k", NOW + 10_000_000)
+    error = refusal(build_batch([NewRecord(b"v", b"k", NOW), ahead]))
+    assert error.error_code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in error.record_errors] == [1]
 
 
 def test_offsets_inside_run_without_a_gap() -> None:
