@@ -29,6 +29,7 @@ OUTCOMES = {
     "higher-epoch-only": "epoch-never-falls",
     "consumer-epoch-check": "skipped",
     "follower-read-bound": "reader-goes-on",
+    "flush-before-claim": "isr-holds-what-is-committed",
 }
 """What breaks, where it is not the promise of the ISR or a record."""
 
@@ -43,6 +44,7 @@ SMALL = (
     "offline-on-io-error",
     "follower-read-bound",
     "consumer-epoch-check",
+    "flush-before-claim",
 )
 """Bounds that are exhausted in a moment; the others are for `make test-long`."""
 

@@ -63,6 +63,7 @@ NOT_CAUGHT = {
     "keep-first-epoch": "no checkpoint of epochs gets lost",
     "consumer-epoch-check": "without unclean elections nothing is cut below a reader",
     "follower-read-bound": "the reader asks the leader only",
+    "flush-before-claim": "a flush takes no time (in runs of the whole broker it does)",
 }
 """Guards that random search does not miss within the bound, and why. Each has a story instead
 (tests/scenarios/test_catalogue.py sees to that)."""

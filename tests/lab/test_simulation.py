@@ -20,13 +20,14 @@ from holdfast.core import Replica
 from holdfast.lab import build, fold
 from holdfast.lab.byte_disk import ByteDisk
 from holdfast.lab.crash_states import drawn_power_loss
-from holdfast.lab.simulation import FAULTS, SimulatedCluster, simulate
+from holdfast.lab.simulation import FAULTS, SimulatedCluster, run, simulate
 from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.machine import Machine
 from holdfast.model import parse_trace
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")
 PATIENCE_S = 60.0
+SHORT = {"duration_ms": 20_000}
 
 
 class Small:
@@ -125,14 +126,14 @@ def test_what_was_not_flushed_may_be_gone_after_a_power_loss() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_alone(fault: str) -> None:
-    run = simulate(7, {"faults": (fault,), "duration_ms": 4_000})
-    assert run.failures == ()
-    assert run.acknowledged > 20
+    played = simulate(7, {"faults": (fault,), "duration_ms": 4_000})
+    assert played.failures == ()
+    assert played.acknowledged > 20
 
 
 def test_a_trace_is_one_that_the_lab_can_show() -> None:
-    run = simulate(3, {"duration_ms": 3_000})
-    events = list(parse_trace(event.to_json() for event in run.events))
+    played = simulate(3, {"duration_ms": 3_000})
+    events = list(parse_trace(event.to_json() for event in played.events))
     frames = fold(events)
     assert frames[-1].snapshot.store.leader is not None
     assert {view.name for view in frames[-1].snapshot.replicas} == {"b1", "b2", "b3"}
@@ -142,7 +143,7 @@ def test_a_trace_is_one_that_the_lab_can_show() -> None:
 def test_one_seed_is_one_run_under_any_hash_seed() -> None:
     program = (
         "import json; from holdfast.lab.simulation import simulate; "
-        "print(json.dumps([simulate(seed).trace_hash for seed in (4, 5)]))"
+        f"print(json.dumps([simulate(seed, {SHORT}).trace_hash for seed in (4, 5)]))"
     )
     hashes = [
         json.loads(
@@ -157,7 +158,7 @@ def test_one_seed_is_one_run_under_any_hash_seed() -> None:
         )
         for hash_seed in ("1", "4242")
     ]
-    here = [simulate(seed).trace_hash for seed in (4, 5)]
+    here = [simulate(seed, SHORT).trace_hash for seed in (4, 5)]
     assert hashes == [here, here]
     assert len(set(here)) == 2
 
@@ -182,18 +183,23 @@ def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
     assert simulate(seed).failures == ()
 
 
-MUTANTS: dict[str, tuple[str, ...]] = {
-    "truncation=high-watermark": ("kill", "controller-loss"),
-    "without=(stale-answer-by-offset)": ("kill", "stop", "slow"),
+MUTANTS: dict[str, dict[str, Any]] = {
+    "truncation=high-watermark": {"faults": ("kill", "controller-loss")},
+    "without=(stale-answer-by-offset)": {"faults": ("kill", "stop", "slow")},
+    "without=(flush-before-claim)": {
+        "faults": ("power-loss",),
+        "flush_messages": 5,
+        "disk_ms": 400.0,
+    },
 }
-"""Which core, and the faults that show what is wrong with it."""
+"""Which core, and the plan that shows what is wrong with it."""
 WITHIN = 10
 """Seeds, one of which must catch it."""
 
 
-def is_caught(faults: tuple[str, ...], **changes: Any) -> bool:
-    plan = {"faults": faults, "fault_every_ms": 400, "send_every_ms": 60, **changes}
-    return any(simulate(seed, plan).failures for seed in range(WITHIN))
+def is_caught(plan: dict[str, Any]) -> bool:
+    dense = {"fault_every_ms": 400, "send_every_ms": 60, "duration_ms": 20_000, **plan}
+    return any(simulate(seed, dense).failures for seed in range(WITHIN))
 
 
 @pytest.mark.slow
@@ -208,6 +214,18 @@ def test_a_broker_with_a_broken_core_is_caught(
 
 
 @pytest.mark.slow
+def test_the_kept_seed_of_early_acknowledgements_catches_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """flush.messages=2 acknowledged before the fsync; see the reason in the file of seeds."""
+    rules = build({"without": "(flush-before-claim)"}, 3)[1]
+    monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
+    [seed] = [one for one, reason in kept().items() if "flush.messages" in reason]
+    assert any("lost" in one or "committed" in one for one in simulate(seed).failures)
+
+
+@pytest.mark.slow
 def test_a_disk_that_only_claims_to_flush_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ByteDisk, "flush_file", lambda *_: None)
-    assert is_caught(("power-loss",), is_flushed=True)
+    monkeypatch.setattr(run, "REST_S", 10.0)
+    assert is_caught({"faults": ("power-loss",), "flush_messages": 1})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,12 @@ from holdfast.storage.real_disk import RealDisk, RealFile, RealSharedFile
 
 FULL: Final = "full"
 IO_ERROR: Final = "io-error"
-KINDS: Final = (FULL, IO_ERROR)
+SLOW_FLUSH: Final = "slow-flush"
+KINDS: Final = (FULL, IO_ERROR, SLOW_FLUSH)
+
+SLOW_S: Final = 30.0
+"""How much longer a slow flush takes, unless the disk is mended meanwhile."""
+_LOOK_S: Final = 0.02
 
 _NEEDS_ROOM: Final = ("append", "create")
 _ERRORS: Final = {FULL: errno.ENOSPC, IO_ERROR: errno.EIO}
@@ -33,8 +39,10 @@ class DiskFault(NamedTuple):
     """A directory, such as a partition's, or "" for the whole disk."""
 
     def hits(self, what: str, path: str) -> bool:
-        """Whether this call fails. A full disk still reads, cuts, removes and flushes."""
+        """Whether it concerns this call. A full disk still reads, cuts, removes and flushes."""
         if self.kind == FULL and what not in _NEEDS_ROOM:
+            return False
+        if self.kind == SLOW_FLUSH and what != "flush":
             return False
         return not self.below or path == self.below or path.startswith(f"{self.below}/")
 
@@ -125,11 +133,21 @@ class FaultyDisk(RealDisk):
         self.faults = ()
 
     def maybe_fail(self, what: str, path: str) -> None:
-        """Raise if a fault is switched on for this call."""
+        """Raise if a fault is switched on for this call; a slow flush takes its time."""
         for fault in self.faults:
-            if fault.hits(what, path):
+            if not fault.hits(what, path):
+                continue
+            if fault.kind == SLOW_FLUSH:
+                self._take_time(fault)
+            else:
                 error = _ERRORS[fault.kind]
                 raise OSError(error, f"{os.strerror(error)} (on purpose)", path)
+
+    def _take_time(self, fault: DiskFault) -> None:
+        """On whatever thread."""
+        end_s = time.monotonic() + SLOW_S
+        while fault in self.faults and time.monotonic() < end_s:
+            time.sleep(_LOOK_S)
 
     # What storage calls.
 

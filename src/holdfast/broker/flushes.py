@@ -1,8 +1,11 @@
 """Flushes: logs forced to the disk when a rule asks for it, without stopping the loop.
 
 The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
-One flush of a log is under way at a time, and covers what was written when it began: whoever comes
-while it runs is served by the next one.
+One flush of a log is under way at a time, and covers what was written when it began. A flush that
+is wanted while another is under way begins when that one has ended.
+
+Nothing is answered here: the core gives out what waited for a flush when it is called with how far
+the disk is (`Partition.flushed`).
 """
 
 from __future__ import annotations
@@ -39,12 +42,14 @@ class Flushes:
     def __init__(self, owner: Replicas) -> None:
         self._owner = owner
         self._wanted: dict[Partition, None] = {}
-        self._under_way: dict[Partition, None] = {}
+        self._under_way: dict[Partition, bool] = {}
+        """Whether another one is wanted after it."""
         self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
 
     def want(self, partition: Partition) -> None:
         """Flush this log when the tick is over, or when its flush under way has ended."""
         if partition in self._under_way:
+            self._under_way[partition] = True
             return
         if not self._wanted:
             self._owner.loop.call_soon(self._begin_all)
@@ -62,7 +67,7 @@ class Flushes:
     def _begin_all(self) -> None:
         partitions, self._wanted = self._wanted, {}
         for partition in partitions:
-            if partition.log.offline is None:
+            if self._is_hosted(partition) and partition.log.offline is None:
                 self._begin(partition)
 
     def _begin(self, partition: Partition) -> None:
@@ -71,26 +76,32 @@ class Flushes:
         except OSError as error:
             partition.failed(partition.log.fail(error))
             return
-        self._under_way[partition] = None
+        self._under_way[partition] = False
         future = self._owner.loop.run_in_executor(self._threads, work.run)
         future.add_done_callback(lambda done: self._done(partition, work, done))
 
     def _done(
         self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
     ) -> None:
-        self._under_way.pop(partition, None)
+        is_wanted = self._under_way.pop(partition)
         error = done.exception()
         assert error is None or isinstance(error, OSError), error
         try:
             end = work.end(error, self._owner.clock.wall_ms())
         except LogOfflineError as offline:
-            partition.failed(offline)
+            if self._is_hosted(partition):
+                partition.failed(offline)
             return
-        self._ended(partition, end)
+        if self._is_hosted(partition):
+            self._ended(partition, end)
+            if is_wanted:
+                self.want(partition)
 
     def _ended(self, partition: Partition, end: Offset) -> None:
+        """The core may answer producers now; a follower may ask for more."""
         partition.flushed(end)
         self._owner.fetchers.follow(partition)
-        wants_flush = partition.replica.log.wants_flush(self._owner.clock.now_ms())
-        if wants_flush or partition.log.has_unflushed_seals:
-            self.want(partition)
+
+    def _is_hosted(self, partition: Partition) -> bool:
+        """Whether it is still here. A flush must not bring back one that was dropped meanwhile."""
+        return self._owner.partitions.get(partition.name) is partition

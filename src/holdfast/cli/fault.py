@@ -139,6 +139,7 @@ def _disk(name: str, help_text: str) -> None:
 
 _disk("disk-full", "Writes fail with ENOSPC from now on.")
 _disk("io-error", "Reads, writes and flushes fail with EIO from now on.")
+_disk("slow-flush", "Flushes take half a minute longer from now on, or until `heal`.")
 
 
 def _numbers(text: str) -> list[int]:

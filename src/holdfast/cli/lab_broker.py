@@ -165,9 +165,14 @@ def _found_text(found: SeedsFound[SimulatedRun], path: str | None) -> str:
         f"{found.verdict}: {found.tried:,} of the seeds {found.first}..{found.last}, "
         f"{found.events:,} events in {found.seconds:.1f} s"
     )
+    lines.append(f"simulated: {_hours(found):.2f} hours in {found.tried:,} seeds")
     if found.limit:
         lines.append(f"stopped by the limit: {found.limit}")
     return "\n".join(lines)
+
+
+def _hours(found: SeedsFound[SimulatedRun]) -> float:
+    return found.virtual_s / 3600
 
 
 def _found_json(found: SeedsFound[SimulatedRun], path: str | None) -> str:
@@ -176,6 +181,7 @@ def _found_json(found: SeedsFound[SimulatedRun], path: str | None) -> str:
         "seeds": [found.first, found.last],
         "tried": found.tried,
         "events": found.events,
+        "simulated_hours": round(_hours(found), 4),
         "verdict": found.verdict,
         "limit": found.limit,
         "failed": None if found.failed is None else _facts(found.failed, path, found.changes),

@@ -205,6 +205,10 @@ class Breaking(Lifecycle):
         """Everything fails with EIO, there."""
         self.ask(broker, "disk", do="io-error", partition=partition, directory=directory)
 
+    def slow_flush(self, broker: int, partition: str = "") -> None:
+        """Every flush (fsync) takes half a minute longer, or until `heal`."""
+        self.ask(broker, "disk", do="slow-flush", partition=partition)
+
     def cut_store(self, broker: int) -> None:
         """The agreed store is out of its reach; `heal` brings it back."""
         self.ask(broker, "store", do="cut")

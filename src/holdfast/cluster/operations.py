@@ -325,6 +325,7 @@ OPERATIONS: Final[dict[str, Prepare]] = {
     "power-loss": _all_at_once("power_loss"),
     "disk-full": _disk("disk_full"),
     "io-error": _disk("io_error"),
+    "slow-flush": _disk("slow_flush"),
     "expire-session": _each("expire_session"),
     "flush": _or_all("flush"),
     "create-topic": _create_topic,

@@ -1,8 +1,13 @@
 """What the core asks its driver to do.
 
-The ordering promise: a driver carries out the effects of one call in the order given, and what an
-effect claims is true only after the ones before it are done. So an `Acknowledge` behind a `Flush`
-may leave only when the flush has returned.
+The ordering contract has two rules:
+
+1. A driver carries out the effects of one call in the order given. What an effect claims is true
+   only when the effects before it are done.
+2. `Flush` is the one effect that a driver may only begin: the disk takes its time, on another
+   thread. So no effect of a call depends on a `Flush` of that call. What has to wait for a flush,
+   an acknowledgement or a move of the high watermark, comes out of `flushed`, and a follower gets
+   no `next_fetch` before. A driver that flushes before it goes on is right as well.
 
 They are tuples because the hot path makes several of them for every record batch. A `waiter` is
 the driver's own handle for a request that waits; the core only hands it back.
@@ -74,7 +79,7 @@ class HighWatermarkMoved(NamedTuple):
 
 
 class Flush(NamedTuple):
-    """Force the log to the disk up to this offset, then call `flushed`."""
+    """Force the log to the disk up to this offset; call `flushed` when the disk has it."""
 
     end_offset: Offset
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from holdfast.core.effects import Effects
 from holdfast.core.fetch import truncation_point
 from holdfast.core.log import LogState
-from holdfast.core.rules import FlushRule, Rules, Truncation
+from holdfast.core.rules import Rules, Truncation
 from holdfast.model import (
     NO_BROKER,
     NO_EPOCH,
@@ -59,9 +59,8 @@ class Follower:
     def next_fetch(self) -> NextFetch | None:
         """What to ask the leader now; None if there is no leader, or a flush must come first."""
         log = self.log
-        unflushed = log.settings.flush_rule is FlushRule.EVERY_APPEND and (
-            log.flushed_offset < log.log_end_offset
-        )
+        # The offset we ask for claims everything below it.
+        unflushed = log.must_flush and self.rules.guards.flush_before_claim
         if self.leader == NO_BROKER or unflushed:
             return None
         epoch = self.leader_epoch

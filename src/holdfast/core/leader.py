@@ -9,6 +9,8 @@ The rules, each of which was once missing somewhere:
    (KIP-966).
 3. Only positions reported in this reign count (KIP-320).
 4. A joiner is checked when it fetches and again at the moment it is proposed.
+5. Our own log counts as far as it may claim to hold records: what flush.messages makes us flush
+   counts after that flush.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from holdfast.core.fetch import Fetch, FetchAnswer, divergence, refusal
 from holdfast.core.insync import InSyncSet
 from holdfast.core.isr import FollowerProgress
 from holdfast.core.log import LogState
-from holdfast.core.rules import CommitRule, FlushRule, IsrUpdate, Rules, Settings
+from holdfast.core.rules import CommitRule, IsrUpdate, Rules, Settings
 from holdfast.core.waiting import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.model import (
     NO_OFFSET,
@@ -144,7 +146,7 @@ class Leader:
         effects: Effects = ()
         if acks == ACKS_ALL and waits.end_offset > self.log.high_watermark:
             self.waiting.add(waits)
-        elif acks == ACKS_LEADER and waits.end_offset > self.log.claimed_end:
+        elif acks == ACKS_LEADER and waits.end_offset > self._claimed_end:
             self.unwritten.append((waits.waiter, waits.base_offset))
         elif acks != ACKS_NONE:
             effects = (Acknowledge(waits.waiter, waits.base_offset),)
@@ -155,17 +157,15 @@ class Leader:
         log = self.log
         log.log_end_offset = log.next_offset
         effects: list[Effect] = [WakeFetch(waiter) for waiter in self.parked_at_end.take_all()]
-        if log.settings.flush_rule is not FlushRule.PAGE_CACHE and log.wants_flush(now_ms):
+        if log.wants_flush(now_ms):
             effects.append(Flush(log.log_end_offset))
-        if log.settings.flush_rule is not FlushRule.EVERY_APPEND:
-            self._own_log_safe(effects)
+        self._own_log_safe(effects)
         return tuple(effects)
 
     def flushed(self) -> Effects:
         """The driver's flush has returned (the log knows how far)."""
         effects: list[Effect] = []
-        if self.log.settings.flush_rule is FlushRule.EVERY_APPEND:
-            self._own_log_safe(effects)
+        self._own_log_safe(effects)
         return tuple(effects)
 
     def begin(self) -> Effects:
@@ -174,8 +174,15 @@ class Leader:
         self._advance(effects)
         return tuple(effects)
 
+    @property
+    def _claimed_end(self) -> Offset:
+        log = self.log
+        guarded = self.rules.guards.flush_before_claim
+        return log.claimed_end if guarded else log.log_end_offset
+
     def _own_log_safe(self, effects: list[Effect]) -> None:
-        claimed = self.log.claimed_end
+        """Our own log may claim more than before: answer acks=1, and see what is committed."""
+        claimed = self._claimed_end
         while self.unwritten and self.unwritten[0][1] < claimed:
             waiter, base_offset = self.unwritten.pop(0)
             effects.append(Acknowledge(waiter, base_offset))
@@ -237,7 +244,7 @@ class Leader:
         enough = self.insync.enough
         # Below the minimum the maximal ISR need not contain every eligible leader (KIP-966).
         if enough or not self.rules.guards.eligible_leaders:
-            end = self.insync.committed_end(log.claimed_end)
+            end = self.insync.committed_end(self._claimed_end)
             if end > log.high_watermark and self._may_commit(end):
                 effects.append(HighWatermarkMoved(log.high_watermark, end))
                 log.high_watermark = end
@@ -294,9 +301,10 @@ class Leader:
         return tuple(effects)
 
     def settings_changed(self, settings: Settings) -> Effects:
-        """A lower minimum may let the high watermark go on; a higher one may stop it."""
+        """A lower minimum, or a larger flush.messages, may let the high watermark go on."""
         self.insync.settings_changed(settings)
         effects: list[Effect] = []
+        self._own_log_safe(effects)
         self._recounted(effects)
         return tuple(effects)
 

@@ -7,7 +7,6 @@ effect, and the driver's log follows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from holdfast.core.effects import TruncateTo
 from holdfast.core.epochs import EpochCache
@@ -66,31 +65,28 @@ class LogState:
         self.producers = ProducerStates()
 
     @property
+    def must_flush(self) -> bool:
+        """Whether flush.messages demands a flush before everything here may be claimed."""
+        return self.log_end_offset - self.flushed_offset > self.settings.most_unflushed
+
+    @property
     def claimed_end(self) -> Offset:
-        """How far this log may claim to hold records, towards its leader or for its own commit."""
-        if self.settings.flush_rule is FlushRule.EVERY_APPEND:
-            return self.flushed_offset
-        return self.log_end_offset
+        """How far this log may claim to hold records, towards its leader or for its own commit.
+
+        With flush.messages=N everything, while fewer than N records are unflushed. From the Nth on
+        only what is flushed, until the flush has returned: Kafka's append does not return before.
+        """
+        return self.flushed_offset if self.must_flush else self.log_end_offset
 
     def wants_flush(self, now_ms: int) -> bool:
         """Whether the flush rule asks for a flush now."""
         settings = self.settings
-        pending = self.log_end_offset - self.flushed_offset
-        if pending <= 0 or settings.flush_rule is FlushRule.PAGE_CACHE:
+        if settings.flush_rule is FlushRule.PAGE_CACHE:
             return False
-        enough = pending >= settings.log_flush_interval_messages
-        due = now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
-        match settings.flush_rule:
-            case FlushRule.EVERY_APPEND:
-                return True
-            case FlushRule.EVERY_N_MESSAGES:
-                return enough
-            case FlushRule.EVERY_T_MS:
-                return due
-            case FlushRule.EVERY_N_MESSAGES_OR_T_MS:
-                return enough or due
-            case _:
-                assert_never(settings.flush_rule)
+        if self.must_flush:
+            return True
+        is_due = now_ms - self.last_flush_ms >= settings.log_flush_interval_ms
+        return settings.flushes_by_time and is_due and self.log_end_offset > self.flushed_offset
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
         """The driver has forced everything below `end_offset` to the disk."""

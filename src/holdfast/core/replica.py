@@ -11,7 +11,8 @@ A driver's duties, in short:
 - being a follower: send `next_fetch`, and for its answer call `accepts_answer`, then one of
   `diverged`, `out_of_range` or (after writing) `append_as_follower`.
 - `ConsiderExpand`: call `expand_isr` soon. `ProposeIsr`: send it until `isr_answer`.
-- `Flush`: flush, then `flushed`. `TruncateTo`: cut, then `truncated`.
+- `Flush`: begin a flush, and call `flushed` when it has returned; a follower then has a
+  `next_fetch` again. `TruncateTo`: cut, then `truncated`.
 - now and then: `tick`.
 """
 
@@ -88,6 +89,7 @@ class Replica:
         ):
             effects.append(WriteEpoch(self.log.epochs.entries[-1]))
         effects.extend(leader.begin())
+        effects.extend(self._flush_if_held_up())
         return tuple(effects)
 
     def become_follower(self, state: PartitionState) -> Effects:
@@ -112,6 +114,7 @@ class Replica:
             cut = self.log.truncate_to(self.log.high_watermark)
             if cut:
                 effects.append(cut)
+        effects.extend(self._flush_if_held_up())
         return tuple(effects)
 
     def go_offline(self, reason: str) -> Effects:
@@ -315,7 +318,8 @@ class Replica:
         """The topic's settings are others now."""
         self.log.settings = settings
         role = self.role
-        return role.settings_changed(settings) if isinstance(role, Leader) else ()
+        effects = role.settings_changed(settings) if isinstance(role, Leader) else ()
+        return (*effects, *self._flush_if_held_up())
 
     # Waiting and time.
 
@@ -336,10 +340,21 @@ class Replica:
         )
 
     def flushed(self, end_offset: Offset, now_ms: int) -> Effects:
-        """Everything below `end_offset` is on the disk."""
+        """Everything below `end_offset` is on the disk, also if the log was cut meanwhile."""
         self.log.flushed(end_offset, now_ms)
         role = self.role
-        return role.flushed() if isinstance(role, Leader) else ()
+        effects = role.flushed() if isinstance(role, Leader) else ()
+        return (*effects, *self._flush_if_held_up())
+
+    def _flush_if_held_up(self) -> Effects:
+        """The flush without which this replica may not claim what it holds.
+
+        Asked for wherever that may come true without an append, so that nobody waits for a tick: a
+        killed process left more in the page cache, flush.messages became smaller, records came
+        during a flush, or a truncation took the flush back.
+        """
+        is_held_up = self.log.must_flush and not isinstance(self.role, Offline)
+        return (Flush(self.log.log_end_offset),) if is_held_up else ()
 
     def tick(self, now_ms: int) -> Effects:
         """Time has passed."""

@@ -154,6 +154,9 @@ class Guards:
     reread_partition_epoch: bool = _guard(
         "A leader whose ISR change was out of date takes over the agreed state (KAFKA-2729)."
     )
+    flush_before_claim: bool = _guard(
+        "A replica that flush.messages makes flush counts those records after the flush only."
+    )
 
     def without(self, *names: str) -> Guards:
         """The same guards with some taken out; names as `guard_names` gives them."""
@@ -210,3 +213,19 @@ class Settings:
     log_flush_interval_ms: int = 1_000
     """Only the rules with T_MS in their name look at it."""
     read_rule: ReadRule = ReadRule.LEADER_ONLY
+
+    @property
+    def most_unflushed(self) -> int:
+        """How many records a replica may claim to hold that no flush has covered."""
+        rule = self.flush_rule
+        if rule is FlushRule.PAGE_CACHE or rule is FlushRule.EVERY_T_MS:
+            return _UNBOUNDED
+        return 0 if rule is FlushRule.EVERY_APPEND else self.log_flush_interval_messages - 1
+
+    @property
+    def flushes_by_time(self) -> bool:
+        """Whether a flush becomes due by time alone. Nobody waits for such a flush."""
+        return self.flush_rule in (FlushRule.EVERY_T_MS, FlushRule.EVERY_N_MESSAGES_OR_T_MS)
+
+
+_UNBOUNDED = 1 << 63

@@ -56,6 +56,8 @@ class BrokerParts:
         self.newest_fetch: dict[BrokerId, tuple[int, int]] = {}
         self.holds_expansions = False
         self.candidates: list[BrokerId] = []
+        self.holds_flushes = False
+        """A slow disk: a flush that a rule asks for goes on until somebody says that it is done."""
         self._epochs: tuple[EpochEntry, ...] = ()
 
     def _send(self, target: str, payload: Payload) -> None:
@@ -122,7 +124,8 @@ class BrokerParts:
                     self.disk.high_watermark_checkpoint = high_watermark
                 self._trace("high-watermark", high_watermark=high_watermark, was=was)
             case Flush(end_offset):
-                self.flush(end_offset)
+                if not self.holds_flushes:
+                    self.flush(end_offset)
             case TruncateTo(end_offset, was):
                 self._truncate(end_offset, was)
             case WriteEpoch():
@@ -182,6 +185,17 @@ class BrokerParts:
         self._trace("flushed", end_offset=self.disk.flushed_offset)
         if self.alive:  # Otherwise the operating system flushes what a dead process has written.
             self.run(self.replica.flushed(self.disk.flushed_offset, self.world.now_ms))
+            if self.holds_flushes:
+                self.maybe_fetch()  # What was not asked while the flush went on.
+
+    def maybe_fetch(self) -> None:
+        raise AssertionError(f"{self.name}: only the following side fetches")
+
+    def release_flushes(self) -> None:
+        """The disk is as fast as others, and done with what it was asked for."""
+        if self.alive and self.replica.log.must_flush:
+            self.flush(self.disk.end_offset)
+        self.holds_flushes = False
 
     def _truncate(self, end_offset: Offset, was: Offset) -> None:
         disk = self.disk

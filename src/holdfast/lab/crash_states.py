@@ -84,6 +84,11 @@ def drawn_power_loss(disk: ByteDisk, dice: Random) -> ByteDisk:
     return ByteDisk(_build(disk.root, chosen))
 
 
+def flushed_only(disk: ByteDisk) -> ByteDisk:
+    """The least that a power failure leaves."""
+    return ByteDisk(_build(disk.root, {}))
+
+
 def _drawn_content(node: FileNode, keeps: int, dice: Random) -> bytes:
     """Some first changes and a part of the next one, or zeros in its place."""
     content = bytearray(node.flushed)

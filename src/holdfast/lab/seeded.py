@@ -39,6 +39,11 @@ class SeededRun:
     acknowledged: int
 
     @property
+    def virtual_s(self) -> float:
+        """Simulated time."""
+        return self.events[-1].t / 1000
+
+    @property
     def trace_hash(self) -> str:
         """Equal runs have equal hashes, under any PYTHONHASHSEED."""
         digest = hashlib.sha256()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.lab.simulation import run
+from holdfast.lab.simulation.plan import plan_of
 from tests.unit.cli.lab_runner import lab, lab_json
 
 SHORT = ("--duration", "500", "--faults", "none")
@@ -31,6 +33,13 @@ def test_many_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     facts = lab_json("broker", "--seeds", "0..1", "--limit", "1", code=2)
     assert (facts["verdict"], facts["tried"]) == ("limit", 1)
     assert facts["limit"] == "1 seeds"
+    assert facts["simulated_hours"] > 100 / 3600
+
+
+def test_many_seeds_say_how_much_time_they_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "plan_of", lambda seed: replace(plan_of(seed), duration_ms=36_000))
+    assert "simulated: 0.0" in (told := lab("broker", "--seeds", "0..1").output)
+    assert " hours in 2 seeds" in told
 
 
 @pytest.mark.slow
@@ -38,6 +47,7 @@ def test_a_seed_that_fails_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "judge", lambda *_: ["lost: a record"])
     monkeypatch.setattr(run, "REST_S", 30.0)
+    monkeypatch.setattr(run, "plan_of", lambda seed: replace(plan_of(seed), duration_ms=5_000))
     told = lab("broker", "--seeds", "7..7")
     assert told.exit_code == 1
     assert "FAILED lost: a record" in told.output

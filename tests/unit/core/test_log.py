@@ -10,6 +10,7 @@ from tests.unit.core.support import A, B, batch, following, leading, log, only, 
 
 EVERY_APPEND = Settings(flush_rule=FlushRule.EVERY_APPEND)
 EVERY_THREE = Settings(flush_rule=FlushRule.EVERY_N_MESSAGES, log_flush_interval_messages=3)
+PAGE_CACHE = Settings()
 EVERY_100_MS = Settings(flush_rule=FlushRule.EVERY_T_MS, log_flush_interval_ms=100)
 EITHER = Settings(
     flush_rule=FlushRule.EVERY_N_MESSAGES_OR_T_MS,
@@ -78,11 +79,20 @@ def test_more_than_there_is_cannot_be_flushed() -> None:
     assert held.flushed_offset == 5
 
 
-@pytest.mark.parametrize("settings", [EVERY_APPEND, EVERY_100_MS, EITHER])
-def test_what_a_log_may_claim(settings: Settings) -> None:
-    held = log(5, flushed=2, settings=settings)
-    expected = 2 if settings is EVERY_APPEND else 5
-    assert held.claimed_end == expected
+@pytest.mark.parametrize(
+    ("settings", "flushed", "claimed"),
+    [
+        (EVERY_APPEND, 4, 4),
+        (EVERY_THREE, 3, 5),
+        (EVERY_THREE, 2, 2),
+        (EITHER, 3, 5),
+        (EITHER, 2, 2),
+        (EVERY_100_MS, 0, 5),
+        (PAGE_CACHE, 0, 5),
+    ],
+)
+def test_what_a_log_may_claim(settings: Settings, flushed: int, claimed: int) -> None:
+    assert log(5, flushed=flushed, settings=settings).claimed_end == claimed
 
 
 def test_a_leader_flushes_what_it_has_appended() -> None:

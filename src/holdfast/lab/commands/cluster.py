@@ -84,25 +84,29 @@ def elect_controller(stage: Stage, given: Command) -> None:
     stage.world.new_controller()
 
 
-@command("hold store | expansions BROKER | registrations BROKER | NODE")
+@command("hold store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
 def hold(stage: Stage, given: Command) -> None:
-    """Hold back the controller's writes, a leader's expansions, registrations, or a client."""
+    """Hold back the controller's writes, a leader's expansions, flushes that a rule asks for (they
+    take until `flush` or `release`), registrations, or a client.
+    """
     match given.words:
         case ("store",):
             controller = stage.world.controller
             controller.held_writes = controller.held_writes or []
         case ("expansions", name):
             stage.broker(name).holds_expansions = True
+        case ("flushes", name):
+            stage.broker(name).holds_flushes = True
         case ("registrations", name):
             stage.world.slow_sessions[stage.broker(name).name] = None
         case (name,):
             stage.world.held[stage.node(name)] = None
         case _:
-            usage = "hold store | expansions BROKER | registrations BROKER | NODE"
+            usage = "hold store | expansions BROKER | flushes BROKER | registrations BROKER | NODE"
             raise CommandError("hold what?", f"usage: {usage}")
 
 
-@command("release store | expansions BROKER | registrations BROKER | NODE")
+@command("release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
 def release(stage: Stage, given: Command) -> None:
     """Let go what was held."""
     match given.words:
@@ -113,10 +117,14 @@ def release(stage: Stage, given: Command) -> None:
                     stage.said.append(f"store: refuses the write of {controller.name}")
         case ("expansions", name):
             stage.broker(name).release_expansions()
+        case ("flushes", name):
+            stage.broker(name).release_flushes()
         case ("registrations", name):
             stage.world.slow_sessions.pop(stage.broker(name).name, None)
         case (name,):
             stage.world.held.pop(stage.node(name), None)
         case _:
-            usage = "release store | expansions BROKER | registrations BROKER | NODE"
+            usage = (
+                "release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE"
+            )
             raise CommandError("release what?", f"usage: {usage}")

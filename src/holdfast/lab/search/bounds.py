@@ -48,7 +48,9 @@ class Bounds:
     survivals: int = _bound(0, "deaths after which what the broker had sent still arrives")
     disk_losses: int = _bound(0, "disks lost by brokers that are down")
     disk_errors: int = _bound(0, "disks that begin to refuse writes")
-    flushes: int = _bound(0, "page caches that the operating system writes to the disk")
+    flushes: int = _bound(
+        0, "flushes, by the system or a rule; with 0 those of a rule take no time at all"
+    )
     epoch_losses: int = _bound(0, "epoch checkpoints lost by brokers that are down")
     slow_sessions: int = _bound(0, "registrations whose messages can be delayed")
     late_joins: int = _bound(0, "1: a leader proposes a joiner some time after it qualified", 1)

@@ -70,6 +70,9 @@ GUARDS: Mapping[str, Rung] = {
         Bounds(replicas=2, records=3, crashes=2, restarts=1, readers=1), {"unclean": "on"}
     ),
     "follower-read-bound": Rung(Bounds(replicas=2, readers=1), {"reads": "any-replica"}),
+    "flush-before-claim": Rung(
+        Bounds(replicas=2, power_losses=2, restarts=2, flushes=2), {**_TWO, "flush": "every-append"}
+    ),
     "reread-partition-epoch": Rung(Bounds(in_sync=2, losses=1, unheard=1, delays=1)),
 }
 """Where the absence of a guard shows."""

@@ -63,6 +63,7 @@ def make_peace(world: World) -> None:
         if not broker.alive:
             broker.start()
         broker.release_expansions()
+        broker.release_flushes()
     world.pump()
 
 

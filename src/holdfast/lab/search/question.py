@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from shlex import quote
 
-from holdfast.core import ACKS_ALL
+from holdfast.core import ACKS_ALL, FlushRule
 from holdfast.lab.commands import HANDLERS, Stage
 from holdfast.lab.options import parse_option
 from holdfast.lab.scenario import parse
@@ -14,6 +14,7 @@ from holdfast.lab.search.bounds import Bounds
 from holdfast.lab.search.parts import LATE_MS
 from holdfast.lab.search.space import Space, State
 
+_PAGE_CACHE = FlushRule.PAGE_CACHE.value
 LAG_MS = "10000"
 """replica.lag.time.max.ms of every search: shorter than any producer's patience."""
 
@@ -79,6 +80,8 @@ def opening_commands(question: Question) -> list[str]:
         commands.append(f"produce {names[0]} acks=all\n  {labels}")
         # Once more after a look at the clock: then followers know the high watermark, too.
         commands.extend((f"settle {in_sync}", f"tick {names[0]} {LATE_MS}", f"settle {in_sync}"))
+    if bounds.flushes and question.options.get("flush", _PAGE_CACHE) != _PAGE_CACHE:
+        commands.extend(f"hold flushes {name}" for name in names)
     return commands
 
 

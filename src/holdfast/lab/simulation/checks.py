@@ -46,6 +46,22 @@ class Invariants:
         self._marks: dict[tuple[str, int, int, int], int] = {}
         cluster.recording.observers.append(self._look)
 
+    def forgive(self) -> None:
+        """Machines that lost records have them again, if every replica holds what is committed."""
+        brokers = [machine.broker for machine in self._cluster.machines.values()]
+        if not self.lossy or not all(one.is_ready for one in self._cluster.machines.values()):
+            return
+        names = dict.fromkeys(
+            name for broker in brokers if broker is not None for name in broker.replicas.partitions
+        )
+        if self._cluster.is_whole(tuple(names)) and all(map(self._is_held_by_all, names)):
+            self.lossy.clear()
+
+    def _is_held_by_all(self, name: TopicPartition) -> bool:
+        copies = [self._replica(number, name) for number in self._cluster.machines]
+        marks = [one.replica.log.high_watermark for one in copies if one is not None]
+        return all(one is not None and one.log.log_end_offset >= max(marks) for one in copies)
+
     def _note(self, event: TraceEvent, text: str) -> None:
         self.violations.setdefault(f"{event.partition}: {text}", event.id)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from holdfast.core import ACKS_ALL
+from holdfast.lab.simulation.pace import Pace
 from holdfast.lab.simulation.wire import ANSWER_S, FAILURES, Client, RefusedError, check
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.fetch import (
@@ -170,12 +171,14 @@ class Producer:
         *,
         acks: int = ACKS_ALL,
         is_idempotent: bool = False,
+        batch_sizes: tuple[int, ...] = (1, 1, 1, 3),
     ) -> None:
         self.client = client
         self.name = client.name
         self.ledger = ledger
         self.acks = acks
         self.is_idempotent = is_idempotent
+        self._batch_sizes = batch_sizes
         self.producer_id = -1
         self.is_paused = False
         self._partitions = partitions
@@ -187,7 +190,7 @@ class Producer:
         """Whether everything has its answer."""
         return all(lane.is_idle for lane in self._lanes.values())
 
-    async def run(self, every_s: float) -> None:
+    async def run(self, every_s: float, pace: Pace | None = None) -> None:
         """Send every so often until told to pause."""
         while self.is_idempotent and self.producer_id < 0:
             try:
@@ -198,7 +201,9 @@ class Producer:
             lane = self._lanes[partition] = Lane(self, partition)
             self.client.loop.create_task(lane.run())
         while True:
-            await asyncio.sleep(every_s * (0.5 + self.client.dice.random()))
+            wait_s = every_s * (0.5 + self.client.dice.random())
+            now_s = self.client.loop.time()
+            await asyncio.sleep(wait_s if pace is None else pace.request_s(now_s, wait_s))
             if not self.is_paused:
                 self.send()
 
@@ -206,7 +211,7 @@ class Producer:
         """A batch to one of the partitions, unless too much waits already."""
         lane = self._lanes[self.client.dice.choice(self._partitions)]
         if not lane.is_full:
-            count = self.client.dice.choice((1, 1, 1, 3))
+            count = self.client.dice.choice(self._batch_sizes)
             values = tuple(f"{self.name}-{self._count + i}".encode() for i in range(count))
             self._count += count
             self.ledger.sent.update(dict.fromkeys(values, lane._partition))
@@ -253,7 +258,7 @@ class Consumer:
             partition_max_bytes=65_536,
         )
         topic = FetchTopic(topic=self._partition.topic, partitions=[asked])
-        request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[topic])
+        request = FetchRequest(max_wait_ms=2_000, min_bytes=1, topics=[topic])
         purpose = str(self._partition)
         client = self._client
         answer = await client.ask(leader.broker, request, BY_NAME, FetchResponse, purpose)

@@ -17,17 +17,19 @@ from holdfast.lab.simulation.wire import FAILURES, Client, check
 from holdfast.model import ErrorCode, PartitionState, TopicPartition
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
+    CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 
 CLIENTS: Final = "clients"
 CREATE_VERSION: Final = 7
+DISK_S: Final = 0.002
 START_S: Final = 60.0
 SETTINGS: Final = {
     "broker.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "2000",
-    "replica.fetch.wait.max.ms": "300",
+    "replica.fetch.wait.max.ms": "500",
     "replica.fetch.backoff.ms": "200",
     "replica.socket.timeout.ms": "4000",
     "request.timeout.ms": "4000",
@@ -42,15 +44,22 @@ class SimulatedCluster:
     """Everything that one seed decides about."""
 
     def __init__(
-        self, seed: int, brokers: int = 3, settings: Mapping[str, str] | None = None
+        self,
+        seed: int,
+        brokers: int = 3,
+        settings: Mapping[str, str] | None = None,
+        disk_s: float = DISK_S,
     ) -> None:
+        """`disk_s`: how long a flush takes at most."""
         self.dice = Random(seed)  # noqa: S311  # a schedule, not a secret
         self.timeline = Timeline()
         self.recording = Recording(self.timeline)
         self.network = Network(self.timeline, self.dice, self.recording.log_of(0))
         self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.dice.random())
         self.server.loop = self.network.kernel
-        around = Surroundings(self.timeline, self.network, self.server, self.recording, self.dice)
+        around = Surroundings(
+            self.timeline, self.network, self.server, self.recording, self.dice, disk_s
+        )
         copies = str(min(3, brokers))
         chosen = {
             **SETTINGS,
@@ -83,7 +92,9 @@ class SimulatedCluster:
         assert self.timeline.run_until(task.done, patience_s), "it takes too long"
         return task.result()
 
-    def start(self, topic: str, partitions: int) -> tuple[TopicPartition, ...]:
+    def start(
+        self, topic: str, partitions: int, settings: Mapping[str, str] | None = None
+    ) -> tuple[TopicPartition, ...]:
         """Start everything and create a topic; its partitions, when all replicas are in sync."""
         names = tuple(TopicPartition(topic, index) for index in range(partitions))
         self.recording.begin(list(self.machines), names[0])
@@ -93,18 +104,18 @@ class SimulatedCluster:
             lambda: all(one.is_ready for one in self.machines.values()), START_S
         )
         assert ready, "the brokers do not start"
-        self.do(self._create(topic, partitions))
+        self.do(self._create(topic, partitions, settings or {}))
         assert self.timeline.run_until(lambda: self.is_whole(names), START_S), "no leaders"
         return names
 
-    async def _create(self, topic: str, partitions: int) -> None:
+    async def _create(self, topic: str, partitions: int, settings: Mapping[str, str]) -> None:
         client = self.client("admin")
         wanted = CreatableTopic(
             name=topic,
             num_partitions=partitions,
             replication_factor=-1,
             assignments=[],
-            configs=[],
+            configs=[CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
         )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=4_000)
         while True:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from typing import Final
 
+from holdfast.lab.simulation.pace import Pace
 from holdfast.lab.simulation.wire import FAILURES, Client, RefusedError, check
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.committed_offsets import (
@@ -41,13 +42,13 @@ class Committer:
         self.acknowledged = 0
         self.is_paused = False
 
-    async def run(self) -> None:
+    async def run(self, pace: Pace) -> None:
         """A commit now and then, until told to pause."""
         while not self.is_paused:
             # What failed may have been taken or not; the next one is higher.
             with contextlib.suppress(*FAILURES):
                 await self._commit()
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(pace.request_s(self._client.loop.time(), PAUSE_S))
 
     async def _coordinator(self) -> int:
         request = FindCoordinatorRequest(key=GROUP)

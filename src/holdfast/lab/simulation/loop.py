@@ -44,16 +44,16 @@ class Timeline:
         self.ran = 0
         """Callbacks run so far."""
         self._count = itertools.count()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
-        self._ready: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[float, int, SimHandle]] = []
+        self._ready: deque[SimHandle] = deque()
 
-    def add_ready(self, handle: asyncio.Handle) -> None:
+    def add_ready(self, handle: SimHandle) -> None:
         """Run it when what is due before it has run."""
         self._ready.append(handle)
 
-    def add_timer(self, handle: asyncio.TimerHandle) -> None:
+    def add_timer(self, handle: SimHandle) -> None:
         """Run it when its time has come."""
-        heapq.heappush(self._timers, (handle.when(), next(self._count), handle))
+        heapq.heappush(self._timers, (handle.due_s, next(self._count), handle))
 
     def run_until(self, is_done: Callable[[], bool], patience_s: float) -> bool:
         """Let things happen until this holds; False if that much time has gone by before."""
@@ -79,26 +79,65 @@ class Timeline:
             self.now_s = max(self.now_s, timers[0][0])
         while timers and timers[0][0] <= self.now_s:
             ready.append(heapq.heappop(timers)[2])
-        for _ in range(len(ready)):
-            _run(ready.popleft())
-            self.ran += 1
+        self.ran += len(ready)
+        try:
+            for _ in range(len(ready)):
+                ready.popleft().run()
+        finally:
+            asyncio._set_running_loop(None)
         return True
 
 
-def _run(handle: asyncio.Handle) -> None:
-    if handle.cancelled():
-        return
-    loop = handle._loop  # type: ignore[attr-defined]
-    if loop.is_dead:
-        return
-    if loop.is_paused:
-        loop.waiting.append(handle)
-        return
-    asyncio._set_running_loop(loop)
-    try:
-        handle._run()
-    finally:
-        asyncio._set_running_loop(None)
+class SimHandle:
+    """A callback that is due now, or at a time.
+
+    asyncio's own handle copies the context for each; only those that bring one need it.
+    """
+
+    __slots__ = ("_args", "_callback", "_context", "_is_cancelled", "_loop", "due_s")
+
+    def __init__(
+        self,
+        loop: SimLoop,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+        due_s: float = 0.0,
+    ) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._context = context
+        self._is_cancelled = False
+        self.due_s = due_s
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self._args = ()
+
+    def cancelled(self) -> bool:
+        return self._is_cancelled
+
+    def when(self) -> float:
+        return self.due_s
+
+    def run(self) -> None:
+        """Run it in its process, unless that is dead; a paused one runs it later."""
+        loop = self._loop
+        if self._is_cancelled or loop.is_dead:
+            return
+        if loop.is_paused:
+            loop.waiting.append(self)
+            return
+        asyncio._set_running_loop(loop)
+        try:
+            if self._context is None:
+                self._callback(*self._args)
+            else:
+                self._context.run(self._callback, *self._args)
+        except BaseException as error:  # noqa: BLE001  # as asyncio does it
+            what = {"exception": error, "message": f"{self._callback} failed"}
+            loop.call_exception_handler(what)
 
 
 class SimLoop(_Loop):
@@ -111,7 +150,7 @@ class SimLoop(_Loop):
         self.host = host
         self.is_dead = False
         self.is_paused = False
-        self.waiting: list[asyncio.Handle] = []
+        self.waiting: list[SimHandle] = []
         """What a paused process will run when it goes on."""
         self.disk_s = 0.002
         """How long work on another thread takes at most; it is there to wait for a disk."""
@@ -162,40 +201,37 @@ class SimLoop(_Loop):
     def is_closed(self) -> bool:
         return self.is_dead
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]
         self,
         callback: Callable[[Unpack[Ts]], object],
         *args: *Ts,
         context: contextvars.Context | None = None,
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> SimHandle:
+        handle = SimHandle(self, callback, args, context)
         if not self.is_dead:
             self.timeline.add_ready(handle)
         return handle
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self,
         delay: float,
         callback: Callable[[Unpack[Ts]], object],
         *args: *Ts,
         context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> SimHandle:
         return self.call_at(self.timeline.now_s + delay, callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self,
         when: float,
         callback: Callable[[Unpack[Ts]], object],
         *args: *Ts,
         context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> SimHandle:
+        handle = SimHandle(self, callback, args, context, when)
         if not self.is_dead:
             self.timeline.add_timer(handle)
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A cancelled timer is passed over when its time comes."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)

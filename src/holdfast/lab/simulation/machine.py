@@ -19,7 +19,7 @@ from holdfast.broker.settings import Layers
 from holdfast.broker.tracing import BrokerTrace
 from holdfast.coordination import StoreError
 from holdfast.lab.byte_disk import ByteDisk, Step, Write, apply
-from holdfast.lab.crash_states import drawn_power_loss
+from holdfast.lab.crash_states import drawn_power_loss, flushed_only
 from holdfast.lab.disk_folder import DiskFolder
 from holdfast.lab.memory_store import MemoryServer, MemoryStore
 from holdfast.lab.simulation.loop import ProcessKilledError, SimLoop, Timeline
@@ -46,12 +46,15 @@ class Surroundings:
         server: MemoryServer,
         recording: Recording,
         dice: Random,
+        disk_s: float,
     ) -> None:
         self.timeline = timeline
         self.network = network
         self.server = server
         self.recording = recording
         self.dice = dice
+        self.disk_s = disk_s
+        """How long a flush takes at most."""
 
     def wall_s(self) -> float:
         """The date."""
@@ -105,6 +108,7 @@ class Machine:
         self.lives += 1
         dice = Random(around.dice.getrandbits(64))  # noqa: S311  # a schedule, not a secret
         loop = self.loop = SimLoop(around.timeline, around.network, self.host, dice, self.log)
+        loop.disk_s = around.disk_s
         self.store = MemoryStore(around.server, session_timeout_ms=self._session_ms)
         self._sink = Sink(around.recording, self.number)
         self.is_ready = self.is_stopping = False
@@ -159,6 +163,16 @@ class Machine:
 
         self.disk.on_step = count
 
+    def end_in_flush(self, path_part: str, end: Callable[[], None]) -> None:
+        """When the next flush of such a file is all but done, `end` ends this process."""
+
+        def look(step: Step) -> None:
+            if step.kind == "flush" and path_part in step.path:
+                end()
+                raise ProcessKilledError
+
+        self.disk.on_step = look
+
     def _tear(self, step: Step) -> None:
         """Of the write that a process dies in, a part is in the file."""
         if step.file is not None and isinstance(step.change, Write):
@@ -173,10 +187,12 @@ class Machine:
             self.around.recording.emit("crashed", self.number)
             self._end()
 
-    def lose_power(self) -> None:
-        """What was not flushed is gone, or damaged, or there."""
+    def lose_power(self, *, keeps_unflushed: bool = True) -> None:
+        """What was not flushed is gone, or damaged, or there; or all of it is gone."""
         if self.loop is not None:
             self._tell_power_lost()
+            if not keeps_unflushed:
+                self.disk = flushed_only(self.disk)
             self._end(powered=False)
 
     def _tell_power_lost(self) -> None:

@@ -1,4 +1,4 @@
-"""Dice for a whole simulated cluster: which faults a seed allows, how often, with which settings.
+"""What a seed decides about a simulated cluster: which faults, how often, with which settings.
 
 As with seeded runs of the core, every seed switches whole classes of faults on or off.
 """
@@ -36,10 +36,17 @@ class Plan:
     faults: tuple[str, ...]
     duration_ms: int
     fault_every_ms: int
+    """While it is busy; see `pace`."""
     send_every_ms: int
+    """While it is busy."""
     latency_ms: float
-    is_flushed: bool
-    """Every record is flushed before it is acknowledged; then every machine may lose power."""
+    flush_messages: int
+    """flush.messages of the topic, or 0: whenever the system likes.
+
+    Every batch has at least as many records, so every acknowledged one is flushed, and all machines
+    may lose power, also at the same moment."""
+    disk_ms: float
+    """How long a flush takes at most: flushes of several logs overtake each other."""
     is_rolling: bool
     """Segments are small: a new one every second or so."""
     is_rebalancing: bool
@@ -52,7 +59,8 @@ class Plan:
         """One line about the run."""
         faults = ", ".join(self.faults) or "none"
         ways = {
-            "every record flushed": self.is_flushed,
+            f"flush.messages={self.flush_messages}": self.flush_messages,
+            f"flushes of up to {self.disk_ms:g} ms": self.disk_ms > FAST_MS,
             "short segments": self.is_rolling,
             "leaders moved back": self.is_rebalancing,
             "all restarted at the end": self.is_restarted,
@@ -60,10 +68,16 @@ class Plan:
         told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
         return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
 
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """Records of a batch, one of these."""
+        least = self.flush_messages
+        return (least, least, least + 2) if least > 1 else (1, 1, 1, 3)
+
     def settings(self) -> dict[str, str]:
         """What the brokers are set to."""
         chosen: dict[str, str] = {}
-        if self.is_flushed:
+        if self.flush_messages:
             chosen["log.flush.interval.messages"] = "1"
         if self.is_rolling:
             chosen["log.roll.ms"] = "1000"
@@ -71,19 +85,27 @@ class Plan:
             chosen["leader.imbalance.check.interval.seconds"] = "1"
         return chosen
 
+    def topic_settings(self) -> dict[str, str]:
+        """What the topic is set to."""
+        return {"flush.messages": str(self.flush_messages)} if self.flush_messages else {}
+
+
+FAST_MS: Final = 2.0
+
 
 def plan_of(seed: int) -> Plan:
     """The plan of a seed."""
-    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
+    rng = Random(seed)  # noqa: S311  # a schedule, not a secret
     return Plan(
         seed=seed,
-        faults=tuple(fault for fault in FAULTS if dice.random() < 0.4),
-        duration_ms=dice.randrange(2_500, 7_500),
-        fault_every_ms=dice.randrange(300, 1_500),
-        send_every_ms=dice.randrange(50, 200),
-        latency_ms=dice.choice((0.5, 5.0, 30.0)),
-        is_flushed=dice.random() < 0.2,
-        is_rolling=dice.random() < 0.5,
-        is_rebalancing=dice.random() < 0.3,
-        is_restarted=dice.random() < 0.3,
+        faults=tuple(fault for fault in FAULTS if rng.random() < 0.4),
+        duration_ms=rng.randrange(100_000, 300_000),
+        fault_every_ms=rng.randrange(300, 1_500),
+        send_every_ms=rng.randrange(50, 200),
+        latency_ms=rng.choice((0.5, 5.0, 30.0)),
+        flush_messages=rng.choice((0, 0, 0, 0, 0, 0, 0, 1, 2, 5)),
+        disk_ms=rng.choice((FAST_MS, 60.0, 400.0)),
+        is_rolling=rng.random() < 0.5,
+        is_rebalancing=rng.random() < 0.3,
+        is_restarted=rng.random() < 0.3,
     )

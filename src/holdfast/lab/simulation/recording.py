@@ -6,7 +6,6 @@ observer is shown each event right after it: that is where invariants are looked
 
 from __future__ import annotations
 
-import hashlib
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,14 +67,6 @@ class Recording:
     def log_of(self, broker: int) -> LogLines:
         """Where a broker says what people read."""
         return self._logs.setdefault(broker, _Said(self, broker))
-
-    @property
-    def trace_hash(self) -> str:
-        """Equal runs have equal hashes, under any PYTHONHASHSEED."""
-        digest = hashlib.sha256()
-        for event in self.events:
-            digest.update(event.to_json().encode())
-        return digest.hexdigest()
 
 
 class Sink:

@@ -1,0 +1,262 @@
+"""Nothing leaves a broker before what it depends on: every kind of effect, on real brokers.
+
+`core/effects.py` has the contract. Here the real driver (`Partition.run`) carries out effects in
+simulated clusters with slow disks and faults, and before and after each effect somebody looks at
+the bytes on the simulated disks: what is written, and what a power failure could not take any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, get_args
+
+import pytest
+
+from holdfast.broker import replicas
+from holdfast.broker.partition import Partition
+from holdfast.core import (
+    Acknowledge,
+    ConsiderExpand,
+    Effect,
+    Flush,
+    HighWatermarkMoved,
+    IsrApplied,
+    Leader,
+    ProposeIsr,
+    Refuse,
+    Replica,
+    TruncateTo,
+    WakeFetch,
+    WriteEpoch,
+)
+from holdfast.lab import build
+from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode
+from holdfast.lab.simulation import SimulatedCluster, run, simulate
+from holdfast.lab.simulation.run import TOPIC
+from holdfast.model import ErrorCode, TopicPartition
+from holdfast.protocol.records import batches
+
+EPOCHS = "leader-epoch-checkpoint"
+
+
+class Copy:
+    """One replica's files as a disk has them."""
+
+    def __init__(self, disk: ByteDisk, name: TopicPartition) -> None:
+        node = disk.root.visible.get(str(name))
+        self._node = node if isinstance(node, DirectoryNode) else DirectoryNode()
+
+    def written_end(self) -> int:
+        return self._end(self._node.visible, lambda file: bytes(file.visible))
+
+    def durable_end(self) -> int:
+        """What no power failure can take."""
+        return self._end(self._node.flushed, lambda file: file.flushed)
+
+    @staticmethod
+    def _end(names: dict[str, Any], content: Callable[[FileNode], bytes]) -> int:
+        end = 0
+        for name in sorted(one for one in names if one.endswith(".log")):
+            base = int(name.removesuffix(".log"))
+            if base > end and end:
+                break  # A hole: what follows it is not reached.
+            end = max(end, base)
+            for batch in batches(content(names[name]), partial_end=True):
+                end = batch.header.end_offset
+        return end
+
+    def durable_epochs(self) -> list[int]:
+        file = self._node.flushed.get(EPOCHS)
+        lines = file.flushed.decode().splitlines()[2:] if isinstance(file, FileNode) else []
+        return [int(line.split()[0]) for line in lines]
+
+
+class Watch:
+    """Looks at every effect that a real `Partition` carries out."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, flush_messages: int) -> None:
+        self._flush_messages = flush_messages
+        self._cluster: SimulatedCluster | None = None
+        self.seen: Counter[type] = Counter()
+        self.broken: list[str] = []
+        original = Partition.run
+
+        def watched(partition: Partition, effects: tuple[Effect, ...]) -> None:
+            for effect in effects:
+                self.seen[type(effect)] += 1
+                BEFORE.get(type(effect), _nothing)(self, partition, effect)
+                original(partition, (effect,))
+                AFTER.get(type(effect), _nothing)(self, partition, effect)
+
+        def made(*given: Any, **more: Any) -> SimulatedCluster:
+            self._cluster = SimulatedCluster(*given, **more)
+            return self._cluster
+
+        monkeypatch.setattr(Partition, "run", watched)
+        monkeypatch.setattr(run, "SimulatedCluster", made)
+
+    def play(self, seed: int, **plan: Any) -> None:
+        played = simulate(seed, {"flush_messages": self._flush_messages, **plan})
+        assert played.acknowledged, "the run exercised nothing"
+
+    def _check(self, is_right: bool, partition: Partition, what: str) -> None:
+        if not is_right:
+            self.broken.append(f"b{partition.replica.broker} {partition.name}: {what}")
+
+    def _copy(self, broker: int, name: TopicPartition) -> Copy:
+        assert self._cluster is not None
+        return Copy(self._cluster.machines[broker].disk, name)
+
+    def _unflushed(self, partition: Partition) -> int:
+        """How many acknowledged records may be missing from a disk."""
+        if not self._flush_messages:
+            return 1 << 62
+        return self._flush_messages - 1 if partition.name.topic == TOPIC else 0
+
+    def _holds(self, broker: int, partition: Partition, end: int, what: str) -> None:
+        """This replica has everything below `end`, and as much of it on the disk as it must."""
+        copy = self._copy(broker, partition.name)
+        durable = copy.durable_end()
+        is_flushed = durable >= end - self._unflushed(partition)
+        self._check(is_flushed, partition, f"{what}, b{broker} has {durable} on its disk")
+
+    # What each kind depends on.
+
+    def acknowledged(self, partition: Partition, effect: Acknowledge) -> None:
+        own = partition.replica.broker
+        end = next(
+            batch.header.end_offset
+            for batch in batches(partition.read(effect.base_offset, 1 << 20, 1 << 62))
+        )
+        written = self._copy(own, partition.name).written_end()
+        self._check(written >= end, partition, f"acknowledges {end}, has written {written}")
+        self._holds(own, partition, end, f"acknowledges {end}")
+        epochs = self._copy(own, partition.name).durable_epochs()
+        is_known = partition.replica.leader_epoch in epochs
+        self._check(is_known, partition, "acknowledges in an epoch that is not on its disk")
+
+    def committed(self, partition: Partition, effect: HighWatermarkMoved) -> None:
+        role, mark = partition.replica.role, effect.high_watermark
+        if isinstance(role, Leader):
+            for broker in (role.insync.broker, *(one.broker for one in role.insync.counted)):
+                self._holds(broker, partition, mark, f"commits {mark}")
+        else:
+            written = self._copy(partition.replica.broker, partition.name).written_end()
+            self._check(written >= mark, partition, f"takes {mark} over, has written {written}")
+
+    def woken(self, partition: Partition, _: WakeFetch) -> None:
+        if not partition.replica.has_failed:
+            end = partition.replica.log.log_end_offset
+            written = self._copy(partition.replica.broker, partition.name).written_end()
+            self._check(written >= end, partition, f"sends up to {end}, has written {written}")
+
+    def refused(self, partition: Partition, effect: Refuse) -> None:
+        self._check(effect.error is not ErrorCode.NONE, partition, "refuses without an error")
+
+    def considered(self, partition: Partition, effect: ConsiderExpand) -> None:
+        role = partition.replica.role
+        assert isinstance(role, Leader)
+        is_open = role.insync.proposal is None
+        self._check(is_open, partition, f"considers b{effect.follower} and has proposed already")
+
+    def proposed(self, partition: Partition, effect: ProposeIsr) -> None:
+        role = partition.replica.role
+        assert isinstance(role, Leader)
+        self._check(role.insync.proposal == effect, partition, "proposes and does not count on it")
+        mark = partition.replica.log.high_watermark
+        for member in effect.isr:
+            if member.broker not in role.insync.isr:
+                self._holds(member.broker, partition, mark, f"lets b{member.broker} in at {mark}")
+
+    def applied(self, partition: Partition, effect: IsrApplied) -> None:
+        assert self._cluster is not None
+        state = self._cluster.state(partition.name)
+        assert state is not None
+        is_agreed = state.partition_epoch >= effect.partition_epoch
+        self._check(is_agreed, partition, f"counts on {effect.isr}, which nobody has agreed to")
+
+    def flush_asked(self, partition: Partition, effect: Flush) -> None:
+        written = self._copy(partition.replica.broker, partition.name).written_end()
+        is_written = written >= effect.end_offset
+        self._check(is_written, partition, f"flushes {effect.end_offset}, has written {written}")
+
+    def truncated(self, partition: Partition, effect: TruncateTo) -> None:
+        if not partition.replica.has_failed:
+            written = self._copy(partition.replica.broker, partition.name).written_end()
+            is_cut = max(written, partition.log.recovery_point) <= effect.end_offset
+            self._check(is_cut, partition, f"truncated to {effect.end_offset}, and has {written}")
+
+    def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
+        queued = partition.owner._unwritten_epochs or {}
+        epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
+        is_kept = partition in queued or effect.entry.epoch in epochs
+        self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
+
+
+def _nothing(*_: Any) -> None:
+    """This moment is of no interest."""
+
+
+BEFORE: dict[type, Callable[..., None]] = {
+    Acknowledge: Watch.acknowledged,
+    HighWatermarkMoved: Watch.committed,
+    WakeFetch: Watch.woken,
+    Refuse: Watch.refused,
+    ConsiderExpand: Watch.considered,
+    ProposeIsr: Watch.proposed,
+    IsrApplied: Watch.applied,
+    Flush: Watch.flush_asked,
+}
+"""What must be true before an effect is carried out: it says so to somebody."""
+AFTER: dict[type, Callable[..., None]] = {
+    TruncateTo: Watch.truncated,
+    WriteEpoch: Watch.epoch_written,
+}
+"""What must be true when it has been carried out: the next one relies on it."""
+FAULTS = ("kill", "power-loss", "pause", "cut", "slow", "session-expiry", "controller-loss")
+DENSE = {
+    "duration_ms": 25_000,
+    "fault_every_ms": 500,
+    "send_every_ms": 80,
+    "faults": FAULTS,
+    "disk_ms": 400.0,
+    "is_rolling": True,
+    "is_restarted": False,
+}
+
+
+def test_every_kind_of_effect_has_its_check() -> None:
+    assert {*BEFORE, *AFTER} == {*get_args(Effect)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flush_messages", [0, 1, 2, 5])
+def test_nothing_leaves_before_what_it_depends_on(
+    flush_messages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(monkeypatch, flush_messages)
+    for seed in range(4):  # Until every kind was seen; one seed hardly has all of them.
+        watch.play(seed, **DENSE)
+        assert watch.broken == []
+        if all(watch.seen[one] for one in _expected(flush_messages)):
+            break
+    assert [one.__name__ for one in _expected(flush_messages) if not watch.seen[one]] == []
+
+
+def _expected(flush_messages: int) -> list[type]:
+    return [one for one in get_args(Effect) if one is not Flush or flush_messages]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flush_messages", [1, 2])
+def test_the_walk_sees_a_claim_that_does_not_wait_for_its_flush(
+    flush_messages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = build({"without": "(flush-before-claim)"}, 3)[1]
+    monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
+    watch = Watch(monkeypatch, flush_messages)
+    watch.play(0, **{**DENSE, "faults": (), "duration_ms": 3_000})
+    assert any("acknowledges" in one for one in watch.broken)
+    assert any("commits" in one for one in watch.broken)
