@@ -51,6 +51,11 @@ class Chores:
         self._every("files", FILES_S, self._directories.remove_files)
         retention_ms = settings.log_retention_check_interval_ms
         self._every("retention", retention_ms / 1000, self._apply_retention)
+        self.settings_changed()
+
+    def settings_changed(self) -> None:
+        """Wait as long for the cleaner as log.cleaner.backoff.ms says now."""
+        settings = self._broker.settings
         if settings.log_cleaner_enable:
             self._every("cleaning", settings.log_cleaner_backoff_ms / 1000, self._clean)
 
@@ -65,6 +70,8 @@ class Chores:
             self._timers[name] = self._broker.loop.call_later(seconds, run)
             work()
 
+        if name in self._timers:
+            self._timers[name].cancel()
         self._timers[name] = self._broker.loop.call_later(seconds, run)
 
     async def finish(self) -> None:

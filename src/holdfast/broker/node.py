@@ -244,11 +244,19 @@ class Broker:
         try:
             changed = await self.configs.reload(self.store)
             self.replicas.settings_changed(changed)
+            if changed is None:
+                self._settings_changed()
         except StoreError as error:
             # The watch is called again when the store is back.
             self.log.warning("settings not read", error=str(error))
         finally:
             self._reload = None
+
+    def _settings_changed(self) -> None:
+        """The broker's own, while it runs."""
+        self.listener.limits = _limits(self.settings, self.configs.layers)
+        if self.is_started and not self.is_stopping:
+            self.chores.settings_changed()
 
     # Stopping.
 

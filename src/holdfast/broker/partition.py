@@ -292,10 +292,13 @@ class Partition:
         self.run(self.replica.settings_changed(settings.core))
 
     def is_slowed(self, follower: BrokerId, *, at_leader: bool) -> bool:
-        """Whether copying to this follower is throttled: only one that is not in sync ever is."""
+        """Whether copying to this follower is throttled: only one that is not in sync ever is.
+
+        Each side looks for itself in its own list, as in Kafka: the leader's names the leader.
+        """
         topic = self.settings.topic
         throttled = topic.leader_throttled if at_leader else topic.follower_throttled
-        if not throttled.entries or not throttled.has(self.name.partition, follower):
+        if not throttled.entries or not throttled.has(self.name.partition, self.replica.broker):
             return False
         role = self.replica.role
         isr = role.insync.isr if isinstance(role, Leader) else self.state.isr if self.state else ()

@@ -141,9 +141,14 @@ class Setting:
     change: Change
     importance: str
     """high, medium, low; or internal, and then it is not shown."""
-    acts: bool
-    """False: known, and without any effect here."""
+    test: str | None
+    """The test that observes its effect on a running broker."""
     meaning: str
+
+    @property
+    def acts(self) -> bool:
+        """False: known, and without any effect here that was ever observed."""
+        return self.test is not None
 
     @property
     def is_sensitive(self) -> bool:

@@ -3,8 +3,9 @@
 A table is one file an area, one line a setting, columns between bars. Names and defaults are those
 of Kafka 4.3.1, but for `listeners`; what 4.x no longer has (ZooKeeper above all) is as 3.9.1 had
 it. An empty default is the empty string; `null` is none; `required` must be given in Kafka. The
-column `acts` says whether the setting does anything here: one that does not is accepted with a
-warning.
+column `test` names the test that observes what the setting does to a running broker:
+`settings/logs::segment_bytes` is `test_segment_bytes` in tests/settings/test_logs.py. A setting
+without one (`-`) is unsupported: it is accepted with a warning.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ AREAS = (
     "quotas_metrics",
     "tiered_storage",
 )
-_COLUMNS = "name | type | default | allowed | change | importance | acts | meaning"
+_COLUMNS = "name | type | default | allowed | change | importance | test | meaning"
 _ELSEWHERE = ("listener.name.", "rsm.config.", "rlmm.config.")
 """Prefixes under which Kafka takes any name: settings of one listener, of tiering's plug-ins."""
 FIXED = ("listeners",)
@@ -43,10 +44,10 @@ def _read(area: str) -> Iterator[Setting]:
     _, heading, *lines = text.splitlines()
     assert [cell.strip() for cell in heading.split("|")] == _COLUMNS.split(" | ")
     for line in lines:
-        name, kind, default, allowed, change, importance, acts, meaning = (
+        name, kind, default, allowed, change, importance, test, meaning = (
             cell.strip() for cell in line.split("|", 7)
         )
-        assert acts in ("yes", "no"), name
+        assert test, name
         yield Setting(
             name=name,
             scope=Scope.TOPIC if change == Change.TOPIC.value else Scope.BROKER,
@@ -56,7 +57,7 @@ def _read(area: str) -> Iterator[Setting]:
             allowed=Allowed.parse(allowed),
             change=Change(change),
             importance=importance,
-            acts=acts == "yes",
+            test=None if test == "-" else test,
             meaning=meaning,
         )
 
