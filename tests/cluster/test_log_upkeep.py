@@ -29,7 +29,7 @@ from holdfast.storage.names import CLEANED, CLEANER_OFFSETS, RECOVERY_POINTS, SW
 from tests.support.brokers import QUIET, Brokers
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 DESCRIPTORS = 256
 IDS = (1, 2, 3)

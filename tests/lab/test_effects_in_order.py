@@ -195,11 +195,14 @@ class Watch:
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(_watch: Watch, _partition: Partition, _effect: Any) -> None:
     """This moment is of no interest."""
 
 
-BEFORE: dict[type, Callable[..., None]] = {
+Check = Callable[[Watch, Partition, Any], None]
+
+
+BEFORE: dict[type, Check] = {
     Acknowledge: Watch.acknowledged,
     HighWatermarkMoved: Watch.committed,
     WakeFetch: Watch.woken,
@@ -210,7 +213,7 @@ BEFORE: dict[type, Callable[..., None]] = {
     Flush: Watch.flush_asked,
 }
 """What must be true before an effect is carried out: it says so to somebody."""
-AFTER: dict[type, Callable[..., None]] = {
+AFTER: dict[type, Check] = {
     TruncateTo: Watch.truncated,
     WriteEpoch: Watch.epoch_written,
 }

@@ -131,7 +131,7 @@ class Cluster:
             case FetchAnswered():
                 self._fetch_answered(node, payload)
             case StateSent(controller_epoch, broker_epoch, state):
-                # The store confirms every controller epoch: there is one controller, and it is real.
+                # The store confirms every controller epoch: nobody forges commands here.
                 node.life.confirm_controller(ControllerFact(controller_epoch, CONTROLLER))
                 judgement = node.life.judge_controller(CONTROLLER, controller_epoch, is_newest=True)
                 if judgement is Judgement.OBEY and broker_epoch == node.life.broker_epoch:

@@ -99,7 +99,7 @@ def test_delete_retention_ms(given: Give, name: str) -> None:
 def has_tombstone(server: Server, topic: str) -> bool:
     """As a consumer sees it: files are not all in place while the cleaner replaces them."""
     with Client([(HOST, server.port)], timeout_s=PATIENCE_S) as client:
-        return any(one.key == b"gone" for one in read_all(client, topic, 0, Span(0, 1)))
+        return any(one.key == b"gone" for one in read_all(client, topic, 0, Span(0, 1), PATIENCE_S))
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
-from holdfast.model import NO_PRODUCER, BatchHeader
+from holdfast.model import NO_PRODUCER, BatchHeader, ErrorCode
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.header import CONTROL
+
+
+class ProduceWaiter(Protocol):
+    """The request that waits for a batch to be acknowledged."""
+
+    def finished(self, error: ErrorCode, base_offset: int) -> None:
+        """The batch is replicated as acks asked for, or why it is not."""
 
 
 def fitting(batches: Sequence[memoryview], largest: int) -> Iterator[slice]:

@@ -12,9 +12,9 @@ out in order. Two rules of its own:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from holdfast.broker.batches import as_copied, fitting, split
+from holdfast.broker.batches import ProduceWaiter, as_copied, fitting, split
 from holdfast.broker.tail import Tail
 from holdfast.core import (
     Acknowledge,
@@ -55,13 +55,6 @@ if TYPE_CHECKING:
     from holdfast.broker.configs import Chosen
     from holdfast.broker.fetch_sessions import FetchSession, Reader
     from holdfast.broker.replicas import Replicas
-
-
-class ProduceWaiter(Protocol):
-    """Whoever waits for a batch to be safe."""
-
-    def finished(self, error: ErrorCode, base_offset: int) -> None:
-        """The batch is as safe as was asked for, or why it is not."""
 
 
 class Partition:

@@ -10,7 +10,6 @@ import errno
 import random
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from holdfast.broker.configs import Configs
 from holdfast.broker.flushes import Flushes
 from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.opening import open_logs, thaw
 from holdfast.broker.partition import Partition
 from holdfast.broker.tail import TailMemory
 from holdfast.broker.tasks import in_parts
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from holdfast.broker.tracing import BrokerTrace
 
 
-RECOVERY_THREADS: Final = 4
-"""Logs that are opened at a time."""
 TICK_MS: Final = 250
 """How often expired requests, flushes that are due and laggards are looked for."""
 LONGEST_TURN_MS: Final = 2000
@@ -114,25 +112,10 @@ class Replicas:
     # Coming and going.
 
     async def load(self) -> None:
-        """Make a replica of every log on the disk; none knows its role yet.
-
-        After a crash opening reads much: threads do that, and the loop goes on meanwhile.
-        """
-        openings = self.directory.openings()
-        with ThreadPoolExecutor(RECOVERY_THREADS, thread_name_prefix="recovery") as threads:
-            started = [self.loop.run_in_executor(threads, one.run) for one in openings]
-            results = await asyncio.gather(*started, return_exceptions=True)
-        failed = {
-            one.partition: result
-            for one, result in zip(openings, results, strict=True)
-            if isinstance(result, OSError)
-        }
-        for result in results:
-            if result is not None and not isinstance(result, OSError):
-                raise result
-        self.directory.not_opened(failed)
+        """Make a replica of every log on the disk; none knows its role yet."""
+        openings, failed = await open_logs(self.loop, self.directory)
         self.failures += failed
-        await in_parts(self._adding([one for one in openings if one.partition not in failed]))
+        await in_parts(self._adding(openings))
 
     def _adding(self, openings: Sequence[LogOpening]) -> Iterator[Partition | None]:
         for opening in openings:
@@ -173,22 +156,8 @@ class Replicas:
             self.flush(partition)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
-        self._thaw(partition)
+        thaw(partition, self.log)
         return partition
-
-    def _thaw(self, partition: Partition) -> None:
-        """End open transactions in a log that we or an older leader took without a coordinator.
-
-        Nobody can commit or abort them, and they would hold read_committed readers back for good.
-        """
-        abandoned = partition.log.producers.abandon_open()
-        if abandoned:
-            self.log.warning(
-                "a transaction will never end: read_committed readers see its records",
-                partition=str(partition.name),
-                first_offset=min(abandoned.values()),
-                producers=len(abandoned),
-            )
 
     def has(self, name: TopicPartition) -> bool:
         """Whether this broker has a log of this name, be it in use or not."""
@@ -305,7 +274,7 @@ class Replicas:
             if name not in self.directory.partitions:
                 self._check_may_create(state)
             partition = self.host(name, topic_id)
-            self._thaw(partition)
+            thaw(partition, self.log)
             partition.apply(state)
         except (LogOfflineError, OSError) as error:
             self.log.error("the log cannot be used", partition=str(name), error=str(error))

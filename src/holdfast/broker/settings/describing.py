@@ -101,7 +101,7 @@ def _own_of_group(name: str, kind: Kind, default: str) -> Setting:
         allowed=Allowed(),
         change=Change.READ_ONLY,
         importance="medium",
-        acts=False,
+        test=None,
         meaning="",
     )
 
