@@ -4,8 +4,8 @@
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
-# A worker a core; a file's tests stay together, because they share a cluster.
-WORKERS     ?= -n auto --dist loadfile --max-worker-restart 2
+# A worker a core; tests/support/distributing.py says which tests stay together.
+WORKERS     ?= -n auto --dist loadgroup --no-loadscope-reorder --max-worker-restart 2
 
 VENV  := .venv
 BIN   := $(VENV)/bin

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import hypothesis_profiles
+from tests.support.distributing import distribute
 from tests.support.zookeeper import ZooKeeperEnsemble, ZooKeeperServer, why_missing
 
 hypothesis_profiles.load()
@@ -30,6 +31,10 @@ _stderr = pytest.StashKey[int]()
 def pytest_configure(config: pytest.Config) -> None:
     # Not captured yet; while a test runs, descriptor 2 is a file that nobody reads.
     config.stash[_stderr] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    distribute(items)
 
 
 def _end_this_worker_after(seconds: float, item: pytest.Item) -> None:

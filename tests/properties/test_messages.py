@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.protocol import Message, UnsupportedFieldError
 from holdfast.protocol.careful import read_carefully
 from holdfast.protocol.varints import decode_unsigned, encode_unsigned
-from tests.unit.protocol.sampler import Sampler, every_message, title
+from tests.unit.protocol.sampler import Sampler, every_message, for_each
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))
 
@@ -26,7 +26,7 @@ def round_trip(cls: type[Message], version: int, dice: Random) -> None:
     assert b"".join(message.encode_parts(version)) == wire
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_a_message_survives_the_wire(cls: type[Message], data: st.DataObject) -> None:
@@ -35,7 +35,7 @@ def test_a_message_survives_the_wire(cls: type[Message], data: st.DataObject) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 @settings(max_examples=10, deadline=None)
 @given(dice=st.randoms(use_true_random=False))
 def test_a_message_survives_the_wire_in_every_version(cls: type[Message], dice: Random) -> None:
@@ -43,7 +43,7 @@ def test_a_message_survives_the_wire_in_every_version(cls: type[Message], dice: 
         round_trip(cls, version, dice)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_another_version_drops_or_refuses_but_never_garbles(

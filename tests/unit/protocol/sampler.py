@@ -5,7 +5,7 @@ Values keep to what all oracles can hold: kio takes error codes and times for mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -118,3 +118,23 @@ class Sampler:
             return self.dice.randint(0, min(highest, 2**31 - 1))
         lowest = 0 if wire in (UINT16, UINT32) else -highest - 1
         return self.dice.choice((lowest, highest, 0, 1, 127, self.dice.randint(lowest, highest)))
+
+
+def for_each(
+    classes: Sequence[type[Message]],
+) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make one test of a check: it runs for each class, and a failure says for which."""
+
+    def decorate(check: Callable[..., None]) -> Callable[[], None]:
+        def test() -> None:
+            for cls in classes:
+                try:
+                    check(cls)
+                except BaseException as problem:
+                    problem.add_note(f"with {title(cls)}")
+                    raise
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate

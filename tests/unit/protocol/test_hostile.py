@@ -15,7 +15,7 @@ from holdfast.protocol.messages.metadata import MetadataRequest, MetadataRespons
 from holdfast.protocol.messages.produce import ProduceRequest
 from holdfast.protocol.messages.quotas import DescribeClientQuotasResponse
 from holdfast.protocol.varints import encode_unsigned
-from tests.unit.protocol.sampler import Sampler, every_message, title
+from tests.unit.protocol.sampler import Sampler, every_message, for_each
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))
 HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b"\x80" * 12)
@@ -67,7 +67,7 @@ def mutate(wire: bytes, dice: Random) -> bytes:
             return wire[:position] + dice.choice(HUGE) + wire[position + 4 :]
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
     versions = cls.VERSIONS if len(cls.VERSIONS) <= 2 else (cls.VERSIONS[0], cls.VERSIONS[-1])
     for version in versions:
@@ -75,7 +75,7 @@ def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_message_of_any_version_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         truncate(cls, version, Sampler(Random(version), small=True, unknown_tags=True))
@@ -92,20 +92,20 @@ def mutations(cls: type[Message], version: int, count: int) -> None:
             assert same(cls.decode(again, version), found)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_changed_message_is_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         mutations(cls, version, 8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_message_changed_in_many_ways_is_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         mutations(cls, version, 200)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_dice_are_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         dice = Random(version)
@@ -128,7 +128,7 @@ def peak_of_decoding(cls: type[Message], version: int, wire: bytes) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_huge_length_takes_no_memory(cls: type[Message]) -> None:
     """Wherever it stands: what is asked for is compared with what is there before it is made."""
     for version in {cls.VERSIONS[0], cls.VERSIONS[-1]}:

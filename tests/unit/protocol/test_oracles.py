@@ -21,7 +21,7 @@ from holdfast.protocol import APIS, Message, Request, RequestHeader, Response, R
 from holdfast.protocol import Struct as OurStruct
 from holdfast.protocol.messages.api_versions import ApiVersionsResponse
 from tests.unit.protocol.kafka_python import KAFKA_PYTHON
-from tests.unit.protocol.sampler import Sampler, every_api_message, title
+from tests.unit.protocol.sampler import Sampler, every_api_message, for_each
 
 CLASSES = [cls for api in APIS.values() for cls in (api.request, api.response)]
 
@@ -143,18 +143,18 @@ def check_kio(cls: type[Message], count: int) -> None:
             assert out.getvalue() == ours, f"v{version}"
 
 
-@pytest.mark.parametrize("cls", IN_KAFKA_PYTHON, ids=title)
+@for_each(IN_KAFKA_PYTHON)
 def test_kafka_python_writes_the_same_bytes(cls: type[Message]) -> None:
     check_kafka_python(cls, 2)
 
 
-@pytest.mark.parametrize("cls", IN_KIO, ids=title)
+@for_each(IN_KIO)
 def test_kio_writes_the_same_bytes(cls: type[Message]) -> None:
     check_kio(cls, 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_both_write_the_same_bytes_for_many_values(cls: type[Message]) -> None:
     if cls in IN_KAFKA_PYTHON:
         check_kafka_python(cls, 40)

@@ -31,7 +31,7 @@ from holdfast.protocol.types import (
     UINT32,
     UUID,
 )
-from tests.unit.protocol.sampler import title
+from tests.unit.protocol.sampler import for_each
 from tests.unit.protocol.schemas import CURRENT, LAST_WITH_CONTROL, schema
 
 CONTROL = (4, 5, 6, 7)
@@ -160,7 +160,7 @@ def compare_message(cls: type[Message], definition: Any, versions: range) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", CLASSES, ids=title)
+@for_each(CLASSES)
 def test_a_definition_is_kafkas(cls: Any) -> None:
     release = LAST_WITH_CONTROL if cls.API_KEY in CONTROL else CURRENT
     definition = schema(release, cls.__name__)
@@ -170,7 +170,7 @@ def test_a_definition_is_kafkas(cls: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", [RequestHeader, ResponseHeader], ids=title)
+@for_each([RequestHeader, ResponseHeader])
 def test_a_header_is_kafkas(cls: type[Message]) -> None:
     """From 3.9, which still had request header 0."""
     definition = schema(LAST_WITH_CONTROL, cls.__name__)
