@@ -210,11 +210,19 @@ class Server:
 
     def headers(self, topic: str) -> list[RecordBatchHeader]:
         """The batches in its files."""
-        return [
-            batch.header
-            for file in self.files(topic, "*.log")
-            for batch in batches(file.read_bytes(), partial_end=True)
-        ]
+        found: list[RecordBatchHeader] = []
+        wait_until(lambda: self._read_headers(topic, found), "the files stay while they are read")
+        return found
+
+    def _read_headers(self, topic: str, found: list[RecordBatchHeader]) -> bool:
+        """False if the cleaner has replaced a file meanwhile."""
+        found.clear()
+        try:
+            for file in self.files(topic, "*.log"):
+                found += [one.header for one in batches(file.read_bytes(), partial_end=True)]
+        except FileNotFoundError:
+            return False
+        return True
 
 
 UNSET: Final = "(unset)"
