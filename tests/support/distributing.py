@@ -19,7 +19,7 @@ def distribute(items: list[pytest.Item]) -> None:
     slow_files = {item.path for item in items if _is_slow(item)}
     for item in items:
         if not _is_slow(item) or _shares(item):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     items.sort(key=lambda item: item.path not in slow_files)
 
 
