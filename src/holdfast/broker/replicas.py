@@ -254,11 +254,6 @@ class Replicas:
         is_offline = bool(self.directory.offline)
         return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
 
-    def _check_may_create(self, state: PartitionState) -> None:
-        if not self._may_create(state):
-            where = ", ".join(self.directory.offline)
-            raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
-
     def write_epochs(self, partition: Partition) -> None:
         """A reign has begun: write that down, with those of others if there are any."""
         if self._unwritten_epochs is not None:
@@ -271,8 +266,9 @@ class Replicas:
 
     def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
-            if name not in self.directory.partitions:
-                self._check_may_create(state)
+            if name not in self.directory.partitions and not self._may_create(state):
+                where = ", ".join(self.directory.offline)
+                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             partition = self.host(name, topic_id)
             thaw(partition, self.log)
             partition.apply(state)
