@@ -10,7 +10,7 @@ import pytest
 from holdfast.broker.controller import messages
 from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
-from holdfast.model import ErrorCode, TopicPartition
+from holdfast.model import ErrorCode, Offset, TopicPartition
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -107,7 +107,8 @@ def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
         metadata = tmp_path / f"broker-{broker.id}" / str(P) / "partition.metadata"
         kept = metadata.read_bytes()
         metadata.unlink()
-        partition.log.log_end_offset, end = 1, partition.log.log_end_offset
+        end = partition.log.log_end_offset
+        partition.log.log_end_offset = Offset(1)
         with pytest.raises(OSError, match="whose they are"):
             broker.replicas.host(P, partition.topic_id)
         assert P in broker.directory.partitions
