@@ -19,8 +19,10 @@ from holdfast.core import (
     Commands,
     ConsiderExpand,
     Controller,
+    ControllerFact,
     Effects,
     Fetch,
+    Judgement,
     Leader,
     LogEnd,
     ProposeIsr,
@@ -129,8 +131,11 @@ class Cluster:
             case FetchAnswered():
                 self._fetch_answered(node, payload)
             case StateSent(controller_epoch, broker_epoch, state):
-                stale = node.life.accept_controller(controller_epoch)
-                if not stale and broker_epoch == node.life.broker_epoch:
+                # Nobody forges messages here: the store has given this epoch to a controller.
+                sender = BrokerId(CONTROLLER)
+                node.life.confirm_controller(ControllerFact(controller_epoch, sender))
+                judged = node.life.judge_controller(sender, controller_epoch, is_newest=True)
+                if judged is Judgement.OBEY and broker_epoch == node.life.broker_epoch:
                     self._told(node, state)
             case ProposalAnswered(error, state):
                 self.effects(node, node.replica.isr_answer(error, state))
