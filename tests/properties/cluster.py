@@ -131,10 +131,11 @@ class Cluster:
             case FetchAnswered():
                 self._fetch_answered(node, payload)
             case StateSent(controller_epoch, broker_epoch, state):
-                # The store confirms every controller epoch: nobody forges commands here.
-                node.life.confirm_controller(ControllerFact(controller_epoch, CONTROLLER))
-                judgement = node.life.judge_controller(CONTROLLER, controller_epoch, is_newest=True)
-                if judgement is Judgement.OBEY and broker_epoch == node.life.broker_epoch:
+                # Nobody forges messages here: the store has given this epoch to a controller.
+                sender = BrokerId(CONTROLLER)
+                node.life.confirm_controller(ControllerFact(controller_epoch, sender))
+                judged = node.life.judge_controller(sender, controller_epoch, is_newest=True)
+                if judged is Judgement.OBEY and broker_epoch == node.life.broker_epoch:
                     self._told(node, state)
             case ProposalAnswered(error, state):
                 self.effects(node, node.replica.isr_answer(error, state))

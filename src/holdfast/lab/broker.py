@@ -219,14 +219,11 @@ class SimBroker(LeadingSide, FollowingSide):
         self.maybe_fetch()
 
     def _controller_refused(self, epoch: ControllerEpoch) -> ErrorCode:
-        life = self.life
-        judgement = life.judge_controller(CONTROLLER, epoch, is_newest=False)
-        if judgement is Judgement.ASK_STORE:
-            # Nobody forges messages here: an epoch that a message has was given by the store.
-            life.confirm_controller(ControllerFact(epoch, CONTROLLER))
-            judgement = life.judge_controller(CONTROLLER, epoch, is_newest=True)
-        refused = judgement is Judgement.REFUSE
-        return ErrorCode.STALE_CONTROLLER_EPOCH if refused else ErrorCode.NONE
+        # Nobody forges messages here: an epoch that a message has was given by the store.
+        self.life.confirm_controller(ControllerFact(epoch, CONTROLLER))
+        judgement = self.life.judge_controller(CONTROLLER, epoch, is_newest=True)
+        obeyed = judgement is Judgement.OBEY
+        return ErrorCode.NONE if obeyed else ErrorCode.STALE_CONTROLLER_EPOCH
 
     def _trace_leader(self, role: Leader) -> None:
         log = self.replica.log
