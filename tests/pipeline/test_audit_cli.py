@@ -12,7 +12,7 @@ import pytest
 from holdfast.cli import main
 from holdfast.cluster import Cluster
 from holdfast.ledger import LedgerProducer
-from tests.support.spark import SMALL_OPTIONS
+from tests.support.spark import SMALL_OPTIONS, command
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,9 +44,10 @@ def audit(*arguments: str) -> int:
 
 def test_a_spark_that_does_not_start_decides_nothing(tmp_path: Path) -> None:
     """1 would be a verdict."""
-    folder = str(tmp_path)
-    arguments = ("--ledger", folder, "--logs", f"b1={folder}", "--master", "nowhere://x")
-    assert audit(*arguments, *SMALL_OPTIONS) == 4
+    arguments = ("--ledger", ".", "--logs", "b1=.", "--master", "nowhere://x")
+    with command("audit", "run", *arguments, cwd=tmp_path) as process:
+        _, errors = process.communicate(timeout=600)
+    assert (process.returncode, "Spark did not start" in errors) == (4, True), errors
 
 
 def test_safe_settings_under_kills_find_nothing(
