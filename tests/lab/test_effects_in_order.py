@@ -39,6 +39,7 @@ from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.records import batches
 
 EPOCHS = "leader-epoch-checkpoint"
+Check = Callable[..., None]
 
 
 class Copy:
@@ -86,9 +87,9 @@ class Watch:
         def watched(partition: Partition, effects: tuple[Effect, ...]) -> None:
             for effect in effects:
                 self.seen[type(effect)] += 1
-                BEFORE.get(type(effect), _nothing)(self, partition, effect)
+                self._look(BEFORE, partition, effect)
                 original(partition, (effect,))
-                AFTER.get(type(effect), _nothing)(self, partition, effect)
+                self._look(AFTER, partition, effect)
 
         def made(*given: Any, **more: Any) -> SimulatedCluster:
             self._cluster = SimulatedCluster(*given, **more)
@@ -96,6 +97,11 @@ class Watch:
 
         monkeypatch.setattr(Partition, "run", watched)
         monkeypatch.setattr(run, "SimulatedCluster", made)
+
+    def _look(self, checks: dict[type, Check], partition: Partition, effect: Effect) -> None:
+        check = checks.get(type(effect))
+        if check is not None:
+            check(self, partition, effect)
 
     def play(self, seed: int, **plan: Any) -> None:
         played = simulate(seed, {"flush_messages": self._flush_messages, **plan})
@@ -195,11 +201,7 @@ class Watch:
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
 
 
-def _nothing(*_: Any) -> None:
-    """This moment is of no interest."""
-
-
-BEFORE: dict[type, Callable[..., None]] = {
+BEFORE: dict[type, Check] = {
     Acknowledge: Watch.acknowledged,
     HighWatermarkMoved: Watch.committed,
     WakeFetch: Watch.woken,
@@ -210,7 +212,7 @@ BEFORE: dict[type, Callable[..., None]] = {
     Flush: Watch.flush_asked,
 }
 """What must be true before an effect is carried out: it says so to somebody."""
-AFTER: dict[type, Callable[..., None]] = {
+AFTER: dict[type, Check] = {
     TruncateTo: Watch.truncated,
     WriteEpoch: Watch.epoch_written,
 }
