@@ -39,14 +39,20 @@ from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.records import batches
 
 EPOCHS = "leader-epoch-checkpoint"
+Check = Callable[..., None]
 
 
 class Copy:
     """One replica's files as a disk has them."""
 
     def __init__(self, disk: ByteDisk, name: TopicPartition) -> None:
-        node = disk.root.visible.get(str(name))
-        self._node = node if isinstance(node, DirectoryNode) else DirectoryNode()
+        self._node = DirectoryNode()
+        for directory in disk.root.visible.values():
+            node = (
+                directory.visible.get(str(name)) if isinstance(directory, DirectoryNode) else None
+            )
+            if isinstance(node, DirectoryNode):
+                self._node = node
 
     def written_end(self) -> int:
         return self._end(self._node.visible, lambda file: bytes(file.visible))
@@ -86,9 +92,9 @@ class Watch:
         def watched(partition: Partition, effects: tuple[Effect, ...]) -> None:
             for effect in effects:
                 self.seen[type(effect)] += 1
-                BEFORE.get(type(effect), _nothing)(self, partition, effect)
+                self._look(BEFORE, partition, effect)
                 original(partition, (effect,))
-                AFTER.get(type(effect), _nothing)(self, partition, effect)
+                self._look(AFTER, partition, effect)
 
         def made(*given: Any, **more: Any) -> SimulatedCluster:
             self._cluster = SimulatedCluster(*given, **more)
@@ -96,6 +102,11 @@ class Watch:
 
         monkeypatch.setattr(Partition, "run", watched)
         monkeypatch.setattr(run, "SimulatedCluster", made)
+
+    def _look(self, checks: dict[type, Check], partition: Partition, effect: Effect) -> None:
+        check = checks.get(type(effect))
+        if check is not None:
+            check(self, partition, effect)
 
     def play(self, seed: int, **plan: Any) -> None:
         played = simulate(seed, {"flush_messages": self._flush_messages, **plan})
@@ -193,13 +204,6 @@ class Watch:
         epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
         is_kept = partition in queued or effect.entry.epoch in epochs
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
-
-
-def _nothing(_watch: Watch, _partition: Partition, _effect: Any) -> None:
-    """This moment is of no interest."""
-
-
-Check = Callable[[Watch, Partition, Any], None]
 
 
 BEFORE: dict[type, Check] = {

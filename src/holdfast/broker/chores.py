@@ -110,7 +110,11 @@ class Chores:
                 directory = broker.directory.of(partition.name)
                 checkpointed = directory.cleaner_offsets.get(partition.name, 0)
                 high_watermark = partition.replica.log.high_watermark
-                need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
+                try:
+                    need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
+                except OSError as error:
+                    partition.failed(partition.log.fail(error))
+                    continue
                 if need.is_wanted:
                     wanted.append((need.overdue_ms > 0, need.ratio, partition, need.first_dirty))
         if wanted:
