@@ -244,7 +244,7 @@ def test_nothing_leaves_before_what_it_depends_on(
     flush_messages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch(monkeypatch, flush_messages)
-    for seed in range(4):  # Until every kind was seen; one seed hardly has all of them.
+    for seed in range(16):  # Until every kind was seen; one seed hardly has all of them.
         watch.play(seed, **DENSE)
         assert watch.broken == []
         if all(watch.seen[one] for one in _expected(flush_messages)):
