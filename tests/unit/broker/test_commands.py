@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from holdfast.broker.controller import messages
 from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
+from holdfast.coordination import Node
 from holdfast.model import ErrorCode, Offset, TopicPartition
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
@@ -77,6 +80,35 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
         assert _has(broker), "the store could not say that the topic is gone"
         broker.store.heal()
         await eventually(lambda: not _has(broker), "the controller has asked again")
+
+    play(tmp_path, story)
+
+
+def test_many_made_up_controller_epochs_cost_few_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands wait for each other: a read for each would hold the controller's own back."""
+
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        reads: list[Sequence[str]] = []
+        read = broker.store.get_newest
+
+        async def noted(paths: Sequence[str]) -> list[Node | None]:
+            reads.append(paths)
+            return await read(paths)
+
+        monkeypatch.setattr(broker.store, "get_newest", noted)
+        forged = stop_of(three, broker)
+        forged.controller_epoch = 1_000_000
+        version = messages.STOP_REPLICA_VERSION
+        answers = await asyncio.gather(*(three.ask(broker, forged, version) for _ in range(100)))
+        codes = {one.error_code for one in answers}
+        assert codes == {ErrorCode.STALE_CONTROLLER_EPOCH}
+        assert len(reads) < 20, "a read answers for every command that came before it"
+        answer = await three.ask(broker, forged, version)
+        assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
 
     play(tmp_path, story)
 
