@@ -13,7 +13,7 @@ from holdfast.broker.controller import messages
 from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
 from holdfast.coordination import Node
-from holdfast.model import ErrorCode, Offset, TopicPartition
+from holdfast.model import ErrorCode, Offset, ProducerId, TopicPartition
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -21,6 +21,7 @@ from holdfast.protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
+from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
 from holdfast.protocol.types import ZERO_UUID
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
@@ -128,6 +129,22 @@ def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Pat
             broker.replicas.host(P, partition.topic_id)
         broker.replicas.partitions[P] = partition
         logs[P] = log
+
+    play(tmp_path, story)
+
+
+def test_a_log_that_comes_back_still_knows_its_producers(tmp_path: Path) -> None:
+    """A retry of a batch that it holds must not be written twice."""
+
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        partition = broker.replicas.partitions[P]
+        options = BatchOptions(producer_id=7, producer_epoch=0, base_sequence=4)
+        partition.log.append([build_batch([NewRecord(b"value")], options)], 0)
+        broker.replicas.drop(P, delete=False)
+        back = broker.replicas.host(P, partition.topic_id)
+        assert back.replica.log.producers.last_sequence(ProducerId(7)) == 4
 
     play(tmp_path, story)
 
