@@ -149,6 +149,8 @@ class Replicas:
         numbers.last_flush_ms = self.clock.now_ms()
         if producers is not None:
             numbers.producers = producers
+        elif log.log_end_offset:  # It left us and comes back, with its files.
+            numbers.producers.rebuild(log.producer_headers())
         log.producers_expired = numbers.producers.forget
         partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
         log.rolled = partial(self.flush, partition)

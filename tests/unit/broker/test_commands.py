@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 from holdfast.broker.controller import messages
 from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
-from holdfast.model import ErrorCode, Offset, TopicPartition
+from holdfast.coordination import Node
+from holdfast.model import ErrorCode, Offset, ProducerId, TopicPartition
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -18,6 +21,7 @@ from holdfast.protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
+from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
 from holdfast.protocol.types import ZERO_UUID
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
@@ -81,6 +85,35 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
     play(tmp_path, story)
 
 
+def test_many_made_up_controller_epochs_cost_few_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands wait for each other: a read for each would hold the controller's own back."""
+
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        reads: list[Sequence[str]] = []
+        read = broker.store.get_newest
+
+        async def noted(paths: Sequence[str]) -> list[Node | None]:
+            reads.append(paths)
+            return await read(paths)
+
+        monkeypatch.setattr(broker.store, "get_newest", noted)
+        forged = stop_of(three, broker)
+        forged.controller_epoch = 1_000_000
+        version = messages.STOP_REPLICA_VERSION
+        answers = await asyncio.gather(*(three.ask(broker, forged, version) for _ in range(100)))
+        codes = {one.error_code for one in answers}
+        assert codes == {ErrorCode.STALE_CONTROLLER_EPOCH}
+        assert len(reads) < 20, "a read answers for every command that came before it"
+        answer = await three.ask(broker, forged, version)
+        assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+
+    play(tmp_path, story)
+
+
 def _has(broker: Broker) -> bool:
     return P in broker.replicas.partitions or P in broker.directory.partitions
 
@@ -96,6 +129,22 @@ def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Pat
             broker.replicas.host(P, partition.topic_id)
         broker.replicas.partitions[P] = partition
         logs[P] = log
+
+    play(tmp_path, story)
+
+
+def test_a_log_that_comes_back_still_knows_its_producers(tmp_path: Path) -> None:
+    """A retry of a batch that it holds must not be written twice."""
+
+    async def story(three: Three) -> None:
+        await created(three)
+        broker = three.other
+        partition = broker.replicas.partitions[P]
+        options = BatchOptions(producer_id=7, producer_epoch=0, base_sequence=4)
+        partition.log.append([build_batch([NewRecord(b"value")], options)], 0)
+        broker.replicas.drop(P, delete=False)
+        back = broker.replicas.host(P, partition.topic_id)
+        assert back.replica.log.producers.last_sequence(ProducerId(7)) == 4
 
     play(tmp_path, story)
 
