@@ -118,6 +118,18 @@ def test_a_leader_that_was_neither_in_sync_nor_eligible_was_elected_uncleanly(
     assert elections(read(tmp_path))[-1] == (2, 1, True)
 
 
+def test_a_leader_that_a_reassignment_brings_into_sync_was_elected_cleanly(tmp_path: Path) -> None:
+    """Kafka's controller writes the new ISR, the new replicas and the new leader as one record."""
+    write(
+        tmp_path,
+        f"{0:020}.log",
+        batch(0, TopicRecord(name="t", topic_id=A), partition(replicas=[1], isr=[1])),
+        batch(2, change(replicas=[2, 1], adding_replicas=[2], removing_replicas=[1])),
+        batch(3, change(replicas=[2], isr=[2], leader=2, adding_replicas=[], removing_replicas=[])),
+    )
+    assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False)]
+
+
 def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
     write(
         tmp_path,

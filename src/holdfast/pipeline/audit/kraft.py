@@ -5,7 +5,8 @@ newest epoch among the given directories is read, from its oldest snapshot on: a
 state, but not how it came about.
 
 An election is unclean if the record says that the leader recovers from one, or if the new leader
-was neither in sync nor eligible (KIP-966) before.
+was neither in sync nor eligible (KIP-966) before. A record that changes the replicas, too,
+completes a reassignment: its leader has just come into sync, unless it recovers.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class Metadata:
             epoch = old.leader_epoch + 1
             is_unclean = record.leader >= 0 and (
                 record.leader_recovery_state == RECOVERING
-                or record.leader not in (*old.isr, *old.eligible)
+                or (record.replicas is None and record.leader not in (*old.isr, *old.eligible))
             )
             election = Election(record.leader, epoch, time_ms, old.isr, is_unclean, evidence)
             new = new._replace(leader_epoch=epoch, elections=(*old.elections, election))
