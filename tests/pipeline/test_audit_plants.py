@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
+from holdfast.pipeline.audit import AuditInputs, run_here
 from holdfast.pipeline.audit.gather import Context, Pack, Packs
 from holdfast.pipeline.audit.judge import Expectation
 from holdfast.pipeline.audit.replicas import find_replicas
@@ -19,7 +20,7 @@ from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, led
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
 from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, LOG_STARTS
-from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
+from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
 
@@ -219,6 +220,15 @@ def test_what_expired_before_the_table_had_anything_is_no_unseen_tail(estate: Es
     expected = findings("expired", range(10)) + findings("lost", range(10), "table")
     expected += findings("unseen tail", range(10, RECORDS), "table")
     assert audited(estate, []) == expected
+
+
+def test_what_expired_before_any_consumer_began_is_not_lost(estate: Estate) -> None:
+    """A consumer may begin anywhere. What the log still has may yet be read."""
+    for folder in estate.logs.values():
+        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+    consumed = write_consumed(estate.root / "consumed", "other", [(0, (None, b"elsewhere"))])
+    done = run_here(AuditInputs(ledger=estate.ledger, logs=estate.logs, consumed=consumed))
+    assert done.verdict.counts == {"expired": 10, "unseen tail": RECORDS - 10}
 
 
 def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
