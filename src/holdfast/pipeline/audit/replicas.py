@@ -174,7 +174,10 @@ def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -
         if partition is None or partition.topic not in topics:
             continue
         files = log_files(disk, entry.name)
-        segments = [segment_at(broker.root / files.path(base, LOG)) for base in files.bases]
+        segments = []
+        for base in files.bases:
+            with suppress(FileNotFoundError):  # Retention or the cleaner has just removed it.
+                segments.append(segment_at(broker.root / files.path(base, LOG)))
         last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
         # After the batches: an epoch is in the checkpoint before its first record is in the log.
         epochs = _believed(partial(_epochs, disk, files), broker.name, missing)
