@@ -187,5 +187,20 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     assert str(bad) in trouble
 
 
+def test_a_snapshot_that_was_cut_short_is_not_believed(tmp_path: Path) -> None:
+    """It would lack topics, and no word of a log would bring them back."""
+    whole = batch(0, *CREATED)
+    write(tmp_path, f"{100:020}-{2:010}.checkpoint", whole, whole[:-10])
+    metadata, [trouble] = read_metadata([tmp_path], ["t"])
+    assert metadata is None
+    assert "cannot be read" in trouble
+
+
+def test_a_file_that_is_no_segment_is_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED))
+    write(tmp_path, "notes.log", b"not Kafka's")
+    assert elections(read(tmp_path)) == [(1, 0, False)]
+
+
 def test_no_metadata_log_is_no_trouble(tmp_path: Path) -> None:
     assert read_metadata([tmp_path], ["t"]) == (None, ())
