@@ -15,6 +15,9 @@ from holdfast.ledger import CONSUMED, LedgerProducer, read_ledger
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.protocol.records import crc32c
 from holdfast.protocol.records.arrow import read_table
+from holdfast.storage import RealDisk
+from holdfast.storage.checkpoints import read_epochs, write_epochs
+from holdfast.storage.names import EPOCH_CHECKPOINT
 from tests.pipeline.audit_reference import Content, Line
 from tests.pipeline.audit_world import NAME, TOPIC, batches
 
@@ -127,4 +130,14 @@ def make_estate(root: Path) -> Estate:
                 producer.flush()
         assert producer.flush(30) == 0
         del producer
-    return Estate(root)
+    estate = Estate(root)
+    for broker in estate.logs:
+        _forget_handovers(estate.log(broker).parent)
+    return estate
+
+
+def _forget_handovers(folder: Path) -> None:
+    """A broker that shuts down hands over, or not: no record is of such an epoch."""
+    disk = RealDisk(folder)
+    epochs = read_epochs(disk, EPOCH_CHECKPOINT) or []
+    write_epochs(disk, EPOCH_CHECKPOINT, [one for one in epochs if one.start_offset < RECORDS])

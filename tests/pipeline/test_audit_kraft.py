@@ -118,6 +118,18 @@ def test_a_leader_that_was_neither_in_sync_nor_eligible_was_elected_uncleanly(
     assert elections(read(tmp_path))[-1] == (2, 1, True)
 
 
+def test_a_leader_that_a_reassignment_brings_into_sync_was_elected_cleanly(tmp_path: Path) -> None:
+    """Kafka's controller writes the new ISR, the new replicas and the new leader as one record."""
+    write(
+        tmp_path,
+        f"{0:020}.log",
+        batch(0, TopicRecord(name="t", topic_id=A), partition(replicas=[1], isr=[1])),
+        batch(2, change(replicas=[2, 1], adding_replicas=[2], removing_replicas=[1])),
+        batch(3, change(replicas=[2], isr=[2], leader=2, adding_replicas=[], removing_replicas=[])),
+    )
+    assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False)]
+
+
 def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -173,6 +185,21 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     metadata, [trouble] = read_metadata([bad], ["t"])
     assert metadata is None
     assert str(bad) in trouble
+
+
+def test_a_snapshot_that_was_cut_short_is_not_believed(tmp_path: Path) -> None:
+    """It would lack topics, and no word of a log would bring them back."""
+    whole = batch(0, *CREATED)
+    write(tmp_path, f"{100:020}-{2:010}.checkpoint", whole, whole[:-10])
+    metadata, [trouble] = read_metadata([tmp_path], ["t"])
+    assert metadata is None
+    assert "cannot be read" in trouble
+
+
+def test_a_file_that_is_no_segment_is_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED))
+    write(tmp_path, "notes.log", b"not Kafka's")
+    assert elections(read(tmp_path)) == [(1, 0, False)]
 
 
 def test_no_metadata_log_is_no_trouble(tmp_path: Path) -> None:

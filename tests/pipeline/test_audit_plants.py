@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
+from holdfast.pipeline.audit import AuditInputs, run_here
 from holdfast.pipeline.audit.gather import Context, Pack, Packs
 from holdfast.pipeline.audit.judge import Expectation
 from holdfast.pipeline.audit.replicas import find_replicas
@@ -18,8 +19,14 @@ from holdfast.pipeline.audit.roster import consumers, producers
 from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, ledger_packs
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
-from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, LOG_STARTS
-from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
+from holdfast.storage.names import (
+    CLEANER_OFFSETS,
+    EPOCH_CHECKPOINT,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+)
+from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
 
@@ -221,6 +228,15 @@ def test_what_expired_before_the_table_had_anything_is_no_unseen_tail(estate: Es
     assert audited(estate, []) == expected
 
 
+def test_what_expired_before_any_consumer_began_is_not_lost(estate: Estate) -> None:
+    """A consumer may begin anywhere. What the log still has may yet be read."""
+    for folder in estate.logs.values():
+        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+    consumed = write_consumed(estate.root / "consumed", "other", [(0, (None, b"elsewhere"))])
+    done = run_here(AuditInputs(ledger=estate.ledger, logs=estate.logs, consumed=consumed))
+    assert done.verdict.counts == {"expired": 10, "unseen tail": RECORDS - 10}
+
+
 def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
     estate: Estate,
 ) -> None:
@@ -331,6 +347,43 @@ def test_a_leader_whose_own_epoch_begins_behind_its_end_is_short(estate: Estate)
     estate.edit(lambda line: line.pop(RECORDS - 1), leader)
     begin_epoch(estate, leader, RECORDS)
     assert audited(estate) == findings("replicas differ", [RECORDS - 1])
+
+
+def plant_cleaned_leader(estate: Estate, last: int) -> None:
+    """The cleaner took what lies before the last record; the active segment is empty yet."""
+    leader = estate.leader
+    estate.edit(lambda line: [line.pop(at) for at in range(52, RECORDS) if at != last], leader)
+    (estate.log(leader).parent / f"{RECORDS:020}.log").touch()
+    write_offsets(RealDisk(estate.logs[leader]), CLEANER_OFFSETS, {NAME: RECORDS})
+    estate.edit_ledger(lambda rows: rows.__delitem__(slice(52, RECORDS)))
+
+
+def stay_behind(estate: Estate, end: int) -> None:
+    """The followers are not in sync, and say so."""
+    (estate.root / "cluster" / "store.sqlite").unlink()
+    for broker in estate.followers:
+        estate.edit(lambda line: [line.pop(at) for at in range(end, RECORDS)], broker)
+        for file in (HIGH_WATERMARKS, RECOVERY_POINTS):
+            write_offsets(RealDisk(estate.logs[broker]), file, {NAME: end})
+
+
+def test_a_gap_that_the_cleaner_made_does_not_make_a_follower_the_truth(estate: Estate) -> None:
+    leader = estate.leader
+    stay_behind(estate, 55)
+    plant_cleaned_leader(estate, RECORDS - 1)
+    [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
+    assert [replicas[0].broker, replicas[0].end] == [leader, RECORDS]
+    assert not audited(estate)
+
+
+def test_a_leader_whose_tail_the_cleaner_took_ends_at_its_active_segment(estate: Estate) -> None:
+    """Its own epoch begins there, and nothing else says who leads."""
+    leader = estate.leader
+    stay_behind(estate, RECORDS)
+    plant_cleaned_leader(estate, 52)
+    begin_epoch(estate, leader, RECORDS)
+    [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
+    assert [replicas[0].broker, replicas[0].end] == [leader, RECORDS]
 
 
 def begin_epoch(estate: Estate, broker: str, start: int) -> None:

@@ -86,6 +86,12 @@ def test_a_record_of_the_present_topic_was_lost_otherwise() -> None:
     assert cause_of(told).kind == "outside"
 
 
+def test_a_producer_whose_clock_is_behind_does_not_make_a_topic_recreated() -> None:
+    """No other topic ever had the name."""
+    past = Past(topic_id=B, lives=LIVES[1:])
+    assert cause_of(explained(lost(5, 6), past, replica("b1", 9, (0, 0)))).kind == "outside"
+
+
 @pytest.mark.parametrize(
     ("began_ms", "others", "kind"),
     [

@@ -179,7 +179,7 @@ class _Story:
         )
 
     def _wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """As long as anything moves: records, answers, the table, Spark's own words."""
+        """As long as anything moves: records, answers, the table."""
         patience = Patience(self._progress)
         while not condition():
             if self.traffic.failure is not None:

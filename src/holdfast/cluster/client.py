@@ -35,6 +35,10 @@ LONGEST_FRAME: Final = 256 * 1024 * 1024
 R = TypeVar("R", bound=Response)
 
 
+QUESTIONS: Final = (ApiVersionsRequest, MetadataRequest)
+"""What is asked before a request is sent. If the answer is lost, nothing was carried out."""
+
+
 class KafkaError(ClusterError):
     """A broker said no."""
 
@@ -114,6 +118,7 @@ class Connection:
         A broker that is given a time for its answer may use all of it.
         """
         self._next += 1
+        lost = UnreachableError if isinstance(request, QUESTIONS) else UnansweredError
         parts = encode_request(request, version, correlation_id=self._next, client_id=CLIENT_ID)
         given_s = getattr(request, "timeout_ms", 0) / 1000
         try:
@@ -124,13 +129,13 @@ class Connection:
             frame = self._receive(int.from_bytes(self._receive(4), "big"))
         except OSError as error:
             self.close()
-            raise UnansweredError(f"the broker at {self.address.port} is gone: {error}") from None
+            raise lost(f"the broker at {self.address.port} is gone: {error}") from None
         try:
             return decode_response(frame, APIS[request.API_KEY], version)[1]
         except MalformedMessage as error:
             self.close()
             where = f"{self.address.host}:{self.address.port}"
-            raise UnansweredError(f"{where} does not answer as a Kafka broker: {error}") from None
+            raise lost(f"{where} does not answer as a Kafka broker: {error}") from None
 
     def _receive(self, size: int) -> bytes:
         if size > LONGEST_FRAME:

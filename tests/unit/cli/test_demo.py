@@ -39,6 +39,19 @@ def test_what_grows_is_waited_for_however_slow_it_is() -> None:
     assert patience.is_over
 
 
+def test_a_spark_that_only_complains_makes_no_progress(tmp_path: Path) -> None:
+    """A consumer that reaches no broker writes a warning every second, for ever."""
+    driver = Driver("127.0.0.1:1", tmp_path, goes_on_after_loss=False)
+    before = driver.progress()
+    (tmp_path / "spark" / "x").mkdir()
+    (tmp_path / "spark" / "x" / "spark.log").write_text("WARN: no broker\n", encoding="utf-8")
+    (tmp_path / "ingest.txt").write_text("still 0 rows\n", encoding="utf-8")
+    assert driver.progress() == before
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "part-0.parquet").touch()
+    assert driver.progress() != before
+
+
 @pytest.mark.slow
 def test_an_ingest_that_ends_by_itself_is_a_failure_with_its_last_lines(tmp_path: Path) -> None:
     with held_port() as port:

@@ -39,6 +39,7 @@ class Why(IntEnum):
     DAMAGED = 22
     NO_COPY = 23
     EPOCH = 24
+    CHANGED = 25
 
 
 SENTENCES: Final = {
@@ -67,4 +68,5 @@ SENTENCES: Final = {
     Why.DAMAGED: "the copy's batch is damaged",
     Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",
     Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies deny",
+    Why.CHANGED: "a broker changed the files there while they were read; audit again",
 }

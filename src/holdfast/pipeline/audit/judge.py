@@ -200,8 +200,10 @@ def _read(
     due = np.concatenate([claims.rows[claims.is_claimed], missing["row"][is_expired]])
     at = _first_at(rows, due["offset"])
     is_read = _matches(due, rows, at)
-    is_absent = (at < 0) & (due["offset"] >= expected.first)
     is_left = due["offset"] < (copies.truth.start if copies.truth else 0)
+    is_absent = (at < 0) & (due["offset"] >= expected.first)
+    if reading.place == AT_CONSUMED and not expected.end:
+        is_absent &= ~is_left  # No consumer began here, and one may begin after what has expired.
     is_tail = is_absent & (due["offset"] >= expected.end) & ~is_left
     is_gone = is_absent & ~is_tail
     gone = due[is_gone]

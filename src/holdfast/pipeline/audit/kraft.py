@@ -5,13 +5,15 @@ newest epoch among the given directories is read, from its oldest snapshot on: a
 state, but not how it came about.
 
 An election is unclean if the record says that the leader recovers from one, or if the new leader
-was neither in sync nor eligible (KIP-966) before.
+was neither in sync nor eligible (KIP-966) before. A record that changes the replicas, too,
+completes a reassignment: its leader has just come into sync, unless it recovers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -137,7 +139,7 @@ class Metadata:
             epoch = old.leader_epoch + 1
             is_unclean = record.leader >= 0 and (
                 record.leader_recovery_state == RECOVERING
-                or record.leader not in (*old.isr, *old.eligible)
+                or (record.replicas is None and record.leader not in (*old.isr, *old.eligible))
             )
             election = Election(record.leader, epoch, time_ms, old.isr, is_unclean, evidence)
             new = new._replace(leader_epoch=epoch, elections=(*old.elections, election))
@@ -161,13 +163,19 @@ def read_metadata(
 def _how_new(folder: Path) -> tuple[int, int]:
     """The epoch and the end of the last batch, or of the last snapshot."""
     known = [(-1, -1)]
-    for path in sorted(folder.glob("*.log"), reverse=True):
-        last = last_batch(segment_at(path))
-        if last is not None:
-            known.append((last.epoch, last.end))
-            break
-    known += [(epoch, end) for end, epoch, _ in _snapshots(folder)]
+    with suppress(OSError):  # Who reads it says why it cannot be read.
+        known += [(epoch, end) for end, epoch, _ in _snapshots(folder)]
+        for path in reversed(_segments(folder)):
+            last = last_batch(segment_at(path))
+            if last is not None:
+                known.append((last.epoch, last.end))
+                break
     return max(known)
+
+
+def _segments(folder: Path) -> list[Path]:
+    """Oldest first."""
+    return sorted(path for path in folder.glob("*.log") if path.stem.isdecimal())
 
 
 def _snapshots(folder: Path) -> list[tuple[int, int, Path]]:
@@ -178,7 +186,7 @@ def _snapshots(folder: Path) -> list[tuple[int, int, Path]]:
 
 def _read(folder: Path, topics: Collection[str]) -> Metadata:
     metadata = Metadata(topics)
-    segments = sorted(folder.glob("*.log"))
+    segments = _segments(folder)
     start = int(segments[0].stem) if segments else 0
     first = 0
     if start > 0 or not segments:
@@ -192,18 +200,19 @@ def _read(folder: Path, topics: Collection[str]) -> Metadata:
 
 
 def _apply(metadata: Metadata, path: Path, first: int, *, is_snapshot: bool) -> None:
-    for offset, time_ms, record in records_of(path):
+    for offset, time_ms, record in records_of(path, is_snapshot=is_snapshot):
         if offset >= first:
             place = f"{path}, offset {offset}"
             metadata.apply(record, time_ms, place, is_snapshot=is_snapshot)
 
 
-def records_of(path: Path) -> Iterator[tuple[int, int, MetadataRecord]]:
+def records_of(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
     """Offset, time and content of the records in a file.
 
-    A controller may be writing: a batch that is not whole yet is left out.
+    A controller may be writing: a batch of the log that is not whole yet is left out. A snapshot
+    gets its name when it is whole.
     """
-    for batch in batches(path.read_bytes(), partial_end=True):
+    for batch in batches(path.read_bytes(), partial_end=not is_snapshot):
         batch.check_crc()
         if batch.header.is_control:
             continue

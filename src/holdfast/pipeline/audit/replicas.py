@@ -174,7 +174,10 @@ def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -
         if partition is None or partition.topic not in topics:
             continue
         files = log_files(disk, entry.name)
-        segments = [segment_at(broker.root / files.path(base, LOG)) for base in files.bases]
+        segments = []
+        for base in files.bases:
+            with suppress(FileNotFoundError):  # Retention or the cleaner has just removed it.
+                segments.append(segment_at(broker.root / files.path(base, LOG)))
         last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
         # After the batches: an epoch is in the checkpoint before its first record is in the log.
         epochs = _believed(partial(_epochs, disk, files), broker.name, missing)
@@ -190,9 +193,13 @@ def _replica(
 ) -> Replica:
     segments = tuple(segments)
     first = segments[0].base if segments else 0
+    active = segments[-1].base if segments else 0
     checkpoints = broker.checkpoints
     start = max(first, checkpoints.log_starts.get(partition, 0))
+    cleaned = checkpoints.cleaner_offsets.get(partition, 0)
     last = last or Last(first, -1, first, -1)
+    # The cleaner may take the records before an active segment that is empty yet.
+    end = max(last.end, start, active)
     return Replica(
         broker=broker.name,
         number=broker.number,
@@ -201,12 +208,12 @@ def _replica(
         path=str(broker.root / str(partition)),
         segments=segments,
         start=start,
-        end=max(last.end, start),
-        solid_end=max(last.solid_end, start),
+        end=end,
+        solid_end=end if last.solid_end < cleaned else max(last.solid_end, start),
         epoch=last.epoch,
         high_watermark=checkpoints.high_watermarks.get(partition),
         flushed=checkpoints.recovery_points.get(partition),
-        cleaned=checkpoints.cleaner_offsets.get(partition, 0),
+        cleaned=cleaned,
         written_ms=last.time_ms,
     )
 

@@ -24,6 +24,7 @@ from holdfast.pipeline.audit.findings import (
 from holdfast.pipeline.audit.gather import Context, Packs, Results
 from holdfast.pipeline.audit.inputs import AuditInputs
 from holdfast.pipeline.audit.judge import Expectation
+from holdfast.pipeline.audit.meanwhile import doubted
 from holdfast.pipeline.audit.moving import BySpark, Here, Mover
 from holdfast.pipeline.audit.packs import ACKED, MOST_BROKERS, REFUSED, ROW, UNKNOWN, unpack
 from holdfast.pipeline.audit.replicas import Cluster, find_replicas
@@ -46,17 +47,17 @@ def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
     from pyspark.errors import PySparkException
 
     try:
-        return _Run(BySpark(spark), inputs).audit()
+        return Run(BySpark(spark), inputs).audit()
     except (Py4JError, PySparkException) as error:
         raise failures.told(error, "the audit could not go on") from error
 
 
 def run_here(inputs: AuditInputs) -> Audit:
     """The same without Spark, for what this process can hold; a table cannot be audited so."""
-    return _Run(Here(), inputs).audit()
+    return Run(Here(), inputs).audit()
 
 
-class _Run:
+class Run:
     def __init__(self, mover: Mover, inputs: AuditInputs) -> None:
         if not 0 < len(inputs.logs) <= MOST_BROKERS:
             raise PipelineError(
@@ -84,7 +85,10 @@ class _Run:
         delivered = self.delivered.files if self.delivered else None
         results = self.mover.judged(self.context, self.topics, self.sent.files, delivered)
         topics = settle_topics(results, self.topics, self.context, self._look)
-        told = [Told(name, topic.found, topic.partitions) for name, topic in topics.items()]
+        told = doubted(
+            [Told(name, topic.found, topic.partitions) for name, topic in topics.items()],
+            self.cluster.partitions,
+        )
         counts = tally([one.table for one in told])
         missing = tuple(self._missing(results, told))
         teller = Teller(

@@ -18,11 +18,14 @@ class Segment(NamedTuple):
     base: int
     path: str
     size: int
+    inode: int
+    """Which file it was when it was looked at: the cleaner puts another one in its place."""
 
 
 def segment_at(path: Path) -> Segment:
     """A `.log` file, by its name and size."""
-    return Segment(int(path.stem), str(path), path.stat().st_size)
+    status = path.stat()
+    return Segment(int(path.stem), str(path), status.st_size, status.st_ino)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -109,12 +110,9 @@ def read_batches(
     for at in np.flatnonzero(is_wanted).tolist():
         segment = segments[int(part.segments[at])]
         size = int(part.headers["length"][at]) + LENGTH_END
-        with opened(segment.path) as file:
-            data = os.pread(file, size, int(part.positions[at]))
-        try:
-            records.append(_decoded(data))
-        except MalformedBatchError:
-            continue  # Cut off since; or its records are not what its CRC vouches for.
+        # Removed or truncated since; or its records are not what its CRC vouches for.
+        with suppress(MalformedBatchError, FileNotFoundError), opened(segment.path) as file:
+            records.append(_decoded(os.pread(file, size, int(part.positions[at]))))
     return within(_joined(records, RECORD), first, until)
 
 

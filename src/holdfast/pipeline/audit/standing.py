@@ -7,7 +7,7 @@ before it has any record of its own, and an unclean election must not be overloo
 
 An epoch in a batch's header is covered by no checksum. So it counts only if somebody else knows it:
 a checkpoint, the controllers, or most of the copies. And a last batch behind a gap does not make a
-log longer, for its offset is not covered either.
+log longer, for its offset is not covered either; unless the cleaner made the gap.
 
 What a copy must have (`due`) is what it said itself, by its checkpoints of high watermark and
 flushed point; and a member of the ISR has what the leader's high watermark says.
@@ -37,7 +37,7 @@ class Replica(NamedTuple):
     start: int
     end: int
     solid_end: int
-    """Where the log ends, or the gap before its last batch begins."""
+    """Where the log ends, or the gap before its last batch begins that no cleaner made."""
     epoch: int
     """The last batch's as it was read; from `standing` on the last one that is believed."""
     high_watermark: int | None

@@ -68,7 +68,7 @@ def recreated(asked: Asked, past: Past) -> Reason | None:
     if told is None:
         return None
     sentence, evidence = told
-    left = [one for one in past.strangers if one.topic_id not in (None, past.topic_id)]
+    left = _of_another_topic(past)
     if left:
         brokers = sorted({one.broker for one in left})
         verb = "has" if len(brokers) == 1 else "have"
@@ -81,12 +81,18 @@ def recreated(asked: Asked, past: Past) -> Reason | None:
     )
 
 
+def _of_another_topic(past: Past) -> list[Stranger]:
+    return [one for one in past.strangers if one.topic_id not in (None, past.topic_id)]
+
+
 def _by_controllers(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | None:
     now = past.lives[-1]
     assert asked.acked_ms is not None
     if now.removed_ms is not None or now.created_ms is None or now.created_ms <= asked.acked_ms:
         return None
     former = [one for one in past.lives[:-1] if one.removed_ms is not None][-1:]
+    if not former and not _of_another_topic(past):
+        return None  # The producer's clock may be behind the controller's.
     gone = [
         f"the one with the id {spoken_id(one.topic_id)} was deleted at "
         f"{spoken_time(one.removed_ms)}, and "
@@ -103,7 +109,7 @@ def _by_controllers(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | N
 
 def _by_files(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | None:
     """A log of another id is there, and the present one begins after the acknowledgement."""
-    others = [one for one in past.strangers if one.topic_id not in (None, past.topic_id)]
+    others = _of_another_topic(past)
     if not others or past.topic_id is None or past.began_ms is None:
         return None
     assert asked.acked_ms is not None
