@@ -151,6 +151,8 @@ class Chores:
             broker.log.error(
                 "a log cannot be cleaned", partition=str(partition.name), error=result.problem
             )
+        if cleaner.has_given_up:
+            return
         offsets = broker.directory.of(partition.name).cleaner_offsets
         if result.cleaned_below > offsets.get(partition.name, 0):
             # Others may wait: log.cleaner.backoff.ms is for when nothing does.

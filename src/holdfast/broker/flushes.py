@@ -2,7 +2,8 @@
 
 The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
 One flush of a log is under way at a time, and covers what was written when it began. A flush that
-is wanted while another is under way begins when that one has ended.
+is wanted while another is under way begins when that one has ended; so does the next one of a log
+that has more sealed segments than one flush takes.
 
 Nothing is answered here: the core gives out what waited for a flush when it is called with how far
 the disk is (`Partition.flushed`).
@@ -52,7 +53,7 @@ class Flushes:
             self._under_way[partition] = True
             return
         if not self._wanted:
-            self._owner.loop.call_soon(self._begin_all)
+            self._owner.loop.call_soon(self._begin_some)
         self._wanted[partition] = None
 
     def now(self, partition: Partition) -> None:
@@ -64,9 +65,11 @@ class Flushes:
             return
         self._ended(partition, end)
 
-    def _begin_all(self) -> None:
-        partitions, self._wanted = self._wanted, {}
-        for partition in partitions:
+    def _begin_some(self) -> None:
+        """As many as there are threads: each holds descriptors of its own until it has ended."""
+        while self._wanted and len(self._under_way) < DISK_THREADS:
+            partition = next(iter(self._wanted))
+            del self._wanted[partition]
             if self._is_hosted(partition) and partition.log.offline is None:
                 self._begin(partition)
 
@@ -84,6 +87,7 @@ class Flushes:
         self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
     ) -> None:
         is_wanted = self._under_way.pop(partition)
+        self._owner.loop.call_soon(self._begin_some)
         error = done.exception()
         assert error is None or isinstance(error, OSError), error
         try:
@@ -94,7 +98,7 @@ class Flushes:
             return
         if self._is_hosted(partition):
             self._ended(partition, end)
-            if is_wanted:
+            if is_wanted or partition.log.has_unflushed_seals:
                 self.want(partition)
 
     def _ended(self, partition: Partition, end: Offset) -> None:

@@ -28,7 +28,7 @@ async def open_logs(
         started = [loop.run_in_executor(threads, one.run) for one in openings]
         results = await asyncio.gather(*started, return_exceptions=True)
     opened: list[LogOpening] = []
-    failed: dict[TopicPartition, OSError] = {}
+    failed = directories.lost()
     for opening, result in zip(openings, results, strict=True):
         if isinstance(result, OSError):
             failed[opening.partition] = result

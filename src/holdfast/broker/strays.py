@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def drop_strays(broker: Broker, *, is_running: bool) -> None:
-    """Delete them. StoreError if the store cannot be asked: then none is."""
+    """Delete those that the disk lets us. StoreError if the store cannot be asked: then none is."""
     replicas = broker.replicas
     own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
     facts = await read_partitions(broker.store, list(own))
@@ -30,4 +30,7 @@ async def drop_strays(broker: Broker, *, is_running: bool) -> None:
         is_same = replicas.has(name) and replicas.topic_id(name) == identity
         if is_same and is_removed(broker.id, identity, fact):
             broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
-            replicas.drop(name)
+            try:
+                replicas.drop(name)
+            except OSError as error:
+                broker.log.error("a stray is not deleted", partition=str(name), error=str(error))

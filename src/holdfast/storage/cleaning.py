@@ -148,6 +148,8 @@ class Cleaner:
     ) -> None:
         self.result = Cleaning(Offset(max(first_dirty, log.segments[0].base_offset)))
         """As far as it has come. `cleaned_below` rises when everything is done."""
+        self.has_given_up = False
+        """The log was cut or deleted meanwhile, or is damaged: the result says nothing of it."""
         self._log = log
         self._now_ms = now_ms
         self._keys = KeyMap(map_bytes)
@@ -155,6 +157,7 @@ class Cleaner:
         """Thrown away if the run ends early."""
         self._swapping: Iterator[int] = iter(())
         self._flush: _Flush | None = None
+        self._cuts = log.cuts
         limit = cleanable_limit(log, high_watermark, now_ms)
         self._sources = _cleanable(log, limit) if log.settings.is_compacted else []
         self._work: Iterator[int] = self._run(first_dirty)
@@ -196,13 +199,17 @@ class Cleaner:
 
     def _is_stale(self) -> bool:
         """Whether the log has lost, or may have changed, something this run builds on."""
-        return self._log.offline is not None or any(
-            segment.state or segment.is_active for segment in self._sources
+        log = self._log
+        return (
+            log.offline is not None
+            or log.cuts != self._cuts
+            or any(segment.state or segment.is_active for segment in self._sources)
         )
 
     def _give_up(self) -> None:
         target, self._target = self._target, None
         self._work = iter(())
+        self.has_given_up = True
         if target is not None:
             target.close()
             for kind in SEGMENT_KINDS:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import errno
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -169,12 +169,26 @@ class LogDirectories:
         return self.partitions[partition].log(partition)
 
     def openings(self) -> list[LogOpening]:
-        """Every log that is there, to be opened on other threads."""
+        """Every log that is there, to be opened on other threads; none where a directory fails."""
         for directory, name in self._unused:
             self._notes.append(f"{self.path_of(directory)}/{name}: never used; removed")
-            remove_tree(directory.disk, name)
+            with self.guarded(directory):
+                remove_tree(directory.disk, name)
         self._unused.clear()
-        return [one for directory in self.all.values() for one in directory.openings()]
+        found: list[LogOpening] = []
+        for directory in self.live.values():
+            with self.guarded(directory):
+                found += directory.openings()
+        return found
+
+    def lost(self) -> dict[TopicPartition, OSError]:
+        """The partitions in directories that have failed, and how."""
+        return {
+            partition: error
+            for path, error in self.offline.items()
+            if path in self.all
+            for partition in self.all[path].partitions
+        }
 
     def not_opened(self, failed: Mapping[TopicPartition, OSError]) -> None:
         """The disk failed on these."""
@@ -212,6 +226,7 @@ class LogDirectories:
         made: list[TopicPartition] = []
         errors: list[OSError] = []
         for directory, share in shares.items():
+            self._flush_deleted(directory, share)
             try:
                 directory.create_all(share)
             except OSError as error:
@@ -225,6 +240,7 @@ class LogDirectories:
         """A new, empty log in the first directory that takes it; OSError if none does."""
         last = _nothing_left()
         for directory in self._by_load():
+            self._flush_deleted(directory, (partition,))
             try:
                 log = directory.create(partition, topic_id)
             except OSError as error:
@@ -235,6 +251,13 @@ class LogDirectories:
             self.partitions[partition] = directory
             return log
         raise last
+
+    def _flush_deleted(self, chosen: LogDirectory, wanted: Iterable[TopicPartition]) -> None:
+        """A deleted log must not come back in another directory, beside its successor."""
+        for directory in self.live.values():
+            if directory is not chosen:
+                with self.guarded(directory):
+                    directory.flush_deleted(wanted)
 
     def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
         """Take a partition away; its files go after file.delete.delay.ms."""

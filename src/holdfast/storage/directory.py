@@ -185,9 +185,11 @@ class LogDirectory:
         """A log that has been opened."""
         log, report = opened
         self.notes += report.notes
-        self._forget_cleaning(partition, log)
         log.recovery_point_fell = lambda: self._lower_recovery_point(partition, log)
         self.logs[partition] = log
+        with suppress(LogOfflineError):
+            # A crash may have come between a cut and this.
+            log.guarded(log.recovery_point_fell)
         return log
 
     def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> None:
@@ -261,6 +263,12 @@ class LogDirectory:
         delay = self.settings_of(partition).file_delete_delay_ms
         self._deleted.append(DeletedDirectory(now_ms + delay, gone))
         self._forget(partition)
+
+    def flush_deleted(self, partitions: Iterable[TopicPartition]) -> None:
+        """Those of these that were deleted here do not come back after a power failure."""
+        gone = dict.fromkeys(one.name.rpartition(".")[0] for one in self._deleted)
+        if any(str(partition) in gone for partition in partitions):
+            self.disk.flush_directory("")
 
     def _forget(self, partition: TopicPartition) -> None:
         for offsets in (

@@ -70,7 +70,7 @@ class BackgroundFlush:
 
     def __init__(self, log: Log) -> None:
         """OSError if the files cannot be opened."""
-        first = log.place_of(log.recovery_point)
+        first = log.first_unflushed
         after = first + MOST_SEGMENTS
         self._log = log
         self._end = log.log_end_offset

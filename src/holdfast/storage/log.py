@@ -181,9 +181,15 @@ class Log:
     # Keeping.
 
     @property
+    def first_unflushed(self) -> int:
+        """The place of the first segment to flush: also one sealed right at the recovery point."""
+        place = self.place_of(self.recovery_point)
+        return place - 1 if place and self.segments[place - 1].is_dirty else place
+
+    @property
     def has_unflushed_seals(self) -> bool:
-        """Whether a sealed segment lies above the recovery point."""
-        return self.recovery_point < self.active.base_offset
+        """Whether something of a sealed segment is not known to be flushed."""
+        return self.first_unflushed < len(self.segments) - 1
 
     def flush(self, now_ms: int) -> Offset:
         """Everything that is written now survives a power failure; gives the recovery point."""
@@ -208,7 +214,7 @@ class Log:
             self._flush_names()
 
     def _flush_segments(self) -> None:
-        for segment in self.segments[self.place_of(self.recovery_point) :]:
+        for segment in self.segments[self.first_unflushed :]:
             segment.flush()
 
     def _flush_names(self) -> None:
@@ -227,9 +233,7 @@ class Log:
     # Cutting.
 
     def truncate_to(self, offset: Offset, now_ms: int) -> Offset:
-        """Cut everything from `offset` on; gives the new end, which is lower than asked for if
-        `offset` is inside a batch.
-        """
+        """Cut everything from `offset` on; gives the new end, lower if that is inside a batch."""
         if offset < self.log_start_offset or offset <= self.segments[0].base_offset:
             self.restart_at(offset, now_ms)
             return offset

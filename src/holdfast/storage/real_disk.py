@@ -3,8 +3,8 @@
 Descriptors are opened when they are needed. A log directory may hold more files than a process may
 have open, so those that are only read are closed again when too many are. A descriptor that has
 unflushed writes is flushed before it is closed, because the system reports a failed write-back to
-the descriptors that are open at that time and to no other; the background flush of sealed segments
-makes this rare.
+the descriptors that are open at that time and to no other. Whoever appends waits for that flush, so
+it is made only where this disk's share of the process's descriptors is used up.
 
 A file belongs to the thread that opened it: only that thread closes it to make room. So logs may
 be opened on several threads, each log by one, which closes its files when it is done.
@@ -17,6 +17,7 @@ import errno
 import fcntl
 import os
 import resource
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from pathlib import Path
 from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
 OPEN_FILES = 512
-"""How many descriptors one disk keeps, unless the process may have few."""
+"""How many idle descriptors one disk keeps, unless the process may have few."""
 _SHARE = 8
 """A disk keeps an eighth of the descriptors that the process may have: the rest is for connections
 and for flushes."""
@@ -201,7 +202,7 @@ class RealDisk:
         self._open: OrderedDict[int, RealFile] = OrderedDict()
         self._lock = threading.Lock()
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._most = min(OPEN_FILES, most // _SHARE) if most > 0 else OPEN_FILES
+        self._most = most // _SHARE if most > 0 else sys.maxsize
         self.wait_for_all: Callable[[Sequence[Callable[[], None]]], None] = _one_by_one
         """How flushes are made that may be made at once: whoever has threads sets another."""
 
@@ -267,13 +268,15 @@ class RealDisk:
         """Count a descriptor; close another one if there are too many, an idle one if it can be."""
         with self._lock:
             self._open[id(file)] = file
-            is_full = len(self._open) > self._most
+            is_full = len(self._open) > min(OPEN_FILES, self._most)
             old = self._one_to_close(file) if is_full else None
         if old is not None:
             old.make_room()
 
     def _one_to_close(self, file: RealFile) -> RealFile | None:
-        """The oldest idle one of this thread's among the next few, or else the oldest one."""
+        """The oldest idle one of this thread's among the next few, or else the oldest one, if the
+        share is used up.
+        """
         oldest = None
         for _ in range(min(_LOOKS, len(self._open))):
             key, old = next(iter(self._open.items()))
@@ -283,7 +286,7 @@ class RealDisk:
             if not old.dirty:
                 return old
             oldest = oldest or old
-        return oldest
+        return oldest if len(self._open) > self._most else None
 
     def closed(self, file: RealFile) -> None:
         """The descriptor is gone."""

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from holdfast.broker.flushes import DISK_THREADS
 from holdfast.broker.partition import Partition
 from holdfast.broker.replicas import Replicas
 from holdfast.core import Follower
 from holdfast.lab.simulation import SimulatedCluster
 from holdfast.lab.simulation.clients import Ledger, Producer
+from holdfast.protocol.records import NewRecord, build_batch, stamp
+from holdfast.storage.flushing import MOST_SEGMENTS
 
 SLOW_S = 1.0
 TOPIC = "events"
@@ -73,3 +76,49 @@ def test_a_partition_that_was_dropped_during_its_flush_is_not_followed_again(
     assert follower.log.log_end_offset == end
     flushing.cluster.close()
     assert not flushing.cluster.recording.bugs
+
+
+def alone(partitions: int) -> tuple[SimulatedCluster, Replicas, list[Partition]]:
+    """One broker on a slow disk, and the partitions of a topic without a flush rule."""
+    cluster = SimulatedCluster(2, 1, disk_s=SLOW_S)
+    names = cluster.start(TOPIC, partitions)
+    [machine] = cluster.machines.values()
+    assert machine.broker is not None
+    replicas = machine.broker.replicas
+    assert cluster.timeline.run_until(lambda: not replicas._flushes._under_way, 60.0)
+    return cluster, replicas, [replicas.partitions[name] for name in names]
+
+
+def roll(partition: Partition, times: int) -> None:
+    """As a copy from a leader does: behind the core's back, which has no part in it."""
+    log = partition.log
+    for _ in range(times):
+        batch = build_batch([NewRecord(b"value")])
+        stamp(batch, 0, log.log_end_offset, partition.replica.leader_epoch)
+        log.append([batch], 0)
+        log.roll(0)
+
+
+def test_flushes_under_way_keep_to_the_threads_there_are() -> None:
+    """Each holds descriptors: a hundred logs that roll together must not run out of them."""
+    cluster, replicas, partitions = alone(3 * DISK_THREADS)
+    for partition in partitions:
+        roll(partition, 1)
+    under_way: list[int] = []
+
+    def are_flushed() -> bool:
+        under_way.append(len(replicas._flushes._under_way))
+        return not any(one.log.has_unflushed_seals for one in partitions)
+
+    assert cluster.timeline.run_until(are_flushed, 60.0)
+    assert max(under_way) == DISK_THREADS
+    cluster.close()
+
+
+def test_a_log_with_many_sealed_segments_is_flushed_to_its_active_one() -> None:
+    """As after a kill, or after rolls that were quicker than the disk."""
+    cluster, _, [partition] = alone(1)
+    roll(partition, 3 * MOST_SEGMENTS)
+    log = partition.log
+    assert cluster.timeline.run_until(lambda: log.recovery_point >= log.log_end_offset, 60.0)
+    cluster.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
+import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,14 @@ import pytest
 from holdfast.broker import membership
 from holdfast.broker.node import Broker
 from holdfast.coordination import EmbeddedStore, SessionState
-from holdfast.storage import OpenedLog, open_log
+from holdfast.model import TopicPartition
+from holdfast.storage import LogDirectory, LogSettings, OpenedLog, RealDisk, open_log
+from tests.support.disks import close_files
 from tests.support.waiting import eventually
 from tests.unit.broker.test_admin_apis import create, new_topic
 from tests.unit.broker.three import Three, play
 
+STRAY = TopicPartition("stray", 0)
 Trouble = Callable[[Broker, Three], Awaitable[None]]
 
 
@@ -115,6 +120,34 @@ def test_a_session_that_comes_and_goes_writes_few_lines(
         assert [line.split("=session ")[1] for line in lines()] == ["state=away"]
         await eventually(lambda: len(lines()) == 2, "a line about the others")
         assert lines()[1].endswith("state=connected changes=199")
+        await broker.stop()
+
+    asyncio.run(run())
+
+
+class Unchangeable(RealDisk):
+    """A log on it can be read, and not be taken away."""
+
+    def rename(self, old: str, new: str) -> None:
+        if old == str(STRAY):
+            raise OSError(errno.EIO, "Input/output error", old)
+        super().rename(old, new)
+
+
+def test_a_stray_that_cannot_be_deleted_does_not_keep_a_broker_from_starting(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        three = Three(tmp_path)
+        (tmp_path / "log").mkdir()
+        disk = Unchangeable(tmp_path / "log")
+        before = LogDirectory(disk, lambda _: LogSettings())
+        before.create(STRAY, uuid.UUID(int=1))
+        close_files(disk)
+        before.release()
+        broker = three.make(1, {str(tmp_path / "log"): disk})
+        await broker.start()
+        assert broker.is_started
         await broker.stop()
 
     asyncio.run(run())

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault
+from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, Fault
 from holdfast.model import Offset, TopicPartition
 from holdfast.storage import (
     DirectoryLockedError,
@@ -188,3 +188,32 @@ def test_logs_that_cannot_be_made_together_do_not_keep_others_from_being_made() 
     other.faults.append(Fault("create", "t-2"))
     with pytest.raises(OSError, match="simulated"):
         directories.create(LOGS[2], TOPIC)
+
+
+def test_a_deleted_log_does_not_come_back_beside_its_successor() -> None:
+    """Deleted in one directory and created in another one: a power failure leaves one of them."""
+    one, other = two()
+    directories = opened(one, other)
+    for name in LOGS[:3]:
+        fill(directories.create(name, TOPIC), 1)
+    assert [directories.path_of(directories.of(name)) for name in LOGS[:2]] == ["/d0", "/d1"]
+    for name in LOGS[:2]:
+        directories.delete(name, uuid.uuid4(), NOW)
+    fill(directories.create(LOGS[0], uuid.UUID(int=8)), 1)
+    assert directories.path_of(directories.of(LOGS[0])) == "/d1"
+    survivors = [ByteDisk(DirectoryNode(disk.root.flushed)) for disk in (one, other)]
+    again = opened(*survivors)
+    assert again.topic_id(LOGS[0]) in (uuid.UUID(int=8), None)
+
+
+def test_a_directory_that_fails_when_its_logs_are_opened_takes_its_own_offline() -> None:
+    one, other = two()
+    directories = opened(one, other)
+    directories.create_all(dict.fromkeys(LOGS[:2], TOPIC))
+    assert close(directories)
+    one.faults.append(Fault("remove", CLEAN_SHUTDOWN))
+    again = opened_again(one, other)
+    again.all["/d0"].disk.faults.append(Fault("remove", CLEAN_SHUTDOWN))  # type: ignore[attr-defined]
+    assert load(again) == {}
+    assert list(again.offline) == ["/d0"]
+    assert again.log(LOGS[1]).offline is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault
+from holdfast.lab.byte_disk import ByteDisk, Fault, Step
 from holdfast.model import Offset, TopicPartition
 from holdfast.storage import (
     DirectoryLockedError,
@@ -320,3 +320,29 @@ def test_a_truncation_lowers_what_counts_as_clean(disk: Disk) -> None:
     directory.write_checkpoints({})
     log.truncate_to(Offset(6), NOW)
     assert read_whole(disk, CLEANER_OFFSETS) == b"0\n1\na 0 6\n"
+
+
+class _KilledError(Exception):
+    """The process ends here."""
+
+
+def test_a_cut_that_a_crash_interrupted_lowers_the_recovery_point_at_the_next_start() -> None:
+    """Or the crash after that is not looked for where records were lost."""
+    disk = ByteDisk()
+    directory = opened(disk)
+    log = directory.create(A, TOPIC)
+    fill(log, 20)
+    log.flush(NOW)
+    directory.write_recovery_points()
+
+    def kill(step: Step) -> None:
+        if step.path.startswith(RECOVERY_POINTS):
+            raise _KilledError
+
+    disk.on_step = kill
+    with pytest.raises(_KilledError):
+        log.truncate_to(Offset(3), NOW)
+    again = opened(ByteDisk(disk.root))
+    assert again.open_all() == {}
+    assert again.log(A).recovery_point == 3
+    assert read_whole(again.disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"

@@ -135,3 +135,17 @@ def test_a_failed_flush_takes_the_log_offline(log: Log) -> None:
         flush.end(OSError(errno.EIO, "no"), 5)
     with pytest.raises(LogOfflineError):
         append(log)
+
+
+def test_a_segment_is_flushed_with_its_indexes_also_if_its_records_were_flushed_before() -> None:
+    """flush.messages=1: every roll finds the recovery point at the log's end."""
+    disk = ByteDisk()
+    disk.create_directory("t-0")
+    log = open_log(disk, "t-0", LogSettings()).log
+    append(log, 3)
+    log.flush(0)
+    log.roll(0)
+    assert log.has_unflushed_seals
+    append(log)
+    assert flushed(log) == 4
+    assert not any(segment.is_dirty for segment in log.segments)

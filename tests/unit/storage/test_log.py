@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -290,7 +291,7 @@ def test_a_marker_that_cannot_be_read_stops_neither_an_append_nor_a_start(disk: 
 
 
 def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(real_disk, "OPEN_FILES", 4)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (32, 32))
     disk = RealDisk(tmp_path)
     log = open_(disk)
     most = 0
@@ -308,10 +309,26 @@ def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.Mo
     close_files(disk)
 
 
+def test_an_append_to_one_of_many_logs_waits_for_no_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(real_disk, "OPEN_FILES", 4)
+    disk = RealDisk(tmp_path)
+    logs = [opened(disk, directory=f"many-{number}").log for number in range(20)]
+    for log in logs:
+        fill(log, 1)  # The epoch is written down by now.
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing_flush)
+        for log in 2 * logs:
+            fill(log, 1)
+    assert [log.flush(NOW) for log in logs] == 20 * [3]
+    close_files(disk)
+
+
 def test_a_flush_to_make_room_that_fails_is_known_to_the_log_whose_file_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(real_disk, "OPEN_FILES", 1)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 8))
     disk = RealDisk(tmp_path)
     other = opened(disk, directory="other-0").log
     fill(other, 1)
