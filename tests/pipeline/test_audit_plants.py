@@ -18,14 +18,8 @@ from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.roster import consumers, producers
 from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, ledger_packs
 from holdfast.storage import RealDisk
+from holdfast.storage import names as files
 from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
-from holdfast.storage.names import (
-    CLEANER_OFFSETS,
-    EPOCH_CHECKPOINT,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-)
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
@@ -208,13 +202,13 @@ def test_a_producer_without_a_ledger_is_no_fault(estate: Estate) -> None:
 
 def test_what_retention_took_is_expired(estate: Estate) -> None:
     for folder in estate.logs.values():
-        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+        write_offsets(RealDisk(folder), files.LOG_STARTS, {NAME: 10})
     assert audited(estate, reading(estate)) == findings("expired", range(10))
 
 
 def test_what_expired_before_the_table_had_it_is_lost(estate: Estate) -> None:
     for folder in estate.logs.values():
-        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+        write_offsets(RealDisk(folder), files.LOG_STARTS, {NAME: 10})
     expected = findings("expired", range(10)) + findings("lost", [9], "table")
     assert audited(estate, [one for one in reading(estate) if one[0] != 9]) == expected
 
@@ -222,7 +216,7 @@ def test_what_expired_before_the_table_had_it_is_lost(estate: Estate) -> None:
 def test_what_expired_before_the_table_had_anything_is_no_unseen_tail(estate: Estate) -> None:
     """No ingest will ever see it."""
     for folder in estate.logs.values():
-        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+        write_offsets(RealDisk(folder), files.LOG_STARTS, {NAME: 10})
     expected = findings("expired", range(10)) + findings("lost", range(10), "table")
     expected += findings("unseen tail", range(10, RECORDS), "table")
     assert audited(estate, []) == expected
@@ -231,7 +225,7 @@ def test_what_expired_before_the_table_had_anything_is_no_unseen_tail(estate: Es
 def test_what_expired_before_any_consumer_began_is_not_lost(estate: Estate) -> None:
     """A consumer may begin anywhere. What the log still has may yet be read."""
     for folder in estate.logs.values():
-        write_offsets(RealDisk(folder), LOG_STARTS, {NAME: 10})
+        write_offsets(RealDisk(folder), files.LOG_STARTS, {NAME: 10})
     consumed = write_consumed(estate.root / "consumed", "other", [(0, (None, b"elsewhere"))])
     done = run_here(AuditInputs(ledger=estate.ledger, logs=estate.logs, consumed=consumed))
     assert done.verdict.counts == {"expired": 10, "unseen tail": RECORDS - 10}
@@ -244,7 +238,7 @@ def test_what_the_cleaner_took_is_compacted_and_what_it_had_no_right_to_is_lost(
     gone = (5, 12, 40, RECORDS - 3)
     estate.edit(lambda line: [line.pop(offset) for offset in gone])
     for folder in estate.logs.values():
-        write_offsets(RealDisk(folder), CLEANER_OFFSETS, {NAME: RECORDS - 1})
+        write_offsets(RealDisk(folder), files.CLEANER_OFFSETS, {NAME: RECORDS - 1})
     expected = findings("compacted", gone[:3]) + findings("lost", gone[3:])
     assert audited(estate, reading(estate)) == expected
 
@@ -354,7 +348,7 @@ def plant_cleaned_leader(estate: Estate, last: int) -> None:
     leader = estate.leader
     estate.edit(lambda line: [line.pop(at) for at in range(52, RECORDS) if at != last], leader)
     (estate.log(leader).parent / f"{RECORDS:020}.log").touch()
-    write_offsets(RealDisk(estate.logs[leader]), CLEANER_OFFSETS, {NAME: RECORDS})
+    write_offsets(RealDisk(estate.logs[leader]), files.CLEANER_OFFSETS, {NAME: RECORDS})
     estate.edit_ledger(lambda rows: rows.__delitem__(slice(52, RECORDS)))
 
 
@@ -363,7 +357,7 @@ def stay_behind(estate: Estate, end: int) -> None:
     (estate.root / "cluster" / "store.sqlite").unlink()
     for broker in estate.followers:
         estate.edit(lambda line: [line.pop(at) for at in range(end, RECORDS)], broker)
-        for file in (HIGH_WATERMARKS, RECOVERY_POINTS):
+        for file in (files.HIGH_WATERMARKS, files.RECOVERY_POINTS):
             write_offsets(RealDisk(estate.logs[broker]), file, {NAME: end})
 
 
@@ -389,9 +383,9 @@ def test_a_leader_whose_tail_the_cleaner_took_ends_at_its_active_segment(estate:
 def begin_epoch(estate: Estate, broker: str, start: int) -> None:
     """As a leader does, before it has any record of its own."""
     [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
-    reign = EpochEntry(LeaderEpoch(replicas[0].epoch + 1), Offset(start))
-    disk, path = RealDisk(estate.logs[broker]), f"{NAME}/{EPOCH_CHECKPOINT}"
-    write_epochs(disk, path, [*(read_epochs(disk, path) or []), reign])
+    disk, path = RealDisk(estate.logs[broker]), f"{NAME}/{files.EPOCH_CHECKPOINT}"
+    begun = EpochEntry(LeaderEpoch(replicas[0].epoch + 1), Offset(start))
+    write_epochs(disk, path, [*(read_epochs(disk, path) or []), begun])
 
 
 def test_a_loss_is_seen_before_the_new_leader_has_written(estate: Estate) -> None:

@@ -86,9 +86,9 @@ class Replicas:
         self.proposals: Proposals
         self.failures: list[TopicPartition] = []
         """Failed logs that the controller has not been told of."""
-        self.on_failure = _nothing
-        self.on_high_watermark: Callable[[Partition], None] = _nobody
-        self.on_role: Callable[[Partition], None] = _nobody
+        self.on_failure: Callable[[], None] = _nothing
+        self.on_high_watermark: Callable[[Partition], None] = _nothing
+        self.on_role: Callable[[Partition], None] = _nothing
         """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
@@ -394,9 +394,5 @@ class Replicas:
                 partition.use(self.configs.of_topic(name.topic))
 
 
-def _nobody(_: Partition) -> None:
-    pass
-
-
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     pass
