@@ -281,6 +281,7 @@ def test_what_the_store_has_decided_is_done(town: Town) -> None:
     wait_until(
         lambda: all("moved-0" not in folders(town, one) for one in BROKERS), "all logs are gone"
     )
+    # On all: with two, and one of them killed, its high watermark would stand still.
     cluster.create_topic("moved", assignment={0: (3, 1, 2)})
     cluster.produce("moved", ["two"])
     assert len(cluster.consume("moved")) == 1

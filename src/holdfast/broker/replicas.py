@@ -149,8 +149,8 @@ class Replicas:
         numbers.last_flush_ms = self.clock.now_ms()
         if producers is not None:
             numbers.producers = producers
-        elif log.log_end_offset:  # It left us and comes back, with its files.
-            numbers.producers.rebuild(log.producer_headers())
+        else:
+            numbers.producers.rebuild(log.producer_headers() if log.log_end_offset else ())
         log.producers_expired = numbers.producers.forget
         partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
         log.rolled = partial(self.flush, partition)
@@ -240,10 +240,8 @@ class Replicas:
 
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
-        known = self.directory.partitions
-        new = {
-            one.name: one for one in told if one.name not in known and self._may_create(one.state)
-        }
+        fresh = [one for one in told if one.name not in self.directory.partitions]
+        new = {one.name: one for one in fresh if self._may_create(one.state)}
         made = self.directory.create_all(
             {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
         )
