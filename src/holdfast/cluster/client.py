@@ -114,6 +114,9 @@ class Connection:
         A broker that is given a time for its answer may use all of it.
         """
         self._next += 1
+        # A connection begins with this question: if its answer is lost, nothing was carried out.
+        is_first = isinstance(request, ApiVersionsRequest)
+        lost = UnreachableError if is_first else UnansweredError
         parts = encode_request(request, version, correlation_id=self._next, client_id=CLIENT_ID)
         given_s = getattr(request, "timeout_ms", 0) / 1000
         try:
@@ -124,13 +127,13 @@ class Connection:
             frame = self._receive(int.from_bytes(self._receive(4), "big"))
         except OSError as error:
             self.close()
-            raise UnansweredError(f"the broker at {self.address.port} is gone: {error}") from None
+            raise lost(f"the broker at {self.address.port} is gone: {error}") from None
         try:
             return decode_response(frame, APIS[request.API_KEY], version)[1]
         except MalformedMessage as error:
             self.close()
             where = f"{self.address.host}:{self.address.port}"
-            raise UnansweredError(f"{where} does not answer as a Kafka broker: {error}") from None
+            raise lost(f"{where} does not answer as a Kafka broker: {error}") from None
 
     def _receive(self, size: int) -> bytes:
         if size > LONGEST_FRAME:
