@@ -8,9 +8,10 @@ import threading
 import pytest
 
 from holdfast.cluster import Client, Cluster, ClusterError, ClusterTimeoutError, KafkaError
-from holdfast.cluster.client import UnansweredError, UnreachableError
+from holdfast.cluster.client import Address, Connection, UnansweredError, UnreachableError
 from holdfast.cluster.retrying import MOVED, retried
 from holdfast.model import ErrorCode
+from holdfast.protocol.messages.topics import CreateTopicsRequest
 
 
 def answering(failures: list[Exception]) -> str:
@@ -74,6 +75,16 @@ def test_what_is_no_broker_is_told_quickly(answer: bytes) -> None:
             client.metadata([])
         thread.join()
     assert not isinstance(caught.value, UnansweredError), "a question carries out nothing"
+
+
+def test_a_broker_that_dies_before_it_is_asked_has_carried_out_nothing() -> None:
+    """Else a topic that was there before would count as created by the lost request."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = Connection(Address(*listener.getsockname()), 60.0)
+        listener.accept()[0].close()
+        with pytest.raises(UnreachableError) as caught:
+            connection.version_of(CreateTopicsRequest)
+    assert type(caught.value) is UnreachableError
 
 
 @pytest.mark.slow

@@ -361,21 +361,16 @@ def stay_behind(estate: Estate, end: int) -> None:
             write_offsets(RealDisk(estate.logs[broker]), file, {NAME: end})
 
 
-def test_a_gap_that_the_cleaner_made_does_not_make_a_follower_the_truth(estate: Estate) -> None:
+@pytest.mark.parametrize(("behind", "last"), [(55, RECORDS - 1), (RECORDS, 52)])
+def test_a_leader_whose_tail_was_cleaned_is_the_truth(
+    estate: Estate, behind: int, last: int
+) -> None:
+    """A gap before its last batch, or behind it, where the epoch begins that it leads in."""
     leader = estate.leader
-    stay_behind(estate, 55)
-    plant_cleaned_leader(estate, RECORDS - 1)
-    [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
-    assert [replicas[0].broker, replicas[0].end] == [leader, RECORDS]
-    assert not audited(estate)
-
-
-def test_a_leader_whose_tail_the_cleaner_took_ends_at_its_active_segment(estate: Estate) -> None:
-    """Its own epoch begins there, and nothing else says who leads."""
-    leader = estate.leader
-    stay_behind(estate, RECORDS)
-    plant_cleaned_leader(estate, 52)
-    begin_epoch(estate, leader, RECORDS)
+    stay_behind(estate, behind)
+    plant_cleaned_leader(estate, last)
+    if behind == RECORDS:
+        begin_epoch(estate, leader, RECORDS)
     [replicas] = find_replicas(estate.logs, [TOPIC]).partitions.values()
     assert [replicas[0].broker, replicas[0].end] == [leader, RECORDS]
 
