@@ -211,9 +211,9 @@ def test_a_directory_that_fails_when_its_logs_are_opened_takes_its_own_offline()
     directories = opened(one, other)
     directories.create_all(dict.fromkeys(LOGS[:2], TOPIC))
     assert close(directories)
-    one.faults.append(Fault("remove", CLEAN_SHUTDOWN))
-    again = opened_again(one, other)
-    again.all["/d0"].disk.faults.append(Fault("remove", CLEAN_SHUTDOWN))  # type: ignore[attr-defined]
+    bad = ByteDisk(one.root)
+    bad.faults.append(Fault("remove", CLEAN_SHUTDOWN))
+    again = opened(bad, ByteDisk(other.root))
     assert load(again) == {}
     assert list(again.offline) == ["/d0"]
     assert again.log(LOGS[1]).offline is None
