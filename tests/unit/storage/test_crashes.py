@@ -99,6 +99,7 @@ def seal(life: Life) -> None:
     life.flush_in_background(partial(life.truncate, 9))
     life.elect()
     life.append(6)
+    life.checkpoint()
     life.flush_in_background(partial(life.append, 2))
     life.checkpoint()
     life.append(3)

@@ -211,10 +211,9 @@ def test_a_directory_that_fails_when_its_logs_are_opened_takes_its_own_offline()
     directories = opened(one, other)
     directories.create_all(dict.fromkeys(LOGS[:2], TOPIC))
     assert close(directories)
-    again = opened_again(one, other)
-    disk = again.all["/d0"].disk
-    assert isinstance(disk, ByteDisk)
-    disk.faults.append(Fault("remove", CLEAN_SHUTDOWN))
+    bad = ByteDisk(one.root)
+    bad.faults.append(Fault("remove", CLEAN_SHUTDOWN))
+    again = opened(bad, ByteDisk(other.root))
     assert load(again) == {}
     assert list(again.offline) == ["/d0"]
     assert again.log(LOGS[1]).offline is None
