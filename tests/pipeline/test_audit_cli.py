@@ -12,6 +12,7 @@ import pytest
 from holdfast.cli import main
 from holdfast.cluster import Cluster
 from holdfast.ledger import LedgerProducer
+from tests.ledger.writing import write_ledger
 from tests.support.spark import SMALL_OPTIONS, command
 
 pytestmark = [
@@ -44,7 +45,8 @@ def audit(*arguments: str) -> int:
 
 def test_a_spark_that_does_not_start_decides_nothing(tmp_path: Path) -> None:
     """1 would be a verdict."""
-    arguments = ("--ledger", ".", "--logs", "b1=.", "--master", "nowhere://x")
+    write_ledger(tmp_path / "ledger", 3)
+    arguments = ("--ledger", "ledger", "--logs", "b1=.", "--master", "nowhere://x")
     with command("audit", "run", *arguments, cwd=tmp_path) as process:
         _, errors = process.communicate(timeout=600)
     assert (process.returncode, "Spark did not start" in errors) == (4, True), errors

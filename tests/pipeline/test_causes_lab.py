@@ -21,6 +21,8 @@ from holdfast.pipeline.audit.causes.traces import Seen
 BY_OTHER_RULES = {
     ("divergence-power-loss", "before"): "a leader truncates to its high watermark",
     ("stale-broker-epoch", "before"): "a guard is out that no setting replaces",
+    ("flush-before-claim", "before"): "flush.messages was set, and acknowledgements did not wait",
+    ("flush-before-claim", "every-record"): "the same with flush.messages=1",
 }
 """Stories whose loss is that of rules which brokers do not have any more."""
 KINDS = {
