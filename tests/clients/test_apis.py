@@ -235,9 +235,15 @@ def test_replicas(watched: Watched, world: World, kafka_python: KafkaPython) -> 
     admin_cases.describe_log_dirs(kafka_python, world)
     with closing(KafkaAdminClient(bootstrap_servers=world.bootstrap.split(","))) as admin:
         assert not admin.list_partition_reassignments()
+        controller = admin.describe_cluster()["controller_id"]
     watched.clients_sent(ElectLeadersRequest, AlterPartitionReassignmentsRequest)
     watched.clients_sent(DescribeLogDirsRequest, ListPartitionReassignmentsRequest)
-    # A new replica that has caught up is in the ISR because its leader asked for it.
+    # A new replica that has caught up is in the ISR because its leader asked for it. A leader that
+    # is the controller itself sends nothing.
+    leader = next(one for one in THREE if one != controller)
+    topic = world.topic("joined", assignment={0: [leader]})
+    kafka_python.reassign(topic, 0, [leader, controller])
+    world.wait_replicas(topic, 0, [leader, controller])
     watched.brokers_sent(AlterPartitionRequest)
 
 
