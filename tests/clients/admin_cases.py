@@ -105,9 +105,8 @@ def describe_log_dirs(client: Client, world: World) -> None:
     topic = world.topic("sized", 2)
     world.send_values(topic, 1, [b"x" * 1000] * 5)
     size = sum(header.size for header in world.kept_by_all(topic, 1, 5).headers)
-    assert client.log_sizes(topic) == {
-        (broker, partition): size * partition for broker in world.ports for partition in (0, 1)
-    }
+    sizes = {(broker, one): size * one for broker in world.ports for one in (0, 1)}
+    wait_until(lambda: client.log_sizes(topic) == sizes, "every broker has its replicas")
 
 
 def elect_leaders(client: Client, world: World) -> None:

@@ -33,6 +33,15 @@ class Kcat(NamedTuple):
     environment: Mapping[str, str]
 
 
+def _put(draft: Path, folder: Path) -> None:
+    """Give a draft its name, unless another worker was faster."""
+    try:
+        draft.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+
+
 @cache
 def kcat() -> Kcat:
     """Debian's; unpacked into the cache, not installed, where it is missing."""
@@ -47,7 +56,7 @@ def kcat() -> Kcat:
             for package in draft.glob("*.deb"):
                 _run(["dpkg", "-x", str(package), str(draft)], draft)
                 package.unlink()
-            draft.rename(root)
+            _put(draft, root)
     libraries = ":".join(str(path) for path in (root / "usr/lib").iterdir())
     return Kcat(str(root / "usr/bin/kcat"), {**os.environ, "LD_LIBRARY_PATH": libraries})
 
@@ -77,7 +86,7 @@ def kafkajs() -> Sequence[str]:
                 if file.is_file():
                     shutil.copy(file, draft)
             _run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], draft)
-            draft.rename(folder)
+            _put(draft, folder)
     return ("node", str(folder / "main.js"))
 
 
@@ -91,7 +100,7 @@ def java_tools() -> Sequence[str]:
         with _draft(folder) as draft:
             source = str(HERE / "java" / "Tools.java")
             _run(["javac", "-d", str(draft), "-cp", f"{jars}/*", source], draft)
-            draft.rename(folder)
+            _put(draft, folder)
     command = kafka.java("Tools")
     command[command.index("-cp") + 1] = f"{folder}:{jars}/*"
     return command

@@ -23,7 +23,7 @@ from holdfast.coordination import (
     StoreError,
     paths,
 )
-from tests.coordination.backends import Backend, on_loop
+from tests.coordination.backends import TIMEOUT_MS, Backend, ZooKeeperBackend, on_loop
 from tests.support.waiting import eventually
 
 
@@ -332,7 +332,9 @@ async def test_an_expired_session_is_told_and_can_do_nothing_until_renewed(
 
 @on_loop
 async def test_a_store_that_is_away_says_so_and_comes_back_by_itself(backend: Backend) -> None:
-    async with backend.store() as store:
+    # ZooKeeper is started again meanwhile, and on a busy machine a JVM takes its time.
+    timeout_ms = 60_000 if isinstance(backend, ZooKeeperBackend) else TIMEOUT_MS
+    async with backend.store(timeout_ms) as store:
         await create(store, "/mine", ephemeral=True)
         states: list[SessionState] = []
         told: list[str] = []
