@@ -51,8 +51,10 @@ class Breaking(Lifecycle):
         with self._lock:
             process = self._process(broker)
             self._became(broker, manifest.KILLED)
+            # Opened before the signal: the event's time must not come after the election it causes.
+            self._open_trace()
             process.signal(KILL)
-            self._tell("crashed", broker)  # before anybody can have noticed
+            self._tell("crashed", broker)
             process.kill()
 
     def stop(self, broker: int, timeout_s: float = STOP_S) -> None:
@@ -109,6 +111,7 @@ class Breaking(Lifecycle):
         with self._lock:
             processes = {broker: self._process(broker) for broker in brokers}
             known = {broker: self._partitions_of(broker) for broker in brokers}
+            self._open_trace()
             for broker, process in processes.items():
                 self._became(broker, manifest.POWER_LOST)
                 process.signal(KILL)
@@ -229,11 +232,13 @@ class Breaking(Lifecycle):
         self, kind: str, broker: int | None, partition: TopicPartition | None = None, **more: Any
     ) -> None:
         """The brokers cannot tell themselves of what was done to them."""
-        if not self._manifest.trace:
-            return
-        if self._story is None:
+        self._open_trace()
+        if self._story is not None:
+            self._story.emit(kind, partition, b=broker, **more)
+
+    def _open_trace(self) -> None:
+        if self._manifest.trace and self._story is None:
             self._story = TraceFile(self.data_dir / "traces" / "cluster.trace", None)
-        self._story.emit(kind, partition, b=broker, **more)
 
     def _tell_cut(self, source: int, targets: Sequence[int | None]) -> None:
         names = [CLIENTS if one is None else f"b{one}" for one in targets]
