@@ -12,6 +12,7 @@ from holdfast.cluster.client import Address, Connection, UnansweredError, Unreac
 from holdfast.cluster.retrying import MOVED, retried
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.topics import CreateTopicsRequest
+from tests.support.waiting import wait_until
 
 
 def answering(failures: list[Exception]) -> str:
@@ -122,3 +123,18 @@ def test_a_cluster_without_any_broker_says_so_and_does_not_wait(holdfast_cluster
     holdfast_cluster.kill(1)
     with pytest.raises(ClusterError, match="no broker can be reached: 1 is killed"):
         holdfast_cluster.produce("t", ["one"])
+
+
+def test_a_connection_that_the_broker_closed_while_idle_is_replaced() -> None:
+    """A request on the old one would have no answer, and nobody could say whether it counted."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Client([listener.getsockname()]) as client,
+    ):
+        address = Address(*listener.getsockname())
+        first = client.connection(address)
+        theirs, _ = listener.accept()
+        assert client.connection(address) is first
+        theirs.close()
+        wait_until(lambda: not first.is_open, "the client sees the end")
+        assert client.connection(address) is not first

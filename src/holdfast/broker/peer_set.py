@@ -30,6 +30,7 @@ class Peers:
         self._patience = patience
         self._endpoints: dict[BrokerId, Endpoint] = {}
         self._peers: dict[tuple[BrokerId, str], Peer] = {}
+        self._is_closed = False
 
     def update(self, broker: BrokerId, endpoint: Endpoint) -> None:
         """A broker listens here now."""
@@ -62,9 +63,12 @@ class Peers:
                 self._patience.connect_s,
                 self._patience.fetch_s if purpose == FETCH else self._patience.answer_s,
             )
+            if self._is_closed:
+                peer.close()
         return peer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections. A broker that stops opens no new one."""
+        self._is_closed = True
         for peer in self._peers.values():
             peer.close()

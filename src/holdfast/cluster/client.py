@@ -150,7 +150,19 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        return self._socket.fileno() >= 0
+        """False also if the broker has closed it: brokers close idle connections."""
+        if self._socket.fileno() < 0:
+            return False
+        self._socket.setblocking(False)
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        # Nothing is asked between two requests, so there is nothing but the end to receive.
+        self.close()
+        return False
 
     def close(self) -> None:
         self._socket.close()

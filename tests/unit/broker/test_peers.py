@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 from holdfast.broker.links import Links
-from holdfast.broker.peers import Endpoint, Peer
+from holdfast.broker.peer_set import FETCH, Peers
+from holdfast.broker.peers import Endpoint, Patience, Peer
 from holdfast.model import BrokerId
 from holdfast.protocol import Response
 from holdfast.protocol.messages.control import ControlledShutdownRequest
@@ -40,6 +41,32 @@ def test_a_connection_that_is_lost_as_it_is_made_is_told_to_whoever_waits() -> N
             await eventually(lambda: len(answers) > asked, "an answer", 20.0)  # noqa: B023
         assert answers == [None, None]
         peer.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_stops_opens_no_new_connection() -> None:
+    """A fetcher may still ask for a leader that it has never fetched from."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        accepted: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda _, writer: accepted.append(writer), HOST, 0)
+        port = server.sockets[0].getsockname()[1]
+        request = ControlledShutdownRequest(broker_id=1, broker_epoch=1)
+        peers = Peers(loop, Links(loop), BrokerId(1), Patience(10.0, 30.0, 30.0))
+        peers.update(BrokerId(2), Endpoint(HOST, port))
+        peers.close()
+        peers.to(BrokerId(2), FETCH).send(request, 3, lambda _: None)
+        # A connection that is made later comes after all that were asked for earlier.
+        other = Peer(loop, Links(loop), BrokerId(3), BrokerId(2), Endpoint(HOST, port), 10.0, 30.0)
+        other.send(request, 3, lambda _: None)
+        await eventually(lambda: bool(accepted), "the other connection is there")
+        assert len(accepted) == 1
+        other.close()
+        accepted[0].close()
         server.close()
         await server.wait_closed()
 
