@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.broker.faulty_disk import FaultyDisk
-from holdfast.broker.unflushed import JOURNAL, KEPT, Journal, take_unflushed
+from holdfast.broker.unflushed import JOURNAL, KEPT, take_unflushed
 from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
 from holdfast.storage.disk import Disk, write_whole
 from tests.support.disks import close_files
@@ -260,12 +260,3 @@ def test_a_failed_rename_leaves_no_trace(disk: FaultyDisk) -> None:
         disk.rename("nothing", "a")
     lose_power(disk)
     assert (Path(disk.root) / "a").read_bytes() == b"content"
-
-
-def test_flushed_sizes_can_be_asked(tmp_path: Path) -> None:
-    (tmp_path / "log").mkdir()
-    journal = Journal(str(tmp_path / "log"), str(tmp_path / "side"))
-    journal.around(lambda: None, "create", "a")
-    journal.note("flush", "a", 7)
-    assert (journal.flushed_size("a"), journal.flushed_size("b")) == (7, None)
-    journal.close()

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
 from holdfast.broker.metadata import KnownBroker
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.core import BrokerLife, ControllerFact, Judgement
 from holdfast.lab.simulation import simulate
 from holdfast.model import BrokerId, ControllerEpoch

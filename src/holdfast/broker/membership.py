@@ -26,7 +26,7 @@ from holdfast.broker.errors import StartError
 from holdfast.broker.identities import new_uuid
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.owners import check_together, read_owner
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import (
     ConflictError,
     Create,

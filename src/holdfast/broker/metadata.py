@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 
 

@@ -33,12 +33,13 @@ from holdfast.broker.log_lines import LogLines
 from holdfast.broker.membership import RETRY_S, Membership
 from holdfast.broker.metadata import Metadata
 from holdfast.broker.peer_set import Peers
-from holdfast.broker.peers import Endpoint, Patience
+from holdfast.broker.peers import Patience
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.proposals import Proposals
 from holdfast.broker.quota import Quota
 from holdfast.broker.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.shutdown import move_leaderships
 from holdfast.broker.strays import drop_strays
 from holdfast.broker.tasks import in_parts

@@ -6,7 +6,8 @@ import asyncio
 from typing import Final
 
 from holdfast.broker.links import Links
-from holdfast.broker.peers import Endpoint, Patience, Peer
+from holdfast.broker.peers import Patience, Peer
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 
 FETCH: Final = "fetch"

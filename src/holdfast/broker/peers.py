@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 from holdfast.broker.frames import FrameReader
 from holdfast.broker.links import Links
 from holdfast.broker.listener import BROKER_CLIENT_ID
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 from holdfast.protocol import (
     APIS,
@@ -32,13 +33,6 @@ LONGEST_BACKOFF_S: Final = 0.5
 FIRST_BACKOFF_S: Final = 0.02
 
 Answered = Callable[[Response | None], None]
-
-
-class Endpoint(NamedTuple):
-    """Where a broker listens."""
-
-    host: str
-    port: int
 
 
 class Patience(NamedTuple):

@@ -18,7 +18,7 @@ from holdfast.broker.controller.nodes import (
     decode_topic,
 )
 from holdfast.broker.metadata import KnownBroker
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Node, Store, paths
 from holdfast.core import NO_CONTROLLER, ControllerFact, PartitionFact
 from holdfast.model import BrokerId, PartitionState, TopicPartition

@@ -14,13 +14,16 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def why_not_a_name(name: str) -> str | None:
-    """A sentence if the name is not allowed; None if it is. A name becomes a directory."""
+    """Kafka's reason if the name is not allowed; None if it is. A name becomes a directory."""
     if not name:
-        return "a topic needs a name"
+        return "the empty string is not allowed"
     if name in (".", ".."):
-        return f"a topic cannot be called {name!r}"
+        return f"'{name}' is not allowed"
     if len(name) > LONGEST_NAME:
-        return f"a topic's name has at most {LONGEST_NAME} characters, this one has {len(name)}"
+        return f"the length of '{name}' is longer than the max allowed length {LONGEST_NAME}"
     if not _LEGAL.fullmatch(name):
-        return f"{name!r}: only letters, digits, '.', '_' and '-' are allowed in a topic's name"
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
     return None

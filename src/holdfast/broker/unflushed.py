@@ -112,11 +112,6 @@ class Journal:
         if self._size > LONGEST_BYTES:
             self._begin()
 
-    def flushed_size(self, path: str) -> int | None:
-        """Bytes of a file that would survive; None for one we do not know."""
-        node = self._tree.find(path)
-        return node.flushed if isinstance(node, FileName) else None
-
     def close(self) -> None:
         """Give the handle back; the file stays for the next life."""
         with self._lock:

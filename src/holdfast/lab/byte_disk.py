@@ -328,12 +328,7 @@ class ByteSharedFile:
     """A second handle: the node is the file, whatever it is called and whoever closes it."""
 
     def __init__(self, file: ByteFile) -> None:
-        self.read = file.read
         self.flush = file.flush
-
-    def send(self, socket: int, position: int, size: int) -> int:
-        what = f"no way from [{position}, {position + size}) into socket {socket}: read instead"
-        raise OSError(errno.ENOTSUP, what)
 
     def descriptor(self) -> int:
         return -1

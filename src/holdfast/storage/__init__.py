@@ -28,7 +28,6 @@ from holdfast.storage.errors import (
 )
 from holdfast.storage.examine import Examined, Finding, examine_log
 from holdfast.storage.flushing import BackgroundFlush
-from holdfast.storage.held import HeldSlice, SliceCutError
 from holdfast.storage.log import Log
 from holdfast.storage.opening import LogOpening
 from holdfast.storage.reading import (
@@ -61,7 +60,6 @@ __all__ = [
     "Examined",
     "File",
     "Finding",
-    "HeldSlice",
     "LastKnown",
     "Log",
     "LogClosedError",
@@ -78,7 +76,6 @@ __all__ = [
     "Removal",
     "Report",
     "Slice",
-    "SliceCutError",
     "TimedOffset",
     "aborted_transactions",
     "apply_retention",

@@ -144,17 +144,6 @@ class LogDirectory:
         log = self.logs.get(partition)
         return log if log is not None else self._open(partition, self.partitions[partition])
 
-    def open_all(self) -> dict[TopicPartition, OSError]:
-        """Open every log that is there; those on which the disk fails, and how."""
-        failed: dict[TopicPartition, OSError] = {}
-        for partition in tuple(self.partitions):
-            try:
-                self.log(partition)
-            except OSError as error:
-                failed[partition] = error
-        self.not_opened(failed)
-        return failed
-
     def openings(self) -> list[LogOpening]:
         """Every log that is there, to be opened on other threads."""
         self._changes()

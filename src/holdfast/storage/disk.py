@@ -64,7 +64,7 @@ class File(Protocol):
         """The system's handle for this moment, or -1 where there is none; `share` to keep one."""
 
     def share(self) -> SharedFile:
-        """A handle of its own for a slow reader, or for a flush on another thread."""
+        """A handle of its own for a flush on another thread."""
 
     def flushed(self, size: int) -> None:
         """A shared handle has flushed so many bytes; OSError if some were lost before that."""
@@ -79,12 +79,6 @@ class File(Protocol):
 class SharedFile(Protocol):
     """A second handle on a file, whatever becomes of the first and of its name."""
 
-    def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
-
-    def send(self, socket: int, position: int, size: int) -> int:
-        """Copy bytes into a socket's descriptor without a copy of ours; how many."""
-
     def flush(self) -> None:
         """As `File.flush`; on any thread."""
 
@@ -93,21 +87,6 @@ class SharedFile(Protocol):
 
     def close(self) -> None:
         """Give the handle back."""
-
-
-class Reader(Protocol):
-    """Somebody who reads from a file over a long time."""
-
-    def cut_at(self, position: int) -> None:
-        """The file has been cut there."""
-
-
-class Holder(Protocol):
-    """Whoever can cut a file, and so has to know who reads from it."""
-
-    @property
-    def readers(self) -> builtins.list[Reader]:
-        """Told of every cut."""
 
 
 class Lock(Protocol):

@@ -259,7 +259,7 @@ class IndexedSegment(SegmentFiles):
         entry in between are headers read.
         """
         if limit - position <= max_bytes:
-            return Slice(self.file, position, limit - position, self)
+            return Slice(self.file, position, limit - position)
         entry = self.index().last_start(position + max_bytes)
         end = entry.position if entry is not None and self._is_true(entry) else 0
         if end <= position:
@@ -271,7 +271,7 @@ class IndexedSegment(SegmentFiles):
                 end = after
                 if after - position > max_bytes:
                     break
-        return Slice(self.file, position, end - position, self)
+        return Slice(self.file, position, end - position)
 
     def highest_timestamp(self) -> TimeEntry:
         """The latest time of all its batches, -1 if it has none."""

@@ -159,14 +159,8 @@ class RealSharedFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def read(self, position: int, size: int) -> bytes:
-        return os.pread(self._descriptor, size, position)
-
     def flush(self) -> None:
         os.fsync(self._descriptor)
-
-    def send(self, socket: int, position: int, size: int) -> int:
-        return os.sendfile(socket, self._descriptor, position, size)
 
     def descriptor(self) -> int:
         return self._descriptor

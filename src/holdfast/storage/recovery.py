@@ -241,7 +241,7 @@ class _Opening:
         self.report.notes.append(
             f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {cut} bytes cut"
         )
-        segment.cut(good)
+        segment.file.truncate(good)
         segment.file.flush()
         return False
 

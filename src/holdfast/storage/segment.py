@@ -133,7 +133,7 @@ class Segment(IndexedSegment):
         found = self.find(offset)
         if found is not None:
             self.is_dirty = True
-            self.cut(found.position)
+            self.file.truncate(found.position)
             offset = min(offset, found.header.base_offset)
         self._keep_aborted_before(offset)
         self.rebuild_tail(offset)

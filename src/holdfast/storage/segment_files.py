@@ -6,32 +6,26 @@ from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.disk import Disk, File, Holder, Reader, read_whole
-from holdfast.storage.held import HeldSlice
+from holdfast.storage.disk import Disk, File, read_whole
 from holdfast.storage.names import DELETED, LOG, SEGMENT_KINDS, file_name
 
 
 class Slice(NamedTuple):
-    """Whole batches in a file. Good until the log changes: use it at once, or hold it."""
+    """Whole batches in a file. Read it immediately: it is valid until the log changes."""
 
     file: File
     position: int
     size: int
-    holder: Holder
 
     def read(self) -> bytes:
         """The bytes."""
         return self.file.read(self.position, self.size)
 
-    def hold(self) -> HeldSlice:
-        """For a reader that takes its time, and for sendfile. To be closed."""
-        return HeldSlice(self.file.share(), self.position, self.size, self.holder)
-
 
 class SegmentFiles:
     """What a segment is on the disk. Opened when wanted."""
 
-    __slots__ = ("_file", "_readers", "base_offset", "directory", "disk", "state")
+    __slots__ = ("_file", "base_offset", "directory", "disk", "state")
 
     base_offset: Offset
     state: str
@@ -43,20 +37,6 @@ class SegmentFiles:
         self.base_offset = Offset(base_offset)
         self.state = state
         self._file: File | None = None
-        self._readers: list[Reader] | None = None
-
-    @property
-    def readers(self) -> list[Reader]:
-        """Held slices of the log file. Made when asked for: most segments never have any."""
-        if self._readers is None:
-            self._readers = []
-        return self._readers
-
-    def cut(self, position: int) -> None:
-        """Truncate the log file, and tell those who read from it."""
-        self.file.truncate(position)
-        for reader in self._readers or ():
-            reader.cut_at(position)
 
     def path(self, kind: str) -> str:
         """Where one of its files is."""

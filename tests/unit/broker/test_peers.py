@@ -7,7 +7,8 @@ from typing import Any
 
 from holdfast.broker.links import Links
 from holdfast.broker.peer_set import FETCH, Peers
-from holdfast.broker.peers import Endpoint, Patience, Peer
+from holdfast.broker.peers import Patience, Peer
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 from holdfast.protocol import Response
 from holdfast.protocol.messages.control import ControlledShutdownRequest

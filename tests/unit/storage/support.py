@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.model import Offset
+from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import (
     BatchOptions,
     EndMarker,
@@ -14,7 +14,16 @@ from holdfast.protocol.records import (
     build_end_marker,
     read_records,
 )
-from holdfast.storage import LastKnown, Log, LogSettings, OpenedLog, Removal, open_log, read
+from holdfast.storage import (
+    LastKnown,
+    Log,
+    LogDirectory,
+    LogSettings,
+    OpenedLog,
+    Removal,
+    open_log,
+    read,
+)
 from holdfast.storage.disk import Disk
 
 DIRECTORY = "events-0"
@@ -141,3 +150,17 @@ def remove_due(log: Log, now_ms: int) -> int:
     paths = log.deletions.take_due(now_ms)
     Removal(log.disk, (), paths).run()
     return len(paths)
+
+
+def open_all(directory: LogDirectory) -> dict[TopicPartition, OSError]:
+    """Open every log as a broker does; those on which the disk fails, and how."""
+    failed: dict[TopicPartition, OSError] = {}
+    for opening in directory.openings():
+        try:
+            opening.run()
+        except OSError as error:
+            failed[opening.partition] = error
+        else:
+            opening.end()
+    directory.not_opened(failed)
+    return failed

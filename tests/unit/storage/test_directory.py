@@ -35,7 +35,7 @@ from holdfast.storage.properties import (
     read_meta_properties,
     write_meta_properties,
 )
-from tests.unit.storage.support import NOW, SMALL, fill, records_of
+from tests.unit.storage.support import NOW, SMALL, fill, open_all, records_of
 
 A, B = TopicPartition("a", 0), TopicPartition("a.b-c", 12)
 TOPIC = uuid.UUID(int=0x1234567890ABCDEF)
@@ -212,7 +212,7 @@ def test_a_log_that_cannot_be_opened_does_not_keep_the_others_from_it() -> None:
     directory.close(NOW, 1)
     disk.faults.append(Fault("read", "a-0/"))
     again = opened(disk)
-    assert list(again.open_all()) == [A]
+    assert list(open_all(again)) == [A]
     assert list(again.logs) == [B]
     assert "a-0" in again.notes[-1]
 
@@ -239,7 +239,7 @@ def test_a_disk_that_fails_at_the_very_end_costs_the_mark_only(file: str) -> Non
     disk.faults.clear()
     again = opened(disk)
     assert again.last_shutdown is None
-    assert again.open_all() == {}
+    assert open_all(again) == {}
 
 
 def test_a_creation_that_failed_half_way_can_be_tried_again() -> None:
@@ -343,6 +343,6 @@ def test_a_cut_that_a_crash_interrupted_lowers_the_recovery_point_at_the_next_st
     with pytest.raises(_KilledError):
         log.truncate_to(Offset(3), NOW)
     again = opened(ByteDisk(disk.root))
-    assert again.open_all() == {}
+    assert open_all(again) == {}
     assert again.log(A).recovery_point == 3
     assert read_whole(again.disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"

@@ -12,7 +12,7 @@ from holdfast.model import EpochEntry, LeaderEpoch, Offset, TopicPartition
 from holdfast.storage import Disk, LogDirectory, LogOfflineError, write_epochs_together
 from holdfast.storage.checkpoints import read_epochs
 from holdfast.storage.names import EPOCH_CHECKPOINT
-from tests.unit.storage.support import SMALL, fill
+from tests.unit.storage.support import SMALL, fill, open_all
 
 WANTED = {TopicPartition("a", number): uuid.UUID(int=number + 7) for number in range(4)}
 ENTRY = EpochEntry(LeaderEpoch(3), Offset(2))
@@ -52,7 +52,7 @@ def test_no_crash_takes_a_log_that_was_made_or_hinders_the_next_attempt() -> Non
     assert crashes > 50
     for state in crash_states(disk, None, Bound()):
         after = opened(state.disk)
-        assert not after.open_all(), state.what
+        assert not open_all(after), state.what
         assert {one: after.topic_id(one) for one in after.partitions} == WANTED, state.what
 
 

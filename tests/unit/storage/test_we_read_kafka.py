@@ -17,7 +17,7 @@ from holdfast.storage.names import CLEAN_SHUTDOWN
 from holdfast.storage.properties import read_meta_properties
 from tests.support.waiting import wait_until
 from tests.unit.storage import kafka
-from tests.unit.storage.support import records_of
+from tests.unit.storage.support import open_all, records_of
 
 pytestmark = pytest.mark.slow
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -112,7 +112,7 @@ def directory(
 
 
 def test_every_partition_opens_and_reads(directory: LogDirectory) -> None:
-    directory.open_all()
+    open_all(directory)
     assert TopicPartition("mixed", 0) in directory.logs
     for log in directory.logs.values():
         offset = log.log_start_offset

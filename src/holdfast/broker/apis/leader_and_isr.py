@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.broker.peers import Endpoint
 from holdfast.broker.replicas import Told
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.store_facts import read_brokers, read_partitions
 from holdfast.core import PartitionFact, is_known, role_of
 from holdfast.model import (

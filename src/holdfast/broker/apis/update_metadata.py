@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
 from holdfast.broker.metadata import ChangedPartition, KnownBroker, KnownPartition, Update
-from holdfast.broker.peers import Endpoint
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.store_facts import Facts, read_brokers, read_partitions
 from holdfast.core import PartitionFact
 from holdfast.model import BrokerId, ErrorCode, TopicPartition

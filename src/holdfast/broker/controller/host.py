@@ -7,7 +7,8 @@ import random
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.peers import Answered, Endpoint
+from holdfast.broker.peers import Answered
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Store
 from holdfast.model import BrokerId
 from holdfast.protocol import Request

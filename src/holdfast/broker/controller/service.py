@@ -20,8 +20,8 @@ from holdfast.broker.controller.states import StateWrites
 from holdfast.broker.controller.topics import Topics
 from holdfast.broker.controller.waiting import Conditions, Repeated, Tasks
 from holdfast.broker.controller.writer import StoreWriter
-from holdfast.broker.peers import Endpoint
 from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Check, Set, StoreError, Watch, paths
 from holdfast.core import (
     AnswerAlter,

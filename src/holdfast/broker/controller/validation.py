@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from holdfast.broker.topic_names import why_not_a_name
 from holdfast.core.assignment import Racks, assign
 from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableTopic
 
-LONGEST_NAME: Final = 249
-_LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 MOST_PARTITIONS: Final = 10_000
 """In one request, as KRaft has it: more would hold up everybody else for too long."""
 
@@ -44,18 +43,7 @@ class Dice(NamedTuple):
 
 def check_name(name: str) -> None:
     """A topic's name becomes a directory's."""
-    reason = ""
-    if not name:
-        reason = "the empty string is not allowed"
-    elif name in (".", ".."):
-        reason = f"'{name}' is not allowed"
-    elif len(name) > LONGEST_NAME:
-        reason = f"the length of '{name}' is longer than the max allowed length {LONGEST_NAME}"
-    elif not _LEGAL.issuperset(name):
-        reason = (
-            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
-            "'.', '_' and '-'"
-        )
+    reason = why_not_a_name(name)
     if reason:
         raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 

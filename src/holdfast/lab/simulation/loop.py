@@ -41,8 +41,6 @@ class Timeline:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.ran = 0
-        """Callbacks run so far."""
         self._count = itertools.count()
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._ready: deque[SimHandle] = deque()
@@ -79,7 +77,6 @@ class Timeline:
             self.now_s = max(self.now_s, timers[0][0])
         while timers and timers[0][0] <= self.now_s:
             ready.append(heapq.heappop(timers)[2])
-        self.ran += len(ready)
         try:
             for _ in range(len(ready)):
                 ready.popleft().run()

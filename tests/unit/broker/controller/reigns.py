@@ -16,8 +16,9 @@ from holdfast.broker.controller.nodes import BrokerNode, decode_state, encode_br
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topics import Planned
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.peers import Answered, Endpoint
+from holdfast.broker.peers import Answered
 from holdfast.broker.settings import Layers
+from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Create, Delete, EmbeddedStore, Outcome, Transaction, paths
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, PartitionState, TopicPartition
 from holdfast.protocol import Request, Response
