@@ -1,0 +1,44 @@
+"""The pages that people read use Kafka's words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tidy.test_tidy import expect_none
+from tests.tidy.words import ENGLISH, VOCABULARY, misused
+
+PAGES = ("README.md", "docs/*.md", "bench/README.md")
+
+ALLOWED = {
+    "README.md": (
+        "It has promised on alone",
+        "b2 cut them off",
+        "was promised to the producer",
+        "expire-session, heal\n",
+        "`heal`",
+    ),
+    "docs/chaos.md": ("`store-cut`",),
+    "docs/lab.md": ("`cut`", "`one-way-cut`", "`promises`"),
+    "docs/spec.md": ("b2 hears that b1 leads epoch 1, and cuts its log", "as it believes"),
+    "docs/testserver.md": ("`cut`", "`heal`"),
+}
+"""Commands, faults and output of the program, as they are today."""
+
+
+def test_pages_use_kafkas_words() -> None:
+    expect_none(misused(PAGES, {**VOCABULARY, **ENGLISH}, ALLOWED))
+
+
+def test_the_search_finds_words_and_allowances_that_nothing_needs(tmp_path: Path) -> None:
+    text = "Whoever asks\nat\nonce. `cut` works; a row a record, and my_reign, foreign.\n"
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    allowed = {"page.md": ("`cut`", "`heal`"), "other.md": ("a",)}
+    assert misused(["page.md", "none/*.md"], {**VOCABULARY, **ENGLISH}, allowed, tmp_path) == [
+        "none/*.md: no such file",
+        "other.md: allowed, but not searched",
+        "page.md: '`heal`' is gone; remove it from the allow list",
+        "page.md:3: 'reign'; say leader epoch, controller epoch, coordinator shard",
+        "page.md:1: 'Whoever'; say the client, the follower, the caller",
+        "page.md:2: 'at once'; say immediately, at the same time",
+        "page.md:3: 'a row a record'; say one per record",
+    ]
