@@ -9,11 +9,12 @@ failed, unless it is only full.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.storage import LogDirectory, Removal, is_full
+from holdfast.broker.tasks import in_parts
+from holdfast.storage import CheckpointWrite, LogDirectory, Removal, is_full
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -75,10 +76,19 @@ class DirectoryUpkeep:
             finally:
                 write.work.close()
             await self._wait(write.work.flush_names)
+            await in_parts(self._dropping(directory, write))
         except OSError as error:
             broker.log.error("checkpoints not written", directory=path, error=error)
             if not is_full(error):
                 broker.directory.failed(directory, error)
+
+    def _dropping(self, directory: LogDirectory, write: CheckpointWrite) -> Iterator[None]:
+        """Segments below the log starts that were written leave their logs."""
+        for name in directory.dropping(write, self._broker.clock.wall_ms()):
+            partition = self._broker.replicas.partitions.get(name)
+            if partition is not None and partition.log.offline is not None:
+                partition.failed(partition.log.offline)
+            yield
 
     async def _remove_files(self, path: str, directory: LogDirectory, removal: Removal) -> None:
         try:

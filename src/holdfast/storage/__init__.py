@@ -19,6 +19,7 @@ from holdfast.storage.directories import (
     is_full,
 )
 from holdfast.storage.directory import LogDirectory
+from holdfast.storage.directory_checkpoints import CheckpointWrite
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
     AppendRefusedError,
@@ -44,13 +45,13 @@ from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention
 from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
-from holdfast.storage.together import write_epochs_together
 
 __all__ = [
     "BROKER_NAMES",
     "AppendRefusedError",
     "Appended",
     "BackgroundFlush",
+    "CheckpointWrite",
     "Cleaner",
     "Cleaning",
     "CleaningNeed",
@@ -93,5 +94,4 @@ __all__ = [
     "open_log",
     "read",
     "span_of",
-    "write_epochs_together",
 ]

@@ -1,37 +1,52 @@
-"""A log's leader-epoch checkpoint: kept in line with the cache that the core shares."""
+"""A log's leader-epoch checkpoint: follows the cache that the core shares.
+
+The file may be older than the cache, by this rule: **it is in line, on the disk, before the
+recovery point passes what it says.** Above the recovery point opening a log takes the epochs from
+the batches, whatever the file says. So a new epoch, and one that a truncation took, are written
+with the next flush, on its thread (`EpochWrite`). A start that moved is not written at all: opening
+forgets epochs below it.
+
+Kafka writes truncated epochs in the background as well (KAFKA-15046), and a new one before the
+append returns, because its recovery point does not wait for the file.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, NO_OFFSET, EpochEntry, Offset
+from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.checkpoints import write_epochs
-from holdfast.storage.disk import Disk
+from holdfast.storage.checkpoints import epochs_content, write_epochs
+from holdfast.storage.disk import Disk, write_whole
 from holdfast.storage.names import EPOCH_CHECKPOINT
 
-_NONE = EpochEntry(NO_EPOCH, NO_OFFSET)
+_NEXT = ".next"
 
 
 class EpochFile:
     """What the file says of the epochs, beside what the cache says."""
 
-    __slots__ = ("_cache", "_disk", "_path", "_written", "newest")
+    __slots__ = ("_cache", "_said", "_start", "disk", "lock", "path", "version")
 
     def __init__(self, disk: Disk, directory: str, cache: EpochCache) -> None:
-        self._disk = disk
-        self._path = f"{directory}/{EPOCH_CHECKPOINT}"
+        self.disk = disk
+        self.path = f"{directory}/{EPOCH_CHECKPOINT}"
+        self.lock = threading.Lock()
+        """Held by whoever gives the file new content: the loop, or the thread of a flush."""
+        self.version = 0
+        """Rises when the loop writes the file or epochs are taken back: an `EpochWrite` that began
+        before does not replace it."""
         self._cache = cache
-        self._written: tuple[EpochEntry, ...] = ()
-        self.newest = _NONE
-        """The newest epoch in the file."""
-        self.was_written()
+        self._start = Offset(0)
+        self._said: EpochCache | None = EpochCache(cache.entries)
+        """None while nobody knows."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cache says something else."""
-        return tuple(self._cache.entries) != self._written
+        """Whether the file may not say what the cache says."""
+        return self._said is None or self._said.entries != self._cache.entries
 
     def assign(self, headers: Sequence[RecordBatchHeader]) -> None:
         """Put the epochs of these batches into the cache."""
@@ -40,13 +55,54 @@ class EpochFile:
             if header.leader_epoch > cache.latest_epoch:
                 cache.assign(header.to_model().leader_epoch, Offset(header.base_offset))
 
-    def write(self) -> None:
-        """Put the file in line with the cache."""
-        write_epochs(self._disk, self._path, self._cache.entries)
-        self.was_written()
+    def start_moved(self, start: Offset) -> None:
+        """The log starts there: what the file says of older records does not count."""
+        self._start = start
+        if self._said is not None:
+            self._said.advance_start_to(start)
 
-    def was_written(self) -> None:
-        """The file says what the cache says."""
-        entries = self._cache.entries
-        self._written = tuple(entries)
-        self.newest = entries[-1] if entries else _NONE
+    def taken_back(self) -> None:
+        """The cache was truncated."""
+        with self.lock:
+            self.version += 1
+
+    def write(self) -> None:
+        """Put the file in line with the cache, on the disk when this returns."""
+        with self.lock:
+            self.version += 1
+            self._said = None
+            write_epochs(self.disk, self.path, self._cache.entries)
+        self._said = EpochCache(self._cache.entries)
+
+    def begin(self) -> EpochWrite | None:
+        """What a flush has to write; None if the file is in line."""
+        if not self.is_behind:
+            return None
+        self._said = None
+        return EpochWrite(self, EpochCache(self._cache.entries))
+
+    def ended(self, write: EpochWrite) -> None:
+        """It is on the disk."""
+        if write.version == self.version:
+            self._said = write.epochs
+            self._said.advance_start_to(self._start)
+
+
+class EpochWrite:
+    """New content on its way. Made and ended on the thread that owns the log."""
+
+    def __init__(self, file: EpochFile, epochs: EpochCache) -> None:
+        self.epochs = epochs
+        self.version = file.version
+        self._file = file
+        self._content = epochs_content(epochs.entries)
+
+    def run(self) -> None:
+        """Wait for the disk, on any thread; the caller flushes the directory."""
+        file, following = self._file, self._file.path + _NEXT
+        write_whole(file.disk, following, self._content, lasting=False)
+        with file.lock:
+            if file.version == self.version:
+                file.disk.rename(following, file.path)
+            else:
+                file.disk.remove(following)

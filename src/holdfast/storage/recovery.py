@@ -30,7 +30,7 @@ from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_ep
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory
 from holdfast.storage.log import Log
-from holdfast.storage.names import EPOCH_CHECKPOINT, TRANSACTION_INDEX
+from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
 from holdfast.storage.scan import BadBatchError, Run, verified_runs
@@ -84,6 +84,7 @@ def open_log(
     interval = settings.index_interval_bytes
     segments = [Segment(disk, directory, base, interval) for base in found.bases]
     start = Offset(max(known.log_start_offset, segments[0].base_offset if segments else 0))
+    _drop_below(start, segments, found.snapshots, report)
     opening = _Opening(disk, directory, settings, report, segments, start)
     if not segments:
         opening.begin_at(start)
@@ -93,6 +94,20 @@ def open_log(
         opening.recover(known, found.snapshots)
     opening.check_start()
     return OpenedLog(opening.log(known), report)
+
+
+def _drop_below(
+    start: Offset, segments: list[Segment], snapshots: list[int], report: Report
+) -> None:
+    """Segments below the start have left the log. A power failure may bring back any of them."""
+    while len(segments) > 1 and segments[1].base_offset <= start:  # Ends with the segments.
+        segment = segments.pop(0)
+        report.notes.append(f"{segment.path(LOG)}: below the log's start {start}; removed")
+        for path in segment.mark_deleted():
+            segment.disk.remove(path)
+        if segment.base_offset in snapshots:
+            snapshots.remove(segment.base_offset)
+            segment.disk.remove(snapshot_path(segment.directory, segment.base_offset))
 
 
 class _Opening:
@@ -335,6 +350,7 @@ class _Opening:
                 self.epochs.assign(model.leader_epoch, model.base_offset)
         for epoch, start in entries or ():
             self.epochs.assign(epoch, start)
+        self.epochs.advance_start_to(self.start)
         self.epochs.truncate_to(upto)
 
     def _write_epochs(self) -> None:

@@ -12,6 +12,11 @@ import pytest
 
 from holdfast.broker.partition import Partition
 from holdfast.model import TopicPartition
+from holdfast.protocol.messages.offsets import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -102,3 +107,43 @@ def test_rolls_and_the_cleaner_wait_on_other_threads(
         assert slow.delayed_s == 0.0, slow.on_loop
 
     play(tmp_path, story, {"log.cleaner.backoff.ms": "50"})
+
+
+def test_retention_and_deleted_records_wait_on_other_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dozen segments leave each log, and the loop waits for none of the flushes."""
+
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 1, segment_index_bytes="8", index_interval_bytes="1"))
+        for number in range(40):
+            await send(three, number)
+        partitions = [one.replicas.partitions[NAME] for one in three.brokers.values()]
+        await eventually(
+            lambda: all(one.replica.log.high_watermark == 40 for one in partitions), "committed"
+        )
+        slow = SlowFlushes()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", slow)
+            leader = next(
+                one for one in three.brokers.values() if leads(one.replicas.partitions[NAME])
+            )
+            asked = DeleteRecordsTopic(
+                name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=30)]
+            )
+            told = await three.ask(leader, DeleteRecordsRequest(topics=[asked], timeout_ms=30_000))
+            assert told.topics[0].partitions[0].low_watermark == 30
+            await eventually(
+                lambda: all(one.log.segments[0].base_offset == 30 for one in partitions),
+                "the segments of the deleted records are gone",
+            )
+            await asyncio.sleep(0)
+        assert slow.elsewhere > 0
+        assert slow.delayed_s == 0.0, slow.on_loop
+        assert [one.log.log_start_offset for one in partitions] == [30] * 3
+
+    settings = {
+        "log.retention.check.interval.ms": "50",
+        "replica.high.watermark.checkpoint.interval.ms": "50",
+    }
+    play(tmp_path, story, settings)

@@ -14,8 +14,18 @@ from holdfast.protocol.records import (
     build_end_marker,
     read_records,
 )
-from holdfast.storage import LastKnown, Log, LogSettings, OpenedLog, Removal, open_log, read
+from holdfast.storage import (
+    LastKnown,
+    Log,
+    LogSettings,
+    OpenedLog,
+    Removal,
+    apply_retention,
+    open_log,
+    read,
+)
 from holdfast.storage.disk import Disk
+from holdfast.storage.retention import dropped_below
 
 DIRECTORY = "events-0"
 NOW = 1_700_000_000_000
@@ -141,3 +151,9 @@ def remove_due(log: Log, now_ms: int) -> int:
     paths = log.deletions.take_due(now_ms)
     Removal(log.disk, (), paths).run()
     return len(paths)
+
+
+def retain(log: Log, high_watermark: int, now_ms: int) -> int:
+    """What retention does in a broker once the log's start is in its checkpoint; how many went."""
+    start = apply_retention(log, high_watermark, now_ms)
+    return sum(1 for _ in dropped_below(log, start, now_ms))

@@ -18,12 +18,11 @@ from holdfast.storage import (
     LogOfflineError,
     LogSettings,
     Progress,
-    apply_retention,
     clean,
     cleaning_need,
 )
 from holdfast.storage.key_map import ENTRY_BYTES, KeyMap
-from tests.unit.storage.support import NOW, batch, marker, open_, produced, reopened
+from tests.unit.storage.support import NOW, batch, marker, open_, produced, reopened, retain
 from tests.unit.storage.test_compaction import SETTINGS, content, newest, put, settle
 
 HOUR = 3_600_000
@@ -242,7 +241,7 @@ def test_retention_under_the_cleaner_ends_the_run(disk: Disk) -> None:
     log = filled(disk, replace(SETTINGS, cleanup_policy=("compact", "delete"), retention_bytes=500))
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
     assert cleaner.step() is Progress.FLUSH
-    assert apply_retention(log, log.log_end_offset, NOW) > 0
+    assert retain(log, log.log_end_offset, NOW) > 0
     expected = content(log)
     assert steps(cleaner) == [Progress.DONE]
     assert content(log) == expected

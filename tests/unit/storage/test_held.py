@@ -21,12 +21,11 @@ from holdfast.storage import (
     LogSettings,
     RealDisk,
     SliceCutError,
-    apply_retention,
     locate,
     read,
     real_disk,
 )
-from tests.unit.storage.support import NOW, batch, fill, open_, remove_due
+from tests.unit.storage.support import NOW, batch, fill, open_, remove_due, retain
 
 ONE_SEGMENT = LogSettings(index_interval_bytes=100)
 PARTITION = TopicPartition("events", 0)
@@ -58,7 +57,7 @@ def test_it_outlives_retention_and_the_removal_of_its_file(disk: Disk) -> None:
     slow, expected = held(log)
     path = log.segments[0].file.path
     log.advance_start_to(log.active.base_offset)
-    apply_retention(log, log.log_end_offset, NOW)
+    retain(log, log.log_end_offset, NOW)
     remove_due(log, NOW + 10 * log.settings.file_delete_delay_ms)
     assert not disk.exists(path + ".deleted")
     assert drained(slow) == expected
