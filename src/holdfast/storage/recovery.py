@@ -6,9 +6,12 @@ first one that is bad: what follows it was written later, and cannot be told fro
 segment that holds the recovery point is looked at from its first byte, because its indexes and the
 producer state at its start have to be built anyway.
 
-What counts as bad, besides a CRC that does not match: offsets that fall, a leader epoch that
-falls, and, where compaction cannot have made them, gaps. A gap between two segments means that
-the earlier file lost its end to a power failure while the later one kept its bytes.
+What counts as bad, besides a CRC that does not match: offsets that fall, and a leader epoch that
+falls. A gap inside a segment is no damage: bytes that a power failure takes leave a hole in the
+file, not two batches side by side. It is the cleaner's work, here or on the leader that it was
+copied from, whatever cleanup.policy says by now. A gap between two segments may also mean that the
+earlier file lost its end while the later one kept its bytes; only what is known to be complete is
+believed there.
 
 Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
 believed is named in the report.
@@ -34,7 +37,7 @@ from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
 from holdfast.storage.scan import BadBatchError, Run, verified_runs
-from holdfast.storage.segment import Segment
+from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
 from holdfast.storage.snapshots import read_snapshot, snapshot_path
 from holdfast.storage.transactions import AbortedTransaction
@@ -178,17 +181,16 @@ class _Opening:
         first = self.segments[place]
         self.producers = self._producers_at(first, snapshots)
         self._load_epochs(self.segments[:place], Offset(first.base_offset))
-        below = Offset(2**63 - 1) if self.settings.is_compacted else known.cleaned_below
-        # Above the recovery point a segment of a compacted log follows after a gap only if the
-        # one before it is known to be complete: by the name of a snapshot (`pending`).
-        self.proved = dict.fromkeys(snapshots) if self.settings.is_compacted else {}
+        # A segment follows after a gap only if the one before it is known to be complete: by the
+        # cleaner's checkpoint, or by the name of a snapshot (`pending`).
+        self.proved = dict.fromkeys(snapshots)
         self.end = first.base_offset
         for index in range(place, len(self.segments)):
             segment = self.segments[index]
             if not self._follows(segment, known.cleaned_below, is_first=index == place):
                 self._drop_from(index)
                 break
-            if not self._verify(segment, below):
+            if not self._verify(segment, self._limit_of(index)):
                 self._drop_from(index + 1)
                 break
             if not segment.is_active:
@@ -230,7 +232,13 @@ class _Opening:
         )
         return False
 
-    def _verify(self, segment: Segment, gaps_below: Offset) -> bool:
+    def _limit_of(self, place: int) -> int:
+        """The first offset that cannot be in a segment: no CRC covers a batch's offset."""
+        limit = self.segments[place].base_offset + LARGEST_RELATIVE_OFFSET + 1
+        following = self.segments[place + 1 : place + 2]
+        return min([limit, *(one.base_offset for one in following)])
+
+    def _verify(self, segment: Segment, limit: int) -> bool:
         """Check and index one segment; False if its end had to be cut off."""
         segment.start_anew()
         if self.disk.exists(segment.path(TRANSACTION_INDEX)):
@@ -240,7 +248,7 @@ class _Opening:
         reason = ""
         try:
             for run in verified_runs(segment.file, 0, segment.size):
-                good, reason = self._take_run(segment, run, gaps_below)
+                good, reason = self._take_run(segment, run, limit)
                 del run  # As in `verified_runs`.
                 if reason:
                     break
@@ -260,7 +268,7 @@ class _Opening:
         segment.file.flush()
         return False
 
-    def _take_run(self, segment: Segment, run: Run, gaps_below: Offset) -> tuple[int, str]:
+    def _take_run(self, segment: Segment, run: Run, limit: int) -> tuple[int, str]:
         """Index verified batches; how far they were believed, and why not further.
 
         Runs over every batch of a segment that may have a million: hence bare fields, by place.
@@ -271,7 +279,8 @@ class _Opening:
         for number, fields in enumerate(run.batches):
             base, epoch = fields[0], fields[2]
             if base != end or epoch != latest:
-                if base < end or base > end >= gaps_below or NO_EPOCH < epoch < latest:
+                is_outside = base < end or base + fields[6] >= limit
+                if is_outside or NO_EPOCH < epoch < latest:
                     self.end = Offset(end)
                     segment.note_run(run._replace(batches=run.batches[:number]))
                     return run.start + place, _objection(base, end, epoch, latest)
@@ -381,8 +390,6 @@ class _Opening:
 
 
 def _objection(base: int, end: int, epoch: int, latest: int) -> str:
-    if base < end:
+    if base != end:
         return f"offset {base} where {end} is the next"
-    if base > end:
-        return f"offsets from {end} to {base} are missing"
     return f"leader epoch {epoch} after {latest}"
