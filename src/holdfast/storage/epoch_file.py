@@ -19,7 +19,7 @@ from holdfast.core import EpochCache
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.storage.checkpoints import epochs_content, write_epochs
-from holdfast.storage.disk import Disk, write_whole
+from holdfast.storage.disk import Disk
 from holdfast.storage.names import EPOCH_CHECKPOINT
 
 _NEXT = ".next"
@@ -62,7 +62,7 @@ class EpochFile:
             self._said.advance_start_to(start)
 
     def taken_back(self) -> None:
-        """The cache was truncated."""
+        """The cache was truncated, or the log is given up: no write that began may end."""
         with self.lock:
             self.version += 1
 
@@ -89,20 +89,33 @@ class EpochFile:
 
 
 class EpochWrite:
-    """New content on its way. Made and ended on the thread that owns the log."""
+    """New content on its way. Made, ended and closed on the thread that owns the log."""
 
     def __init__(self, file: EpochFile, epochs: EpochCache) -> None:
+        """OSError if it cannot be written."""
         self.epochs = epochs
         self.version = file.version
         self._file = file
-        self._content = epochs_content(epochs.entries)
+        self._next = file.path + _NEXT
+        if file.disk.exists(self._next):
+            file.disk.remove(self._next)  # of a write that was taken back, or of a killed process
+        self._content = file.disk.open(self._next, create=True)
+        try:
+            self._content.append([epochs_content(epochs.entries)])
+            self._handle = self._content.share()
+        except OSError:
+            self._content.close()
+            raise
 
     def run(self) -> None:
         """Wait for the disk, on any thread; the caller flushes the directory."""
-        file, following = self._file, self._file.path + _NEXT
-        write_whole(file.disk, following, self._content, lasting=False)
-        with file.lock:
-            if file.version == self.version:
-                file.disk.rename(following, file.path)
-            else:
-                file.disk.remove(following)
+        self._handle.flush()
+        self._content.flushed(self._content.size)
+        with self._file.lock:
+            if self._file.version == self.version:
+                self._file.disk.rename(self._next, self._file.path)
+
+    def close(self) -> None:
+        """Give the handles back."""
+        self._handle.close()
+        self._content.close()

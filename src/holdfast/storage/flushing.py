@@ -79,10 +79,10 @@ class BackgroundFlush:
             self._end = log.segments[after].base_offset
         self._has_records = has_records
         self._cuts = log.cuts
+        self._parts: list[SegmentFlush] = []
         self._epochs = log.epoch_file.begin()
         self._names = log.names.changes
         self._has_names = log.names.are_unflushed or self._epochs is not None
-        self._parts: list[SegmentFlush] = []
         try:
             for segment in log.segments[first:after]:
                 if segment.is_dirty:
@@ -94,6 +94,8 @@ class BackgroundFlush:
     def _close(self) -> None:
         for part in self._parts:
             part.close()
+        if self._epochs is not None:
+            self._epochs.close()
 
     def run(self) -> None:
         """Wait for the disk. OSError if it fails; hand that to `end`."""

@@ -347,6 +347,7 @@ class Log:
         """
         self.close_files()
         self.deletions.close()
+        self.epoch_file.taken_back()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)
 
