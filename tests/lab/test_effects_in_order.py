@@ -53,7 +53,7 @@ class Copy:
             node = (
                 directory.visible.get(str(name)) if isinstance(directory, DirectoryNode) else None
             )
-            if isinstance(node, DirectoryNode):
+            if isinstance(node, DirectoryNode) and isinstance(directory, DirectoryNode):
                 self._node, self._parent = node, directory
 
     def written_end(self) -> int:

@@ -12,8 +12,8 @@ append returns, because its recovery point does not wait for the file.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from holdfast.core import EpochCache
 from holdfast.model import Offset
@@ -22,22 +22,21 @@ from holdfast.storage.checkpoints import epochs_content, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.names import EPOCH_CHECKPOINT
 
-_NEXT = ".next"
+NEXT = ".next"
 
 
 class EpochFile:
     """What the file says of the epochs, beside what the cache says."""
 
-    __slots__ = ("_cache", "_said", "_start", "disk", "lock", "path", "version")
+    __slots__ = ("_cache", "_is_under_way", "_said", "_start", "disk", "path", "version")
 
     def __init__(self, disk: Disk, directory: str, cache: EpochCache) -> None:
         self.disk = disk
         self.path = f"{directory}/{EPOCH_CHECKPOINT}"
-        self.lock = threading.Lock()
-        """Held by whoever gives the file new content: the loop, or the thread of a flush."""
         self.version = 0
         """Rises when the loop writes the file or epochs are taken back: an `EpochWrite` that began
         before does not replace it."""
+        self._is_under_way = False
         self._cache = cache
         self._start = Offset(0)
         self._said: EpochCache | None = EpochCache(cache.entries)
@@ -63,15 +62,18 @@ class EpochFile:
 
     def taken_back(self) -> None:
         """The cache was truncated, or the log is given up: no write that began may end."""
-        with self.lock:
-            self.version += 1
+        self.version += 1
+        if self._is_under_way:
+            # Its thread may be past its look at the version: then it finds no file to rename.
+            with suppress(OSError):
+                self.disk.remove(self.path + NEXT)
 
     def write(self) -> None:
         """Put the file in line with the cache, on the disk when this returns."""
-        with self.lock:
-            self.version += 1
-            self._said = None
-            write_epochs(self.disk, self.path, self._cache.entries)
+        self.taken_back()
+        self._said = None
+        write_epochs(self.disk, self.path, self._cache.entries)
+        self._start = Offset(0)
         self._said = EpochCache(self._cache.entries)
 
     def begin(self) -> EpochWrite | None:
@@ -79,13 +81,17 @@ class EpochFile:
         if not self.is_behind:
             return None
         self._said = None
+        self._is_under_way = True
         return EpochWrite(self, EpochCache(self._cache.entries))
 
-    def ended(self, write: EpochWrite) -> None:
-        """It is on the disk."""
-        if write.version == self.version:
+    def ended(self, write: EpochWrite) -> bool:
+        """The flush has ended; whether the file says on the disk what this write says."""
+        self._is_under_way = False
+        is_said = write.is_placed and write.version == self.version
+        if is_said:
             self._said = write.epochs
             self._said.advance_start_to(self._start)
+        return is_said
 
 
 class EpochWrite:
@@ -95,8 +101,9 @@ class EpochWrite:
         """OSError if it cannot be written."""
         self.epochs = epochs
         self.version = file.version
+        self.is_placed = False
         self._file = file
-        self._next = file.path + _NEXT
+        self._next = file.path + NEXT
         if file.disk.exists(self._next):
             file.disk.remove(self._next)  # of a write that was taken back, or of a killed process
         self._content = file.disk.open(self._next, create=True)
@@ -111,9 +118,10 @@ class EpochWrite:
         """Wait for the disk, on any thread; the caller flushes the directory."""
         self._handle.flush()
         self._content.flushed(self._content.size)
-        with self._file.lock:
-            if self._file.version == self.version:
+        if self._file.version == self.version:
+            with suppress(FileNotFoundError):
                 self._file.disk.rename(self._next, self._file.path)
+                self.is_placed = True
 
     def close(self) -> None:
         """Give the handles back."""

@@ -116,9 +116,8 @@ class BackgroundFlush:
             return log.recovery_point
         if self._has_names:
             log.names.flushed(self._names)
-        if self._epochs is not None:
-            log.epoch_file.ended(self._epochs)
-        if log.cuts == self._cuts:
+        has_epochs = self._epochs is None or log.epoch_file.ended(self._epochs)
+        if log.cuts == self._cuts and has_epochs:
             self._end_parts()
             if self._has_records and not self._is_end_sealed():
                 log.flushed_to(self._end, now_ms)

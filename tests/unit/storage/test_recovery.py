@@ -386,19 +386,3 @@ def test_what_a_killed_process_left_in_the_page_cache_is_flushed(is_closed: bool
         node = folder.flushed[segment.path(LOG).rpartition("/")[2]]
         assert isinstance(node, FileNode)
         assert node.flushed == bytes(node.visible)
-
-
-def test_segments_below_the_start_that_a_power_failure_brought_back_are_dropped(disk: Disk) -> None:
-    """Nothing flushes their names before the log-start checkpoint is enough. Any may come back."""
-    log = open_(disk)
-    fill(log, 30)
-    expected = list(records_of(log, 20))
-    [first, *gone] = [one for one in log.segments if one.base_offset < 20]
-    for segment in gone:
-        segment.mark_deleted()
-    log.close_files()
-    known = LastKnown(log_start_offset=Offset(20))
-    again, report = opened(disk, known=known)
-    assert list(records_of(again)) == expected
-    assert (again.log_start_offset, again.segments[0].base_offset) == (20, 20)
-    assert any(f"{first.path(LOG)}: below the log's start 20" in one for one in report.notes)

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from holdfast.core.producers import ProducerStates
 from holdfast.model import Offset, ProducerId
-from holdfast.storage import Disk, LogSettings
+from holdfast.storage import Disk, LastKnown, LogSettings
+from holdfast.storage.names import LOG
 from holdfast.storage.producers import ProducerBook, ProducerEntry
 from tests.unit.storage.support import (
     NOW,
     fill,
     open_,
+    opened,
     produced,
     records_of,
     remove_due,
@@ -111,3 +113,19 @@ def test_a_producer_without_times_has_its_time_from_the_first_pass_on() -> None:
     assert book.expire(NOW, 1_000) == []
     assert book.expire(NOW + 999, 1_000) == []
     assert book.expire(NOW + 1_000, 1_000) == [7]
+
+
+def test_segments_below_the_start_that_a_power_failure_brought_back_are_dropped(disk: Disk) -> None:
+    """Nothing flushes their names before the log-start checkpoint is enough. Any may come back."""
+    log = open_(disk)
+    fill(log, 30)
+    expected = list(records_of(log, 20))
+    [first, *gone] = [one for one in log.segments if one.base_offset < 20]
+    for segment in gone:
+        segment.mark_deleted()
+    log.close_files()
+    known = LastKnown(log_start_offset=Offset(20))
+    again, report = opened(disk, known=known)
+    assert list(records_of(again)) == expected
+    assert (again.log_start_offset, again.segments[0].base_offset) == (20, 20)
+    assert any(f"{first.path(LOG)}: below the log's start 20" in one for one in report.notes)
