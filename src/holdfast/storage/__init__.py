@@ -42,7 +42,7 @@ from holdfast.storage.reading import (
 )
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
-from holdfast.storage.retention import apply_retention
+from holdfast.storage.retention import apply_retention, dropped_below
 from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
 
@@ -85,6 +85,7 @@ __all__ = [
     "apply_retention",
     "clean",
     "cleaning_need",
+    "dropped_below",
     "examine_log",
     "is_full",
     "latest_timestamp",

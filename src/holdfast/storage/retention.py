@@ -40,6 +40,7 @@ def dropped_below(log: Log, offset: int, now_ms: int) -> Iterator[None]:
 
     The caller has a log-start checkpoint on the disk that says `offset` or more. So nothing is
     flushed here: whichever of the segments a power failure brings back, opening drops it again.
+    Without such a checkpoint the caller flushes the directory after each step.
     """
     while log.finish_swap is no_swap:  # Each round takes a segment.
         # The log may have begun again at a lower offset since the last step.
