@@ -37,6 +37,7 @@ from holdfast.lab.simulation import SimulatedCluster, run, simulate
 from holdfast.lab.simulation.run import TOPIC
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.records import batches
+from holdfast.storage.names import RECOVERY_POINTS
 
 EPOCHS = "leader-epoch-checkpoint"
 Check = Callable[..., None]
@@ -46,13 +47,14 @@ class Copy:
     """One replica's files as a disk has them."""
 
     def __init__(self, disk: ByteDisk, name: TopicPartition) -> None:
-        self._node = DirectoryNode()
+        self._name = name
+        self._node = self._parent = DirectoryNode()
         for directory in disk.root.visible.values():
             node = (
                 directory.visible.get(str(name)) if isinstance(directory, DirectoryNode) else None
             )
-            if isinstance(node, DirectoryNode):
-                self._node = node
+            if isinstance(node, DirectoryNode) and isinstance(directory, DirectoryNode):
+                self._node, self._parent = node, directory
 
     def written_end(self) -> int:
         return self._end(self._node.visible, lambda file: bytes(file.visible))
@@ -77,6 +79,13 @@ class Copy:
         file = self._node.flushed.get(EPOCHS)
         lines = file.flushed.decode().splitlines()[2:] if isinstance(file, FileNode) else []
         return [int(line.split()[0]) for line in lines]
+
+    def durable_recovery_point(self) -> int:
+        """From here on, opening the log takes the epochs from the batches."""
+        file = self._parent.flushed.get(RECOVERY_POINTS)
+        lines = file.flushed.decode().splitlines()[2:] if isinstance(file, FileNode) else []
+        points = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines}
+        return points.get((self._name.topic, str(self._name.partition)), 0)
 
 
 class Watch:
@@ -144,9 +153,10 @@ class Watch:
         written = self._copy(own, partition.name).written_end()
         self._check(written >= end, partition, f"acknowledges {end}, has written {written}")
         self._holds(own, partition, end, f"acknowledges {end}")
-        epochs = self._copy(own, partition.name).durable_epochs()
-        is_known = partition.replica.leader_epoch in epochs
-        self._check(is_known, partition, "acknowledges in an epoch that is not on its disk")
+        copy = self._copy(own, partition.name)
+        is_known = partition.replica.leader_epoch in copy.durable_epochs()
+        is_found = effect.base_offset >= copy.durable_recovery_point()
+        self._check(is_known or is_found, partition, "acknowledges in an epoch it would not find")
 
     def committed(self, partition: Partition, effect: HighWatermarkMoved) -> None:
         role, mark = partition.replica.role, effect.high_watermark
@@ -200,9 +210,10 @@ class Watch:
             self._check(is_cut, partition, f"truncated to {effect.end_offset}, and has {written}")
 
     def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
-        queued = partition.owner._unwritten_epochs or {}
+        flushes = partition.owner._flushes
         epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
-        is_kept = partition in queued or effect.entry.epoch in epochs
+        is_begun = partition in flushes._wanted or flushes._under_way.get(partition) is not None
+        is_kept = is_begun or effect.entry.epoch in epochs
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
 
 

@@ -81,17 +81,25 @@ class Chores:
     # Retention.
 
     def _apply_retention(self) -> None:
+        """Move the logs' starts. The segments below them go when a checkpoint says the same."""
         wall_ms = self._broker.clock.wall_ms()
+        has_moved = False
         for partition in tuple(self._broker.replicas.partitions.values()):
             if partition.replica.has_failed:
                 continue
-            log = partition.log
+            was = partition.log.log_start_offset
             try:
-                apply_retention(log, partition.replica.log.high_watermark, wall_ms)
+                start = apply_retention(
+                    partition.log, partition.replica.log.high_watermark, wall_ms
+                )
             except LogOfflineError as error:
                 partition.failed(error)
                 continue
-            partition.replica.log.advance_start_to(log.log_start_offset)
+            if start > was:
+                partition.replica.log.advance_start_to(start)
+                has_moved = True
+        if has_moved:
+            self._directories.write_checkpoints()
 
     # Cleaning.
 

@@ -9,11 +9,22 @@ failed, unless it is only full.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.storage import LogDirectory, Removal, is_full
+from holdfast.broker.tasks import in_parts
+from holdfast.model import TopicPartition
+from holdfast.storage import (
+    CheckpointWrite,
+    LogDirectory,
+    LogOfflineError,
+    Removal,
+    dropped_below,
+    is_full,
+)
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
@@ -75,10 +86,35 @@ class DirectoryUpkeep:
             finally:
                 write.work.close()
             await self._wait(write.work.flush_names)
+            await in_parts(self._dropping(directory, write))
         except OSError as error:
             broker.log.error("checkpoints not written", directory=path, error=error)
-            if not is_full(error):
+            if is_full(error):
+                await self._drop_one_by_one(directory)
+            else:
                 broker.directory.failed(directory, error)
+
+    def _dropping(self, directory: LogDirectory, write: CheckpointWrite) -> Iterator[None]:
+        """Segments below the log starts that were written leave their logs."""
+        for name in directory.dropping(write, self._broker.clock.wall_ms()):
+            self._look_at(name)
+            yield
+
+    def _look_at(self, name: TopicPartition) -> None:
+        partition = self._broker.replicas.partitions.get(name)
+        if partition is not None and partition.log.offline is not None:
+            partition.failed(partition.log.offline)
+
+    async def _drop_one_by_one(self, directory: LogDirectory) -> None:
+        """A disk too full for a checkpoint gets room by the segments that may go. Each goes for
+        good before the next: nothing but their order says then what the log has left.
+        """
+        for name, log in tuple(directory.logs.items()):
+            # Both end with this log: it may fail, or have been deleted meanwhile.
+            with suppress(LogOfflineError, OSError):
+                for _ in dropped_below(log, log.log_start_offset, self._broker.clock.wall_ms()):
+                    await self._wait(partial(log.disk.flush_directory, log.directory))
+            self._look_at(name)
 
     async def _remove_files(self, path: str, directory: LogDirectory, removal: Removal) -> None:
         try:

@@ -115,9 +115,11 @@ class FaultyDisk(RealDisk):
 
     file_kind = FaultyFile
 
-    def __init__(self, root: str | Path, side: str | Path | None = None) -> None:
+    def __init__(
+        self, root: str | Path, side: str | Path | None = None, *, sharers: int = 1
+    ) -> None:
         """`side`: where the record of what is flushed goes; see `unflushed`. None: no record."""
-        super().__init__(root)
+        super().__init__(root, sharers=sharers)
         self.faults: tuple[DiskFault, ...] = ()
         self.journal = None if side is None else Journal(self.root, str(side))
 

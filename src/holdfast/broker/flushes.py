@@ -42,19 +42,23 @@ class Flushes:
 
     def __init__(self, owner: Replicas) -> None:
         self._owner = owner
-        self._wanted: dict[Partition, None] = {}
-        self._under_way: dict[Partition, bool] = {}
-        """Whether another one is wanted after it."""
+        self._wanted: dict[Partition, bool] = {}
+        """Whether its records are to be flushed, or only its epochs."""
+        self._under_way: dict[Partition, bool | None] = {}
+        """What is wanted after it, if anything."""
         self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
 
-    def want(self, partition: Partition) -> None:
-        """Flush this log when the tick is over, or when its flush under way has ended."""
+    def want(self, partition: Partition, *, has_records: bool = True) -> None:
+        """Flush this log when the tick is over, or when its flush under way has ended.
+
+        Without records: only its leader-epoch checkpoint.
+        """
         if partition in self._under_way:
-            self._under_way[partition] = True
+            self._under_way[partition] = has_records or bool(self._under_way[partition])
             return
         if not self._wanted:
             self._owner.loop.call_soon(self._begin_some)
-        self._wanted[partition] = None
+        self._wanted[partition] = has_records or self._wanted.get(partition, False)
 
     def now(self, partition: Partition) -> None:
         """Flush this log before anything else happens."""
@@ -69,24 +73,24 @@ class Flushes:
         """As many as there are threads: each holds descriptors of its own until it has ended."""
         while self._wanted and len(self._under_way) < DISK_THREADS:
             partition = next(iter(self._wanted))
-            del self._wanted[partition]
+            has_records = self._wanted.pop(partition)
             if self._is_hosted(partition) and partition.log.offline is None:
-                self._begin(partition)
+                self._begin(partition, has_records=has_records)
 
-    def _begin(self, partition: Partition) -> None:
+    def _begin(self, partition: Partition, *, has_records: bool) -> None:
         try:
-            work = BackgroundFlush(partition.log)
+            work = BackgroundFlush(partition.log, has_records=has_records)
         except OSError as error:
             partition.failed(partition.log.fail(error))
             return
-        self._under_way[partition] = False
+        self._under_way[partition] = None
         future = self._owner.loop.run_in_executor(self._threads, work.run)
         future.add_done_callback(lambda done: self._done(partition, work, done))
 
     def _done(
         self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
     ) -> None:
-        is_wanted = self._under_way.pop(partition)
+        wanted = self._under_way.pop(partition)
         self._owner.loop.call_soon(self._begin_some)
         error = done.exception()
         assert error is None or isinstance(error, OSError), error
@@ -98,8 +102,10 @@ class Flushes:
             return
         if self._is_hosted(partition):
             self._ended(partition, end)
-            if is_wanted or partition.log.has_unflushed_seals:
+            if wanted or partition.log.has_unflushed_seals:
                 self.want(partition)
+            elif wanted is not None:
+                self.want(partition, has_records=False)
 
     def _ended(self, partition: Partition, end: Offset) -> None:
         """The core may answer producers now; a follower may ask for more."""

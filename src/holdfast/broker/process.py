@@ -87,18 +87,22 @@ def make_disks(settings: BrokerSettings) -> dict[str, RealDisk | OSError]:
     broker has a control socket.
     """
     disks: dict[str, RealDisk | OSError] = {}
+    is_faulty, sharers = settings.control is not None, len(settings.log_dirs)
     for directory in settings.log_dirs:
         try:
-            disks[str(directory)] = _make_disk(directory, is_faulty=settings.control is not None)
+            disks[str(directory)] = _make_disk(directory, sharers, is_faulty=is_faulty)
         except OSError as error:
             disks[str(directory)] = error
     return disks
 
 
-def _make_disk(directory: Path, *, is_faulty: bool) -> RealDisk:
+def _make_disk(directory: Path, sharers: int, *, is_faulty: bool) -> RealDisk:
     directory.mkdir(parents=True, exist_ok=True)
     side = directory.with_name(f"{directory.name}{UNFLUSHED}")
-    disk = FaultyDisk(directory, side) if is_faulty else RealDisk(directory)
+    if is_faulty:
+        disk: RealDisk = FaultyDisk(directory, side, sharers=sharers)
+    else:
+        disk = RealDisk(directory, sharers=sharers)
     disk.wait_for_all = wait_for_all
     return disk
 

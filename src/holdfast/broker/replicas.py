@@ -36,7 +36,6 @@ from holdfast.storage import (
     LogDirectory,
     LogOfflineError,
     LogOpening,
-    write_epochs_together,
 )
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ class Replicas:
         self._flushes = Flushes(self)
         self._awaited: dict[Partition, None] = {}
         """Where the next tick may have something to do: written to since, or waited for."""
-        self._unwritten_epochs: dict[Partition, None] | None = None
-        """While it is there: what `apply_all` will write."""
         self._turn: list[Partition] = []
         """Those that this round has not come to yet."""
 
@@ -154,6 +151,7 @@ class Replicas:
         log.producers_expired = numbers.producers.forget
         partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
         log.rolled = partial(self.flush, partition)
+        log.epochs_changed = partial(self.write_epochs, partition)
         if log.has_unflushed_seals:
             self.flush(partition)
         self.partitions[name] = partition
@@ -219,24 +217,7 @@ class Replicas:
     def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
         """What the controller says of some partitions; what goes to the disk goes together."""
         self._host_new(told)
-        self._unwritten_epochs = unwritten = dict[Partition, None]()
-        try:
-            errors = [self._apply(*one) for one in told]
-        finally:
-            self._unwritten_epochs = None
-        try:
-            write_epochs_together([one.log for one in unwritten])
-        except LogOfflineError:
-            for partition in unwritten:
-                self.write_epochs(partition)
-        return [
-            ErrorCode.KAFKA_STORAGE_ERROR if self._has_failed(one.name) else error
-            for one, error in zip(told, errors, strict=True)
-        ]
-
-    def _has_failed(self, name: TopicPartition) -> bool:
-        partition = self.partitions.get(name)
-        return partition is not None and partition.replica.has_failed
+        return [self._apply(*one) for one in told]
 
     def _host_new(self, told: Sequence[Told]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
@@ -255,14 +236,8 @@ class Replicas:
         return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
 
     def write_epochs(self, partition: Partition) -> None:
-        """A reign has begun: write that down, with those of others if there are any."""
-        if self._unwritten_epochs is not None:
-            self._unwritten_epochs[partition] = None
-            return
-        try:
-            partition.log.write_epochs()
-        except LogOfflineError as error:
-            partition.failed(error)
+        """The log's epochs have changed: begin to write its leader-epoch checkpoint."""
+        self._flushes.want(partition, has_records=False)
 
     def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:

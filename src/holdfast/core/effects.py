@@ -4,10 +4,10 @@ The ordering contract has two rules:
 
 1. A driver carries out the effects of one call in the order given. What an effect claims is true
    only when the effects before it are done.
-2. `Flush` is the one effect that a driver may only begin: the disk takes its time, on another
-   thread. So no effect of a call depends on a `Flush` of that call. What has to wait for a flush,
-   an acknowledgement or a move of the high watermark, comes out of `flushed`, and a follower gets
-   no `next_fetch` before. A driver that flushes before it goes on is right as well.
+2. `Flush` and `WriteEpoch` are the effects that a driver may only begin: the disk takes its time,
+   on another thread. So no effect of a call depends on one of that call. What has to wait for a
+   flush, an acknowledgement or a move of the high watermark, comes out of `flushed`, and a follower
+   gets no `next_fetch` before. A driver that flushes before it goes on is right as well.
 
 They are tuples because the hot path makes several of them for every record batch. A `waiter` is
 the driver's own handle for a request that waits; the core only hands it back.
@@ -92,7 +92,9 @@ class TruncateTo(NamedTuple):
 
 
 class WriteEpoch(NamedTuple):
-    """Write the epoch cache's newest entry to its checkpoint."""
+    """Write the epoch cache's newest entry to its checkpoint, before a log that is opened again
+    would take the epochs of its records from there.
+    """
 
     entry: EpochEntry
 

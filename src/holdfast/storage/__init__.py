@@ -19,6 +19,7 @@ from holdfast.storage.directories import (
     is_full,
 )
 from holdfast.storage.directory import LogDirectory
+from holdfast.storage.directory_checkpoints import CheckpointWrite
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
     AppendRefusedError,
@@ -40,16 +41,16 @@ from holdfast.storage.reading import (
 )
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
-from holdfast.storage.retention import apply_retention
+from holdfast.storage.retention import apply_retention, dropped_below
 from holdfast.storage.segment_files import Slice
 from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
-from holdfast.storage.together import write_epochs_together
 
 __all__ = [
     "BROKER_NAMES",
     "AppendRefusedError",
     "Appended",
     "BackgroundFlush",
+    "CheckpointWrite",
     "Cleaner",
     "Cleaning",
     "CleaningNeed",
@@ -81,6 +82,7 @@ __all__ = [
     "apply_retention",
     "clean",
     "cleaning_need",
+    "dropped_below",
     "examine_log",
     "is_full",
     "latest_timestamp",
@@ -90,5 +92,4 @@ __all__ = [
     "open_log",
     "read",
     "span_of",
-    "write_epochs_together",
 ]

@@ -52,7 +52,10 @@ class Deletions:
         self.pending: list[PendingDeletion] = []
 
     def schedule(self, segment: Segment, paths: list[str], due_ms: int) -> None:
-        """Remove these files later."""
+        """Remove these files later. Earlier ones of the same names were replaced by them."""
+        again = dict.fromkeys(paths)
+        for one in self.pending:
+            one.paths[:] = [path for path in one.paths if path not in again]
         self.pending.append(PendingDeletion(due_ms, paths, segment))
 
     def take_due(self, now_ms: int) -> list[str]:

@@ -8,9 +8,8 @@ first log is opened, and written after the last one has been flushed and closed.
 is written after the flush it tells of, and written anew when a truncation lowers it, before
 anything can be appended: a point above unflushed records would keep recovery from looking at them.
 
-Checkpoints are written in the background (`checkpoint`), or where something depends on them, before
-the call returns (`write_checkpoints`). A background write takes its numbers when it begins. It does
-not replace a file that was written since: the newer numbers may be lower.
+Segments below a log's start leave it when the log-start checkpoint that says so is on the disk
+(`dropping`). That needs no flush of its own: what a power failure brings back is dropped again.
 """
 
 from __future__ import annotations
@@ -21,27 +20,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage.background_write import BackgroundWrite
-from holdfast.storage.checkpoints import (
-    DamagedFileError,
-    offsets_content,
-    read_offsets,
-    write_offsets,
-)
+from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.deletions import Removal
+from holdfast.storage.directory_checkpoints import CheckpointWrite, DirectoryCheckpoints
 from holdfast.storage.disk import Disk, Lock
 from holdfast.storage.errors import LogClosedError, LogOfflineError
 from holdfast.storage.found_logs import is_unused, partitions_on
 from holdfast.storage.log import Log
-from holdfast.storage.names import (
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOCK,
-    LOG_STARTS,
-    PARTITION_METADATA,
-    RECOVERY_POINTS,
-    is_deleted_directory,
-)
+from holdfast.storage.names import LOCK, PARTITION_METADATA, is_deleted_directory
 from holdfast.storage.opening import LogOpening
 from holdfast.storage.properties import (
     CleanShutdownMarker,
@@ -53,11 +39,11 @@ from holdfast.storage.properties import (
     write_topic_id,
 )
 from holdfast.storage.recovery import LastKnown, OpenedLog, open_log
+from holdfast.storage.retention import dropped_below
 from holdfast.storage.settings import LogSettings
 from holdfast.storage.together import flush_new, write_together
 
 SettingsOf = Callable[[TopicPartition], LogSettings]
-Offsets = dict[TopicPartition, Offset]
 _ZERO = Offset(0)
 
 
@@ -66,14 +52,6 @@ class DeletedDirectory(NamedTuple):
 
     due_ms: int
     name: str
-
-
-class CheckpointWrite(NamedTuple):
-    """Checkpoints on their way to the disk."""
-
-    work: BackgroundWrite
-    seen: Mapping[str, int]
-    """How often each file had been given new content when this began."""
 
 
 class LogDirectory:
@@ -90,15 +68,10 @@ class LogDirectory:
         self._lock: Lock = disk.lock(LOCK)
         self.last_shutdown = self._read_marker()
         self._has_marker = True
-        self.high_watermarks = self._read(HIGH_WATERMARKS)
+        self.checkpoints = DirectoryCheckpoints(disk, self.notes, self.logs)
+        self.high_watermarks = self.checkpoints.high_watermarks
         """As the last process left them: a start for followers and leaders to agree from."""
-        self.cleaner_offsets = self._read(CLEANER_OFFSETS)
-        self._recovery_points = self._read(RECOVERY_POINTS)
-        self._log_starts = self._read(LOG_STARTS)
-        self._says_too_much = False
-        """Whether a checkpoint on the disk may tell of a log that was deleted."""
-        self._writes: dict[str, int] = {}
-        """How often each checkpoint has been given new content."""
+        self.cleaner_offsets = self.checkpoints.cleaner_offsets
         self._deleted: list[DeletedDirectory] = []
         self.partitions = self._find()
 
@@ -118,13 +91,6 @@ class LogDirectory:
         if self._has_marker:
             self._has_marker = False
             remove_clean_shutdown(self.disk)
-
-    def _read(self, name: str) -> Offsets:
-        try:
-            return read_offsets(self.disk, name)
-        except DamagedFileError as error:
-            self.notes.append(f"{error}; worked out anew")
-            return {}
 
     def _find(self) -> dict[TopicPartition, str]:
         """The partitions that have a directory here."""
@@ -160,8 +126,8 @@ class LogDirectory:
         """What the checkpoints say of one log."""
         return LastKnown(
             is_clean=self.last_shutdown is not None,
-            recovery_point=self._recovery_points.get(partition, _ZERO),
-            log_start_offset=self._log_starts.get(partition, _ZERO),
+            recovery_point=self.checkpoints.recovery_points.get(partition, _ZERO),
+            log_start_offset=self.checkpoints.log_starts.get(partition, _ZERO),
             cleaned_below=self.cleaner_offsets.get(partition, _ZERO),
         )
 
@@ -174,7 +140,7 @@ class LogDirectory:
         """A log that has been opened."""
         log, report = opened
         self.notes += report.notes
-        log.recovery_point_fell = lambda: self._lower_recovery_point(partition, log)
+        log.recovery_point_fell = lambda: self.checkpoints.lower(partition, log)
         self.logs[partition] = log
         with suppress(LogOfflineError):
             # A crash may have come between a cut and this.
@@ -198,12 +164,8 @@ class LogDirectory:
         self._changes()
         for partition in wanted:
             assert partition not in self.partitions, f"{partition} exists"
-            self._forget(partition)
-        if self._says_too_much:
-            # Of an earlier log of this name: its start would have records of this one deleted,
-            # its recovery point would have them believed.
-            self.write_checkpoints({})
-            self._says_too_much = False
+            self.checkpoints.forget(partition)
+        self.checkpoints.forgotten()
         for partition in wanted:
             # One may be there: as a creation that failed half way leaves it.
             if not self.disk.exists(str(partition)):
@@ -219,7 +181,7 @@ class LogDirectory:
             write_topic_id(self.disk, name, topic_id)
         self.disk.flush_directory("")
         if start:
-            self._log_starts[partition] = start
+            self.checkpoints.log_starts[partition] = start
         log = self._open(partition, name)
         self.partitions[partition] = name
         log.flush(0)
@@ -251,23 +213,13 @@ class LogDirectory:
         del self.partitions[partition]
         delay = self.settings_of(partition).file_delete_delay_ms
         self._deleted.append(DeletedDirectory(now_ms + delay, gone))
-        self._forget(partition)
+        self.checkpoints.forget(partition)
 
     def flush_deleted(self, partitions: Iterable[TopicPartition]) -> None:
         """Those of these that were deleted here do not come back after a power failure."""
         gone = dict.fromkeys(one.name.rpartition(".")[0] for one in self._deleted)
         if any(str(partition) in gone for partition in partitions):
             self.disk.flush_directory("")
-
-    def _forget(self, partition: TopicPartition) -> None:
-        for offsets in (
-            self._recovery_points,
-            self._log_starts,
-            self.cleaner_offsets,
-            self.high_watermarks,
-        ):
-            if offsets.pop(partition, None) is not None:
-                self._says_too_much = True
 
     def take_due(self, now_ms: int) -> Removal:
         """Everything whose delay is over: the caller removes it."""
@@ -283,69 +235,35 @@ class LogDirectory:
 
     # Checkpoints.
 
-    def _lower_recovery_point(self, partition: TopicPartition, log: Log) -> None:
-        """The file is written for all logs, so only if it says too much of this one."""
-        if self._forget_cleaning(partition, log):
-            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
-        if self._recovery_points.get(partition, _ZERO) > log.recovery_point:
-            self.write_recovery_points()
-
-    def _forget_cleaning(self, partition: TopicPartition, log: Log) -> bool:
-        """What follows a truncation is not clean: gaps in it would be no work of the cleaner."""
-        has_more = self.cleaner_offsets.get(partition, _ZERO) > log.log_end_offset
-        if has_more:
-            self.cleaner_offsets[partition] = log.log_end_offset
-        return has_more
-
-    def write_recovery_points(self) -> None:
-        """How far each log is flushed."""
-        self._write(RECOVERY_POINTS, self._current_recovery_points())
-
-    def _current_recovery_points(self) -> Offsets:
-        for partition, log in self.logs.items():
-            self._recovery_points[partition] = log.recovery_point
-        return self._recovery_points
-
-    def _current_log_starts(self) -> Offsets:
-        for partition, log in self.logs.items():
-            if log.log_start_offset > log.segments[0].base_offset:
-                self._log_starts[partition] = log.log_start_offset
-            else:
-                self._log_starts.pop(partition, None)
-        return self._log_starts
-
-    def _current(self, high_watermarks: Mapping[TopicPartition, Offset]) -> dict[str, Offsets]:
-        """The content of every checkpoint; the core knows the high watermarks."""
-        self.high_watermarks.update(
-            {name: mark for name, mark in high_watermarks.items() if name in self.partitions}
-        )
-        return {
-            RECOVERY_POINTS: self._current_recovery_points(),
-            LOG_STARTS: self._current_log_starts(),
-            HIGH_WATERMARKS: self.high_watermarks,
-            CLEANER_OFFSETS: self.cleaner_offsets,
-        }
-
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
-        """All of them; they are on the disk when this returns."""
-        for path, offsets in self._current(high_watermarks).items():
-            self._write(path, offsets)
-
-    def _write(self, path: str, offsets: Offsets) -> None:
-        self._writes[path] = self._writes.get(path, 0) + 1
-        write_offsets(self.disk, path, offsets)
+        """All of them; they are on the disk when this returns. The core knows high watermarks."""
+        self.checkpoints.write_all(self._own(high_watermarks))
 
     def checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointWrite:
         """Begin to write all of them; the caller waits for the disk on another thread."""
-        contents = {
-            path: offsets_content(offsets)
-            for path, offsets in self._current(high_watermarks).items()
-        }
-        return CheckpointWrite(BackgroundWrite(self.disk, contents), dict(self._writes))
+        return self.checkpoints.begin(self._own(high_watermarks))
+
+    def _own(
+        self, high_watermarks: Mapping[TopicPartition, Offset]
+    ) -> dict[TopicPartition, Offset]:
+        return {name: one for name, one in high_watermarks.items() if name in self.partitions}
 
     def put_in_place(self, write: CheckpointWrite) -> None:
         """The content is on the disk: give it its names, except where newer content has them."""
-        write.work.put_in_place(lambda path: write.seen.get(path) == self._writes.get(path))
+        self.checkpoints.put_in_place(write)
+
+    def dropping(self, write: CheckpointWrite, now_ms: int) -> Iterator[TopicPartition]:
+        """A checkpoint is on the disk: let the segments below its log starts go, one a step.
+
+        Gives the log each belonged to, which is offline from then on if the disk failed.
+        """
+        for partition, (log, start) in write.starts.items():
+            if self.logs.get(partition) is not log or not self.checkpoints.are_starts_newest(write):
+                continue
+            with suppress(LogOfflineError):
+                for _ in dropped_below(log, start, now_ms):
+                    yield partition
+            yield partition
 
     def closing(self, now_ms: int) -> Iterator[Log]:
         """Close the logs, one at a time; `close` does the rest."""

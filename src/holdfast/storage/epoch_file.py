@@ -1,37 +1,51 @@
-"""A log's leader-epoch checkpoint: kept in line with the cache that the core shares."""
+"""A log's leader-epoch checkpoint: follows the cache that the core shares.
+
+The file may be older than the cache, by this rule: **it is in line, on the disk, before the
+recovery point passes what it says.** Above the recovery point opening a log takes the epochs from
+the batches, whatever the file says. So a new epoch, and one that a truncation took, are written
+with the next flush, on its thread (`EpochWrite`). A start that moved is not written at all: opening
+forgets epochs below it.
+
+Kafka writes truncated epochs in the background as well (KAFKA-15046), and a new one before the
+append returns, because its recovery point does not wait for the file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, NO_OFFSET, EpochEntry, Offset
+from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.checkpoints import write_epochs
+from holdfast.storage.checkpoints import epochs_content, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.names import EPOCH_CHECKPOINT
 
-_NONE = EpochEntry(NO_EPOCH, NO_OFFSET)
+NEXT = ".next"
 
 
 class EpochFile:
     """What the file says of the epochs, beside what the cache says."""
 
-    __slots__ = ("_cache", "_disk", "_path", "_written", "newest")
+    __slots__ = ("_cache", "_is_under_way", "_said", "_start", "disk", "path", "version")
 
     def __init__(self, disk: Disk, directory: str, cache: EpochCache) -> None:
-        self._disk = disk
-        self._path = f"{directory}/{EPOCH_CHECKPOINT}"
+        self.disk = disk
+        self.path = f"{directory}/{EPOCH_CHECKPOINT}"
+        self.version = 0
+        """Rises when the loop writes the file or epochs are taken back: an `EpochWrite` that began
+        before does not replace it."""
+        self._is_under_way = False
         self._cache = cache
-        self._written: tuple[EpochEntry, ...] = ()
-        self.newest = _NONE
-        """The newest epoch in the file."""
-        self.was_written()
+        self._start = Offset(0)
+        self._said: EpochCache | None = EpochCache(cache.entries)
+        """None while nobody knows."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cache says something else."""
-        return tuple(self._cache.entries) != self._written
+        """Whether the file may not say what the cache says."""
+        return self._said is None or self._said.entries != self._cache.entries
 
     def assign(self, headers: Sequence[RecordBatchHeader]) -> None:
         """Put the epochs of these batches into the cache."""
@@ -40,13 +54,76 @@ class EpochFile:
             if header.leader_epoch > cache.latest_epoch:
                 cache.assign(header.to_model().leader_epoch, Offset(header.base_offset))
 
-    def write(self) -> None:
-        """Put the file in line with the cache."""
-        write_epochs(self._disk, self._path, self._cache.entries)
-        self.was_written()
+    def start_moved(self, start: Offset) -> None:
+        """The log starts there: what the file says of older records does not count."""
+        self._start = start
+        if self._said is not None:
+            self._said.advance_start_to(start)
 
-    def was_written(self) -> None:
-        """The file says what the cache says."""
-        entries = self._cache.entries
-        self._written = tuple(entries)
-        self.newest = entries[-1] if entries else _NONE
+    def taken_back(self) -> None:
+        """The cache was truncated, or the log is given up: no write that began may end."""
+        self.version += 1
+        if self._is_under_way:
+            # Its thread may be past its look at the version: then it finds no file to rename.
+            with suppress(OSError):
+                self.disk.remove(self.path + NEXT)
+
+    def write(self) -> None:
+        """Put the file in line with the cache, on the disk when this returns."""
+        self.taken_back()
+        self._said = None
+        write_epochs(self.disk, self.path, self._cache.entries)
+        self._start = Offset(0)
+        self._said = EpochCache(self._cache.entries)
+
+    def begin(self) -> EpochWrite | None:
+        """What a flush has to write; None if the file is in line."""
+        if not self.is_behind:
+            return None
+        self._said = None
+        self._is_under_way = True
+        return EpochWrite(self, EpochCache(self._cache.entries))
+
+    def ended(self, write: EpochWrite) -> bool:
+        """The flush has ended; whether the file says on the disk what this write says."""
+        self._is_under_way = False
+        is_said = write.is_placed and write.version == self.version
+        if is_said:
+            self._said = write.epochs
+            self._said.advance_start_to(self._start)
+        return is_said
+
+
+class EpochWrite:
+    """New content on its way. Made, ended and closed on the thread that owns the log."""
+
+    def __init__(self, file: EpochFile, epochs: EpochCache) -> None:
+        """OSError if it cannot be written."""
+        self.epochs = epochs
+        self.version = file.version
+        self.is_placed = False
+        self._file = file
+        self._next = file.path + NEXT
+        if file.disk.exists(self._next):
+            file.disk.remove(self._next)  # of a write that was taken back, or of a killed process
+        self._content = file.disk.open(self._next, create=True)
+        try:
+            self._content.append([epochs_content(epochs.entries)])
+            self._handle = self._content.share()
+        except OSError:
+            self._content.close()
+            raise
+
+    def run(self) -> None:
+        """Wait for the disk, on any thread; the caller flushes the directory."""
+        self._handle.flush()
+        self._content.flushed(self._content.size)
+        if self._file.version == self.version:
+            with suppress(FileNotFoundError):
+                self._file.disk.rename(self._next, self._file.path)
+                self.is_placed = True
+
+    def close(self) -> None:
+        """Give the handles back."""
+        self._handle.close()
+        self._content.close()

@@ -1,8 +1,9 @@
 """Flushing a log while it goes on growing: the long part on another thread.
 
 One flush takes the segments from the recovery point on, sealed ones with their indexes, then the
-directory. It takes a few segments at most: each file needs a descriptor of its own meanwhile. If
-there are more, `Log.has_unflushed_seals` still holds at its end, and the next flush goes on.
+leader-epoch checkpoint if it is behind, then the directory. It takes a few segments at most: each
+file needs a descriptor of its own meanwhile. If there are more, `Log.has_unflushed_seals` still
+holds at its end, and the next flush goes on.
 
 A truncation in between takes the flush back: what is written afterwards was not part of it.
 """
@@ -68,18 +69,20 @@ class SegmentFlush:
 class BackgroundFlush:
     """Made and ended on the thread that owns the log; `run` belongs on another one."""
 
-    def __init__(self, log: Log) -> None:
-        """OSError if the files cannot be opened."""
+    def __init__(self, log: Log, *, has_records: bool = True) -> None:
+        """OSError if the files cannot be opened. Without records: names and epochs only."""
         first = log.first_unflushed
-        after = first + MOST_SEGMENTS
+        after = first + MOST_SEGMENTS if has_records else first
         self._log = log
-        self._end = log.log_end_offset
-        if after < len(log.segments):
+        self._end = log.log_end_offset if has_records else log.recovery_point
+        if has_records and after < len(log.segments):
             self._end = log.segments[after].base_offset
+        self._has_records = has_records
         self._cuts = log.cuts
-        self._names = log.names.changes
-        self._has_names = log.names.are_unflushed
         self._parts: list[SegmentFlush] = []
+        self._epochs = log.epoch_file.begin()
+        self._names = log.names.changes
+        self._has_names = log.names.are_unflushed or self._epochs is not None
         try:
             for segment in log.segments[first:after]:
                 if segment.is_dirty:
@@ -91,11 +94,15 @@ class BackgroundFlush:
     def _close(self) -> None:
         for part in self._parts:
             part.close()
+        if self._epochs is not None:
+            self._epochs.close()
 
     def run(self) -> None:
         """Wait for the disk. OSError if it fails; hand that to `end`."""
         for part in self._parts:
             part.run()
+        if self._epochs is not None:
+            self._epochs.run()
         if self._has_names:
             self._log.disk.flush_directory(self._log.directory)
 
@@ -109,9 +116,10 @@ class BackgroundFlush:
             return log.recovery_point
         if self._has_names:
             log.names.flushed(self._names)
-        if log.cuts == self._cuts:
+        has_epochs = self._epochs is None or log.epoch_file.ended(self._epochs)
+        if log.cuts == self._cuts and has_epochs:
             self._end_parts()
-            if not self._is_end_sealed():
+            if self._has_records and not self._is_end_sealed():
                 log.flushed_to(self._end, now_ms)
         return log.recovery_point
 

@@ -7,10 +7,11 @@ they come here. Rules that the order of calls depends on:
 - An append is one write into one file. It returns when the bytes are written, not flushed.
 - A roll flushes nothing. It calls `rolled`, and whoever drives the log has the sealed segments
   flushed soon (`BackgroundFlush`), as Kafka does after a roll.
-- `recovery_point` rises only after everything below it has been flushed: files, then their names.
-- Segments leave the log oldest first when it is shortened from the front, and newest first when it
-  is cut at the end, and each leaves durably before the next. So after any crash the files that are
-  left are one piece.
+- `recovery_point` rises only after everything below it has been flushed: files, the leader-epoch
+  checkpoint, then their names.
+- Segments leave newest first when the log is cut at the end, each durably before the next. They
+  leave at the front when a durable log-start checkpoint says so, without a flush: opening drops
+  what lies below it. So after any crash the files that are left are one piece.
 - Any error of the disk takes the log offline, at once and until it is opened again.
 """
 
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from holdfast.core import EpochCache
-from holdfast.model import BatchHeader, Offset, ProducerId
+from holdfast.model import NO_EPOCH, BatchHeader, Offset, ProducerId
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.storage.appending import Appended, headers_of, needs_roll, note_producers, span_of
 from holdfast.storage.deletions import Deletions
@@ -30,7 +31,7 @@ from holdfast.storage.epoch_file import EpochFile
 from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
 from holdfast.storage.pending import Names, Snapshots
 from holdfast.storage.producers import ProducerBook
-from holdfast.storage.replay import producer_headers, rebuild_producers, snapshot_offsets
+from holdfast.storage.replay import producer_headers, rebuild_producers
 from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
 
@@ -59,7 +60,7 @@ class Log:
         self.segments = segments
         """By base offset; never empty; the last one is active."""
         self.epochs = epochs
-        """May be shared with the core's LogState: what it assigns is written at the next append."""
+        """May be shared with the core's LogState: what it assigns is written by the next flush."""
         self.producers = producers
         self.log_start_offset, self.log_end_offset, self.recovery_point = bounds
         assert self.recovery_point <= self.log_end_offset
@@ -67,7 +68,7 @@ class Log:
         self.last_flush_ms = 0
         self.deletions = Deletions()
         self._bases: list[int] = [segment.base_offset for segment in segments]
-        self._epoch_file = EpochFile(disk, directory, epochs)
+        self.epoch_file = EpochFile(disk, directory, epochs)
         self.names = Names()
         self._snapshots = Snapshots(disk, directory)
         self.cuts = 0
@@ -75,6 +76,8 @@ class Log:
         self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
         self.rolled: Callable[[], None] = _nobody
         """Called after a roll: there is a sealed segment to flush."""
+        self.epochs_changed: Callable[[], None] = _nobody
+        """Called when the leader-epoch checkpoint has something to say that no flush has begun."""
         self.finish_swap: Callable[[], None] = no_swap
         """Called before segments leave the log: the cleaner ends what it is replacing."""
         self.recovery_point_fell: Callable[[], None] = _nobody
@@ -113,11 +116,10 @@ class Log:
             has_rolled = needs_roll(segment, self.settings, size, headers[-1], age_ms)
             if has_rolled:
                 segment = self._roll(first, headers[-1].end_offset - 1, now_ms)
-            entries, newest = self.epochs.entries, self._epoch_file.newest
-            # One look in the usual case: the epoch is the one that was written down last.
-            if not entries or entries[-1] is not newest or headers[-1][2] != newest[0]:
-                self._epoch_file.assign(headers)
-                self._write_new_epochs()
+            entries = self.epochs.entries
+            is_new_epoch = headers[-1][2] > (entries[-1][0] if entries else NO_EPOCH)
+            if is_new_epoch:
+                self.epoch_file.assign(headers)
             segment.append(buffers, headers)
             self.log_end_offset = end
             for header in headers:
@@ -126,11 +128,9 @@ class Log:
                     break
         except OSError as error:
             raise self.fail(error) from error
+        if is_new_epoch:
+            self.epochs_changed()
         return Appended(first, end, size, has_rolled)
-
-    def _write_new_epochs(self) -> None:
-        if self._epoch_file.is_behind:
-            self.write_epochs()
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment at the end, unless the active one is empty."""
@@ -196,6 +196,8 @@ class Log:
         if self.offline is not None:
             raise self.offline
         end = self.log_end_offset
+        if self.epoch_file.is_behind:
+            self.guarded(self.epoch_file.write)
         if end > self.recovery_point or self.names.are_unflushed:
             self.guarded(self._flush_files)
         self.flushed_to(end, now_ms)
@@ -222,14 +224,6 @@ class Log:
         self.disk.flush_directory(self.directory)
         self.names.flushed(changes)
 
-    def write_epochs(self) -> None:
-        """Put the leader-epoch checkpoint in line with the cache."""
-        self.guarded(self._epoch_file.write)
-
-    def epochs_written(self) -> None:
-        """The checkpoint says what the cache says."""
-        self._epoch_file.was_written()
-
     # Cutting.
 
     def truncate_to(self, offset: Offset, now_ms: int) -> Offset:
@@ -247,7 +241,8 @@ class Log:
             self.guarded(self._rebuild_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
-        self.write_epochs()
+        self.epoch_file.taken_back()
+        self.epochs_changed()
         return self.log_end_offset
 
     def _leave(self) -> None:
@@ -261,7 +256,7 @@ class Log:
 
     def _cut(self, offset: Offset, now_ms: int) -> Offset:
         while self.active.base_offset > offset:  # The first segment begins below `offset`.
-            self._drop(len(self.segments) - 1, now_ms)
+            self._drop_last(now_ms)
         end = self.active.truncate_to(offset)
         self.active.reserve_indexes(self.settings.segment_index_bytes)
         self._snapshots.drop_above(end)
@@ -275,7 +270,7 @@ class Log:
         # The reigns first: those that records are left of are worked out from them again, but
         # nothing would tell the reigns of an empty log from true ones.
         self.epochs.truncate_to(Offset(0))
-        self.write_epochs()
+        self.guarded(self.epoch_file.write)
         self.guarded(lambda: self._restart(offset, now_ms))
         self.log_start_offset = self.log_end_offset = offset
         # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
@@ -285,35 +280,39 @@ class Log:
 
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:
-            self._drop(len(self.segments) - 1, now_ms)
+            self._drop_last(now_ms)
         self._snapshots.drop_above(-1)
         self._add(self._create(offset), now_ms)
         self._flush_names()
 
     def advance_start_to(self, offset: Offset) -> None:
-        """Records below are gone for readers (DeleteRecords); whole segments go by retention."""
+        """Records below are gone for readers. In memory only: their segments leave later."""
         if offset <= self.log_start_offset:
             return
         assert offset <= self.log_end_offset, "deleting records that do not exist"
         self.log_start_offset = offset
+        # The file may name older epochs: opening the log forgets them by the checkpointed start.
         self.epochs.advance_start_to(offset)
-        self._write_new_epochs()
+        self.epoch_file.start_moved(offset)
 
     def drop_oldest(self, now_ms: int) -> None:
-        """Let the first segment go. Retention decides when; the next one begins the log."""
-        assert len(self.segments) > 1
+        """Let the first segment go, which is below the durable start (`dropped_below`)."""
         assert self.finish_swap is no_swap, "the first segment is being replaced"
         base = self.segments[0].base_offset
-        self.advance_start_to(self.segments[1].base_offset)
         self.guarded(lambda: self._drop(0, now_ms))
         self.guarded(lambda: self._snapshots.drop(base))
 
     def _drop(self, place: int, now_ms: int) -> None:
         segment = self.segments[place]
         paths = segment.mark_deleted()
-        self.disk.flush_directory(self.directory)
+        self.names.changed()
         del self.segments[place], self._bases[place]
         self.deletions.schedule(segment, paths, now_ms + self.settings.file_delete_delay_ms)
+
+    def _drop_last(self, now_ms: int) -> None:
+        """For good before the next one: a crash in a truncation must leave one piece."""
+        self._drop(len(self.segments) - 1, now_ms)
+        self._flush_names()
 
     def replace_segments(self, old: Sequence[Segment], new: Segment) -> None:
         """The cleaner has put one segment in the place of several, on the disk already."""
@@ -334,10 +333,6 @@ class Log:
             self.disk, self.directory, self.segments, self.log_start_offset, self.log_end_offset
         )
 
-    def snapshot_offsets(self) -> list[int]:
-        """The offsets of which there are producer snapshots, oldest first."""
-        return snapshot_offsets(self.disk, self.directory)
-
     # Ending.
 
     def close_files(self) -> None:
@@ -352,6 +347,7 @@ class Log:
         """
         self.close_files()
         self.deletions.close()
+        self.epoch_file.taken_back()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)
 

@@ -29,8 +29,8 @@ from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 OPEN_FILES = 512
 """How many idle descriptors one disk keeps, unless the process may have few."""
 _SHARE = 8
-"""A disk keeps an eighth of the descriptors that the process may have: the rest is for connections
-and for flushes."""
+"""All disks of a process keep an eighth of the descriptors that it may have: the rest is for
+connections and for flushes."""
 _LOOKS = 16
 """How many are looked at to find an idle one."""
 _MOST_BUFFERS = 1024
@@ -190,13 +190,14 @@ class RealDisk:
     file_kind: type[RealFile] = RealFile
     """What `open` gives; a disk that fails on purpose has files of its own."""
 
-    def __init__(self, root: str | Path, *, read_only: bool = False) -> None:
+    def __init__(self, root: str | Path, *, read_only: bool = False, sharers: int = 1) -> None:
+        """`sharers`: how many disks this process has, this one included."""
         self.root = str(root)
         self.read_only = read_only
         self._open: OrderedDict[int, RealFile] = OrderedDict()
         self._lock = threading.Lock()
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._most = most // _SHARE if most > 0 else sys.maxsize
+        self._most = max(1, most // _SHARE // sharers) if most > 0 else sys.maxsize
         self.wait_for_all: Callable[[Sequence[Callable[[], None]]], None] = _one_by_one
         """How flushes are made that may be made at once: whoever has threads sets another."""
 

@@ -6,9 +6,12 @@ first one that is bad: what follows it was written later, and cannot be told fro
 segment that holds the recovery point is looked at from its first byte, because its indexes and the
 producer state at its start have to be built anyway.
 
-What counts as bad, besides a CRC that does not match: offsets that fall, a leader epoch that
-falls, and, where compaction cannot have made them, gaps. A gap between two segments means that
-the earlier file lost its end to a power failure while the later one kept its bytes.
+What counts as bad, besides a CRC that does not match: offsets that fall, and a leader epoch that
+falls. A gap inside a segment is no damage: bytes that a power failure takes leave a hole in the
+file, not two batches side by side. It is the cleaner's work, here or on the leader that it was
+copied from, whatever cleanup.policy says by now. A gap between two segments may also mean that the
+earlier file lost its end while the later one kept its bytes; only what is known to be complete is
+believed there.
 
 Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
 believed is named in the report.
@@ -30,11 +33,11 @@ from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_ep
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory
 from holdfast.storage.log import Log
-from holdfast.storage.names import EPOCH_CHECKPOINT, TRANSACTION_INDEX
+from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
 from holdfast.storage.producers import ProducerBook, marker_in
 from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
 from holdfast.storage.scan import BadBatchError, Run, verified_runs
-from holdfast.storage.segment import Segment
+from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.settings import LogSettings
 from holdfast.storage.snapshots import read_snapshot, snapshot_path
 from holdfast.storage.transactions import AbortedTransaction
@@ -84,6 +87,7 @@ def open_log(
     interval = settings.index_interval_bytes
     segments = [Segment(disk, directory, base, interval) for base in found.bases]
     start = Offset(max(known.log_start_offset, segments[0].base_offset if segments else 0))
+    _drop_below(start, segments, found.snapshots, report)
     opening = _Opening(disk, directory, settings, report, segments, start)
     if not segments:
         opening.begin_at(start)
@@ -93,6 +97,20 @@ def open_log(
         opening.recover(known, found.snapshots)
     opening.check_start()
     return OpenedLog(opening.log(known), report)
+
+
+def _drop_below(
+    start: Offset, segments: list[Segment], snapshots: list[int], report: Report
+) -> None:
+    """Segments below the start have left the log. A power failure may bring back any of them."""
+    while len(segments) > 1 and segments[1].base_offset <= start:  # Ends with the segments.
+        segment = segments.pop(0)
+        report.notes.append(f"{segment.path(LOG)}: below the log's start {start}; removed")
+        for path in segment.mark_deleted():
+            segment.disk.remove(path)
+        if segment.base_offset in snapshots:
+            snapshots.remove(segment.base_offset)
+            segment.disk.remove(snapshot_path(segment.directory, segment.base_offset))
 
 
 class _Opening:
@@ -163,17 +181,16 @@ class _Opening:
         first = self.segments[place]
         self.producers = self._producers_at(first, snapshots)
         self._load_epochs(self.segments[:place], Offset(first.base_offset))
-        below = Offset(2**63 - 1) if self.settings.is_compacted else known.cleaned_below
-        # Above the recovery point a segment of a compacted log follows after a gap only if the
-        # one before it is known to be complete: by the name of a snapshot (`pending`).
-        self.proved = dict.fromkeys(snapshots) if self.settings.is_compacted else {}
+        # A segment follows after a gap only if the one before it is known to be complete: by the
+        # cleaner's checkpoint, or by the name of a snapshot (`pending`).
+        self.proved = dict.fromkeys(snapshots)
         self.end = first.base_offset
         for index in range(place, len(self.segments)):
             segment = self.segments[index]
             if not self._follows(segment, known.cleaned_below, is_first=index == place):
                 self._drop_from(index)
                 break
-            if not self._verify(segment, below):
+            if not self._verify(segment, self._limit_of(index)):
                 self._drop_from(index + 1)
                 break
             if not segment.is_active:
@@ -215,7 +232,13 @@ class _Opening:
         )
         return False
 
-    def _verify(self, segment: Segment, gaps_below: Offset) -> bool:
+    def _limit_of(self, place: int) -> int:
+        """The first offset that cannot be in a segment: no CRC covers a batch's offset."""
+        limit = self.segments[place].base_offset + LARGEST_RELATIVE_OFFSET + 1
+        following = self.segments[place + 1 : place + 2]
+        return min([limit, *(one.base_offset for one in following)])
+
+    def _verify(self, segment: Segment, limit: int) -> bool:
         """Check and index one segment; False if its end had to be cut off."""
         segment.start_anew()
         if self.disk.exists(segment.path(TRANSACTION_INDEX)):
@@ -225,7 +248,7 @@ class _Opening:
         reason = ""
         try:
             for run in verified_runs(segment.file, 0, segment.size):
-                good, reason = self._take_run(segment, run, gaps_below)
+                good, reason = self._take_run(segment, run, limit)
                 del run  # As in `verified_runs`.
                 if reason:
                     break
@@ -245,7 +268,7 @@ class _Opening:
         segment.file.flush()
         return False
 
-    def _take_run(self, segment: Segment, run: Run, gaps_below: Offset) -> tuple[int, str]:
+    def _take_run(self, segment: Segment, run: Run, limit: int) -> tuple[int, str]:
         """Index verified batches; how far they were believed, and why not further.
 
         Runs over every batch of a segment that may have a million: hence bare fields, by place.
@@ -256,7 +279,8 @@ class _Opening:
         for number, fields in enumerate(run.batches):
             base, epoch = fields[0], fields[2]
             if base != end or epoch != latest:
-                if base < end or base > end >= gaps_below or NO_EPOCH < epoch < latest:
+                is_outside = base < end or base + fields[6] >= limit
+                if is_outside or NO_EPOCH < epoch < latest:
                     self.end = Offset(end)
                     segment.note_run(run._replace(batches=run.batches[:number]))
                     return run.start + place, _objection(base, end, epoch, latest)
@@ -335,6 +359,7 @@ class _Opening:
                 self.epochs.assign(model.leader_epoch, model.base_offset)
         for epoch, start in entries or ():
             self.epochs.assign(epoch, start)
+        self.epochs.advance_start_to(self.start)
         self.epochs.truncate_to(upto)
 
     def _write_epochs(self) -> None:
@@ -365,8 +390,6 @@ class _Opening:
 
 
 def _objection(base: int, end: int, epoch: int, latest: int) -> str:
-    if base < end:
+    if base != end:
         return f"offset {base} where {end} is the next"
-    if base > end:
-        return f"offsets from {end} to {base} are missing"
     return f"leader epoch {epoch} after {latest}"

@@ -6,72 +6,74 @@ may still be what the next leader has. A segment's age is that of its latest rec
 The same pass forgets producers that have been silent for producer.id.expiration.ms, here and
 through `Log.producers_expired` in the core.
 
-On the thread that owns the log. A segment that goes costs a rename and a flush of the directory;
-its bytes are freed later, by `LogDirectory.take_due`.
+On the thread that owns the log, and in memory only: the log's start moves. The segments below it
+leave the log when the log-start checkpoint has been written (`LogDirectory.dropping`), and their
+bytes are freed later still (`LogDirectory.take_due`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from holdfast.storage.log import Log
+from holdfast.model import Offset
+from holdfast.storage.log import Log, no_swap
 
 
-def apply_retention(log: Log, high_watermark: int, now_ms: int) -> int:
-    """Let segments go as the log's settings ask; how many went."""
-    log.guarded(log.finish_swap)
-    gone = _drop_while(log, high_watermark, now_ms, _is_below_start)
+def apply_retention(log: Log, high_watermark: int, now_ms: int) -> Offset:
+    """Move the log's start as its settings ask; gives the start."""
     if log.settings.is_deleted:
-        gone += _drop_while(log, high_watermark, now_ms, _is_too_old)
-        gone += _drop_by_size(log, high_watermark, now_ms)
+        kept = _first_young(log, high_watermark, now_ms)
+        kept = _first_that_fits(log, kept, high_watermark)
+        if kept == len(log.segments):
+            log.roll(now_ms)
+        log.advance_start_to(_base_at(log, kept))
     # Ended transactions are remembered until their markers are committed, which this takes note of.
     log.producers.last_stable_offset(high_watermark)
     silent = log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
     if silent:
         log.producers_expired(silent)
-    return gone
+    return log.log_start_offset
 
 
-def _is_below_start(log: Log, now_ms: int) -> bool:
-    del now_ms
-    return len(log.segments) > 1 and log.segments[1].base_offset <= log.log_start_offset
+def dropped_below(log: Log, offset: int, now_ms: int) -> Iterator[None]:
+    """Let the segments go that end at or below `offset`, one per step.
 
-
-def _is_too_old(log: Log, now_ms: int) -> bool:
-    limit = log.settings.retention_ms
-    first = log.segments[0]
-    newest = first.highest_timestamp().timestamp
-    # Without times there is no telling how old it is, and what cannot be told is kept.
-    return limit >= 0 and first.size > 0 and newest >= 0 and now_ms - newest > limit
-
-
-def _drop_while(
-    log: Log, high_watermark: int, now_ms: int, condition: Callable[[Log, int], bool]
-) -> int:
-    gone = 0
-    while condition(log, now_ms) and _end_of_first(log) <= high_watermark:  # Ends with the log.
-        if len(log.segments) == 1:
-            log.roll(now_ms)
+    The caller has a log-start checkpoint on the disk that says `offset` or more. So nothing is
+    flushed here: whichever of the segments a power failure brings back, opening drops it again.
+    Without such a checkpoint the caller flushes the directory after each step.
+    """
+    while log.finish_swap is no_swap:  # Each round takes a segment.
+        # The log may have begun again at a lower offset since the last step.
+        if not log.place_of(min(offset, log.log_start_offset)):
+            return
         log.drop_oldest(now_ms)
-        gone += 1
-    return gone
+        yield
 
 
-def _drop_by_size(log: Log, high_watermark: int, now_ms: int) -> int:
-    limit = log.settings.retention_bytes
-    if limit < 0:
-        return 0
-    surplus = sum(segment.size for segment in log.segments) - limit
-    gone = 0
-    while len(log.segments) > 1 and _end_of_first(log) <= high_watermark:
-        size = log.segments[0].size
-        if surplus < size:
+def _first_young(log: Log, high_watermark: int, now_ms: int) -> int:
+    """The place of the first segment that is not too old; after the last one if all are."""
+    kept, limit = log.place_of(log.log_start_offset), log.settings.retention_ms
+    for segment in log.segments[kept:] if limit >= 0 else ():
+        newest = segment.highest_timestamp().timestamp
+        # Without times there is no telling how old it is, and what cannot be told is kept.
+        is_old = segment.size > 0 and newest >= 0 and now_ms - newest > limit
+        if not is_old or _base_at(log, kept + 1) > high_watermark:
             break
-        surplus -= size
-        log.drop_oldest(now_ms)
-        gone += 1
-    return gone
+        kept += 1
+    return kept
 
 
-def _end_of_first(log: Log) -> int:
-    return log.segments[1].base_offset if len(log.segments) > 1 else log.log_end_offset
+def _first_that_fits(log: Log, kept: int, high_watermark: int) -> int:
+    """The place of the first segment from `kept` on with which the log is not too large."""
+    limit = log.settings.retention_bytes
+    surplus = sum(segment.size for segment in log.segments[kept:]) - limit if limit >= 0 else 0
+    for segment in log.segments[kept:-1]:
+        if surplus <= 0 or surplus < segment.size or _base_at(log, kept + 1) > high_watermark:
+            break
+        surplus -= segment.size
+        kept += 1
+    return kept
+
+
+def _base_at(log: Log, place: int) -> Offset:
+    return log.segments[place].base_offset if place < len(log.segments) else log.log_end_offset

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.broker.faulty_disk import FULL, DiskFault, FaultyDisk
 from holdfast.broker.node import Broker
-from holdfast.model import TopicPartition
+from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.messages.metadata import MetadataRequest
 from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
 from tests.support.stuck_disk import Hits, StuckDisk
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three
+from tests.unit.storage.support import batch
 
 TURNS = 200
 
@@ -85,5 +87,30 @@ def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> No
         names = sorted(one.name for one in (tmp_path / "log").iterdir())
         assert not [one for one in names if one.endswith((".new", ".tmp"))]
         assert HIGH_WATERMARKS in names
+
+    asyncio.run(run())
+
+
+def test_segments_leave_a_disk_that_is_too_full_for_a_checkpoint(tmp_path: Path) -> None:
+    """Or retention could never make room."""
+
+    async def run() -> None:
+        three = Three(tmp_path, OFTEN)
+        (tmp_path / "log").mkdir()
+        disk = FaultyDisk(tmp_path / "log")
+        broker = three.make(1, {str(tmp_path / "log"): disk})
+        await broker.start()
+        log = broker.directory.create(TopicPartition("large", 0), uuid.UUID(int=1))
+        for offset in range(8):
+            log.append([batch(offset)], 0)
+            log.roll(0)
+        disk.fail(DiskFault(FULL))
+        log.advance_start_to(Offset(5))
+        try:
+            await eventually(lambda: log.segments[0].base_offset == 5, "the segments have left")
+        finally:
+            disk.mend()
+        assert log.offline is None
+        await broker.stop()
 
     asyncio.run(run())

@@ -11,13 +11,20 @@ from pathlib import Path
 import pytest
 
 from holdfast.broker.partition import Partition
-from holdfast.model import TopicPartition
+from holdfast.model import EpochEntry, LeaderEpoch, TopicPartition
+from holdfast.protocol.messages.offsets import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
 from holdfast.protocol.records import NewRecord, build_batch
+from holdfast.storage.checkpoints import read_epochs
+from holdfast.storage.names import EPOCH_CHECKPOINT
 from tests.support.waiting import eventually
 from tests.unit.broker.test_admin_apis import create, new_topic
 from tests.unit.broker.three import Three, play
@@ -102,3 +109,81 @@ def test_rolls_and_the_cleaner_wait_on_other_threads(
         assert slow.delayed_s == 0.0, slow.on_loop
 
     play(tmp_path, story, {"log.cleaner.backoff.ms": "50"})
+
+
+def test_retention_and_deleted_records_wait_on_other_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dozen segments leave each log, and the loop waits for none of the flushes."""
+
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 1, segment_index_bytes="8", index_interval_bytes="1"))
+        for number in range(40):
+            await send(three, number)
+        partitions = [one.replicas.partitions[NAME] for one in three.brokers.values()]
+        await eventually(
+            lambda: all(one.replica.log.high_watermark == 40 for one in partitions), "committed"
+        )
+        slow = SlowFlushes()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", slow)
+            leader = next(
+                one for one in three.brokers.values() if leads(one.replicas.partitions[NAME])
+            )
+            asked = DeleteRecordsTopic(
+                name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=30)]
+            )
+            told = await three.ask(leader, DeleteRecordsRequest(topics=[asked], timeout_ms=30_000))
+            assert told.topics[0].partitions[0].low_watermark == 30
+            await eventually(
+                lambda: all(one.log.segments[0].base_offset == 30 for one in partitions),
+                "the segments of the deleted records are gone",
+            )
+            await asyncio.sleep(0)
+        assert slow.elsewhere > 0
+        assert slow.delayed_s == 0.0, slow.on_loop
+        assert [one.log.log_start_offset for one in partitions] == [30] * 3
+
+    settings = {
+        "log.retention.check.interval.ms": "50",
+        "replica.high.watermark.checkpoint.interval.ms": "50",
+    }
+    play(tmp_path, story, settings)
+
+
+def test_a_new_leader_epoch_is_written_on_other_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch of an epoch is acknowledged, and the loop waits for no epoch file."""
+
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 1))
+        await send(three, 0)
+        partitions = [one.replicas.partitions[NAME] for one in three.brokers.values()]
+        await eventually(lambda: all(one.log.log_end_offset for one in partitions), "copied")
+        slow = SlowFlushes()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", slow)
+            for one in partitions:
+                assert one.state is not None
+                epoch = LeaderEpoch(one.state.leader_epoch + 1)
+                one.apply(one.state._replace(leader_epoch=epoch))
+                one.owner.fetchers.follow(one)
+            await send(three, 1)
+            await eventually(
+                lambda: all(
+                    [1, 0] == [entry.start_offset for entry in reversed(written(one))]
+                    for one in partitions
+                ),
+                "the epoch is in every checkpoint",
+            )
+            await asyncio.sleep(0)
+        assert slow.delayed_s == 0.0, slow.on_loop
+        assert slow.elsewhere > 0
+
+    play(tmp_path, story)
+
+
+def written(partition: Partition) -> list[EpochEntry]:
+    log = partition.log
+    return read_epochs(log.disk, f"{log.directory}/{EPOCH_CHECKPOINT}") or []

@@ -104,11 +104,16 @@ class Life:
         self.log.flush(NOW)
         self.expected.flushed = dict(self.expected.now)
 
-    def flush_in_background(self, meanwhile: Callable[[], None]) -> None:
+    def flush_in_background(
+        self, meanwhile: Callable[[], None], *, runs_first: bool = False
+    ) -> None:
         """As a broker does it: what was written when the flush began must survive its end."""
         flush = BackgroundFlush(self.log)
-        meanwhile()
+        if not runs_first:
+            meanwhile()
         flush.run()
+        if runs_first:
+            meanwhile()
         point = flush.end(None, NOW)
         now = self.expected.now
         self.expected.flushed |= {at: data for at, data in now.items() if at < point}
@@ -132,11 +137,16 @@ class Life:
         self._do(lambda: self.log.restart_at(Offset(offset), NOW), {})
 
     def delete_records(self, offset: int) -> None:
-        """Move the start, and let whole segments below go."""
+        """Move the start, and let whole segments below go, as a broker does it."""
         self.expected.start = offset
         self.log.advance_start_to(Offset(offset))
-        while len(self.log.segments) > 1 and self.log.segments[1].base_offset <= offset:
-            self.log.drop_oldest(NOW)
+        write = self.directory.checkpoint({PARTITION: Offset(self.log.log_end_offset)})
+        write.work.flush()
+        self.directory.put_in_place(write)
+        write.work.close()
+        write.work.flush_names()
+        for _ in self.directory.dropping(write, NOW):
+            pass
         remove_due(self.log, NOW + 1)
 
     def restart_cleanly(self) -> None:

@@ -18,12 +18,20 @@ from holdfast.storage import (
     LogOfflineError,
     LogSettings,
     Progress,
-    apply_retention,
     clean,
     cleaning_need,
 )
 from holdfast.storage.key_map import ENTRY_BYTES, KeyMap
-from tests.unit.storage.support import NOW, batch, marker, open_, produced, reopened
+from tests.unit.storage.support import (
+    NOW,
+    batch,
+    marker,
+    open_,
+    produced,
+    remove_due,
+    reopened,
+    retain,
+)
 from tests.unit.storage.test_compaction import SETTINGS, content, newest, put, settle
 
 HOUR = 3_600_000
@@ -242,7 +250,7 @@ def test_retention_under_the_cleaner_ends_the_run(disk: Disk) -> None:
     log = filled(disk, replace(SETTINGS, cleanup_policy=("compact", "delete"), retention_bytes=500))
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
     assert cleaner.step() is Progress.FLUSH
-    assert apply_retention(log, log.log_end_offset, NOW) > 0
+    assert retain(log, log.log_end_offset, NOW) > 0
     expected = content(log)
     assert steps(cleaner) == [Progress.DONE]
     assert content(log) == expected
@@ -283,3 +291,40 @@ def test_the_map_keeps_to_its_bound_whatever_the_keys() -> None:
         assert number > 10_000
         assert keys.last_offset((17).to_bytes(size, "big")) == 17
         assert keys.last_offset(b"else") == -1
+
+
+# What the next process finds.
+
+
+def test_a_log_that_is_compacted_no_more_keeps_its_records_after_a_kill(disk: Disk) -> None:
+    """Gaps are no damage, whatever cleanup.policy says now and no checkpoint says yet."""
+    log = filled(disk)
+    clean(log, 0, log.log_end_offset, NOW)
+    expected = content(log)
+    log.settings = replace(SETTINGS, cleanup_policy=("delete",))
+    assert content(reopened(log, recovery_point=0)) == expected
+
+
+def test_a_copy_of_a_compacted_log_keeps_its_gaps_after_a_kill(disk: Disk) -> None:
+    log = open_(disk, replace(SETTINGS, cleanup_policy=("delete",)))
+    for offset in (0, 3, 4, 9):
+        log.append([batch(offset)], NOW)
+    assert reopened(log).log_end_offset == 10
+
+
+def test_a_file_that_is_deleted_under_the_name_of_another_waits_its_own_time(disk: Disk) -> None:
+    """The first segment keeps its base offset through every run of the cleaner."""
+    log = filled(disk)
+    delay_ms = log.settings.file_delete_delay_ms
+    clean(log, 0, log.log_end_offset, NOW)
+    for number in range(20):
+        put(log, (f"k{number % 5}".encode(), b"newer"))
+    settle(log)
+    clean(log, 0, log.log_end_offset, NOW + delay_ms - 1)
+    deleted = f"{log.directory}/{0:020d}.log.deleted"
+    assert disk.exists(deleted)
+    remove_due(log, NOW + delay_ms)
+    assert disk.exists(deleted), "a reader may be in the second one"
+    remove_due(log, NOW + 2 * delay_ms)
+    assert not disk.exists(deleted)
+    assert not log.deletions.pending

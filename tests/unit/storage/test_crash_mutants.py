@@ -10,12 +10,14 @@ import pytest
 from holdfast.lab.crash_states import Bound
 from holdfast.model import Offset
 from holdfast.storage import Log
+from holdfast.storage.directory_checkpoints import DirectoryCheckpoints
+from holdfast.storage.epoch_file import EpochFile, EpochWrite
 from holdfast.storage.log import Log as LogClass
 from holdfast.storage.real_disk import RealFile
 from holdfast.storage.scan import BadBatchError
 from holdfast.storage.segment import Segment
 from tests.unit.storage.crashes import SETTINGS, Life
-from tests.unit.storage.test_crashes import cut, follow, grow, seal
+from tests.unit.storage.test_crashes import cut, follow, grow, leave, seal, take_back
 
 pytestmark = pytest.mark.slow
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -77,12 +79,35 @@ def a_truncation_does_not_take_a_flush_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogClass, "_leave", lambda log: None)
 
 
+def the_recovery_point_does_not_wait_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
+    """The file is written once."""
+    patch.setattr(EpochFile, "is_behind", property(lambda file: not file._said.entries))
+
+
+def a_flush_that_a_truncation_took_back_counts_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
+    begin = EpochFile.begin
+
+    def begin_in_line(file: EpochFile) -> EpochWrite | None:
+        said, write = file._said, begin(file)
+        file._said = said
+        return write
+
+    patch.setattr(EpochFile, "begin", begin_in_line)
+
+
+def segments_go_before_the_start_is_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DirectoryCheckpoints, "put_in_place", lambda checkpoints, write: None)
+
+
 @pytest.mark.parametrize(
     ("broken", "story"),
     [
         (snapshots_do_not_wait_for_the_flush, follow),
         (a_segment_begins_with_its_first_batch, follow),
         (a_truncation_does_not_take_a_flush_back, seal),
+        (the_recovery_point_does_not_wait_for_the_epochs, seal),
+        (a_flush_that_a_truncation_took_back_counts_for_the_epochs, take_back),
+        (segments_go_before_the_start_is_written, leave),
         (names_are_not_flushed, grow),
         (bytes_are_not_flushed, grow),
         (only_the_active_segment_is_flushed, grow),

@@ -62,7 +62,12 @@ def leave(life: Life) -> None:
     life.flush()
     life.delete_records(4)
     life.checkpoint()
-    life.delete_records(7)
+    life.delete_records(9)
+    life.checkpoint()
+    life.append(6)
+    life.flush()
+    life.checkpoint()
+    life.restart(3)
     life.append(2)
 
 
@@ -105,6 +110,22 @@ def seal(life: Life) -> None:
     life.append(3)
 
 
+def take_back(life: Life) -> None:
+    """An epoch that a truncation takes while a flush writes it, and a log that grows past it."""
+    life.append(2)
+    life.flush_in_background(partial(life.checkpoint))
+    life.elect()
+    life.append(1)
+    life.flush_in_background(partial(life.truncate, 2), runs_first=True)
+    life.epoch = 0
+    life.append(6)
+    life.flush()
+    life.checkpoint()
+    life.elect()
+    life.elect()
+    life.append(2)
+
+
 def follow(life: Life) -> None:
     """Copies of what a compacted leader has left: gaps inside segments and between them."""
     life.append(3)
@@ -119,7 +140,7 @@ def follow(life: Life) -> None:
     life.flush()
 
 
-STORIES = (grow, cut, begin_anew, leave, rest, transact, seal)
+STORIES = (grow, cut, begin_anew, leave, rest, transact, seal, take_back)
 
 
 @pytest.mark.slow

@@ -260,7 +260,7 @@ def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -
     log.flush(NOW)
     log.truncate_to(Offset(10), NOW)
     assert not disk.exists(RECOVERY_POINTS)
-    directory.write_recovery_points()
+    directory.write_checkpoints({})
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 10\n"
     log.truncate_to(Offset(5), NOW)
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 5\n"
@@ -333,7 +333,7 @@ def test_a_cut_that_a_crash_interrupted_lowers_the_recovery_point_at_the_next_st
     log = directory.create(A, TOPIC)
     fill(log, 20)
     log.flush(NOW)
-    directory.write_recovery_points()
+    directory.write_checkpoints({})
 
     def kill(step: Step) -> None:
         if step.path.startswith(RECOVERY_POINTS):

@@ -1,21 +1,27 @@
 """A flush whose long part runs elsewhere."""
 
 import errno
+import uuid
 
 import pytest
 
 from holdfast.lab.byte_disk import ByteDisk
-from holdfast.model import Offset
+from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import NewRecord, build_batch, stamp
 from holdfast.storage import (
     BackgroundFlush,
     Disk,
     Log,
+    LogDirectory,
     LogOfflineError,
     LogSettings,
     open_log,
 )
+from holdfast.storage.checkpoints import read_epochs
 from holdfast.storage.flushing import MOST_SEGMENTS
+from holdfast.storage.names import EPOCH_CHECKPOINT
+from holdfast.storage.replay import snapshot_offsets
+from tests.unit.storage.support import NOW, batch
 
 
 @pytest.fixture
@@ -28,9 +34,9 @@ def log(disk: Disk) -> Log:
 
 def append(log: Log, count: int = 1) -> None:
     for _ in range(count):
-        batch = build_batch([NewRecord(b"value")])
-        stamp(batch, 0, log.log_end_offset, 0)
-        log.append([batch], 0)
+        written = build_batch([NewRecord(b"value")])
+        stamp(written, 0, log.log_end_offset, 0)
+        log.append([written], 0)
 
 
 def test_it_covers_what_was_written_when_it_began(log: Log) -> None:
@@ -113,9 +119,9 @@ def test_a_snapshot_has_a_file_when_everything_below_it_is_flushed(log: Log) -> 
     append(log, 3)
     log.roll(0)
     append(log)
-    assert log.snapshot_offsets() == []
+    assert snapshot_offsets(log.disk, log.directory) == []
     flushed(log)
-    assert log.snapshot_offsets() == [3]
+    assert snapshot_offsets(log.disk, log.directory) == [3]
 
 
 def test_a_truncation_forgets_snapshots_that_wait(log: Log) -> None:
@@ -125,7 +131,7 @@ def test_a_truncation_forgets_snapshots_that_wait(log: Log) -> None:
     log.truncate_to(Offset(2), 0)
     append(log, 4)
     flushed(log)
-    assert log.snapshot_offsets() == []
+    assert snapshot_offsets(log.disk, log.directory) == []
 
 
 def test_a_failed_flush_takes_the_log_offline(log: Log) -> None:
@@ -149,3 +155,20 @@ def test_a_segment_is_flushed_with_its_indexes_also_if_its_records_were_flushed_
     append(log)
     assert flushed(log) == 4
     assert not any(segment.is_dirty for segment in log.segments)
+
+
+def test_a_flush_of_a_deleted_log_writes_no_epochs_into_its_successor(disk: Disk) -> None:
+    directory = LogDirectory(disk, lambda _: LogSettings())
+    partition = TopicPartition("again", 0)
+    old = directory.create(partition, None)
+    old.append([batch(0, epoch=7)], NOW)
+    flush = BackgroundFlush(old)
+    directory.delete(partition, uuid.UUID(int=1), NOW)
+    new = directory.create(partition, None)
+    new.append([batch(0, epoch=1)], NOW)
+    later = BackgroundFlush(new)
+    flush.run()
+    flush.end(None, NOW)
+    later.run()
+    later.end(None, NOW)
+    assert read_epochs(disk, f"{new.directory}/{EPOCH_CHECKPOINT}") == [(1, 0)]

@@ -27,6 +27,7 @@ from holdfast.storage import (
     read,
     real_disk,
 )
+from holdfast.storage.replay import snapshot_offsets
 from tests.support.disks import close_files
 from tests.unit.storage.support import (
     NOW,
@@ -165,7 +166,7 @@ def test_a_cut_forgets_reigns_snapshots_and_index_entries(disk: Disk) -> None:
     fill(log, 8, epoch=2)
     log.truncate_to(Offset(6), NOW)
     assert log.epochs.entries == [EpochEntry(LeaderEpoch(1), Offset(0))]
-    assert all(offset <= 6 for offset in log.snapshot_offsets())
+    assert all(offset <= 6 for offset in snapshot_offsets(log.disk, log.directory))
     assert all(entry.offset < 6 for entry in log.active.index().entries())
     fill(log, 4, epoch=3)
     assert reopened(log).epochs.entries[-1] == (3, 6)

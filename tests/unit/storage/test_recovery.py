@@ -21,6 +21,7 @@ from holdfast.storage import (
 )
 from holdfast.storage.disk import read_whole, write_whole
 from holdfast.storage.names import EPOCH_CHECKPOINT, LOG
+from holdfast.storage.replay import snapshot_offsets
 from tests.unit.storage.support import (
     CLEAN,
     DIRECTORY,
@@ -217,7 +218,7 @@ def test_producer_state_survives_each_way_of_opening(disk: Disk) -> None:
     expected = dict(log.producers.entries)
     assert open_(disk).producers.entries == expected
     assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.entries == expected
-    for offset in log.snapshot_offsets():
+    for offset in snapshot_offsets(log.disk, log.directory):
         damage(disk, f"{offset:020d}.snapshot", flip(4))
     assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.entries == expected
     again = open_(disk)

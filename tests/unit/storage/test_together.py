@@ -1,4 +1,4 @@
-"""Many logs made, and many reigns written down, at one go: as safe as one by one."""
+"""Many logs made at one go: as safe as one by one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import pytest
 
 from holdfast.lab.byte_disk import ByteDisk, Fault, Step
 from holdfast.lab.crash_states import Bound, crash_states
-from holdfast.model import EpochEntry, LeaderEpoch, Offset, TopicPartition
-from holdfast.storage import Disk, LogDirectory, LogOfflineError, write_epochs_together
-from holdfast.storage.checkpoints import read_epochs
-from holdfast.storage.names import EPOCH_CHECKPOINT
+from holdfast.model import TopicPartition
+from holdfast.storage import Disk, LogDirectory
 from tests.unit.storage.support import SMALL, fill, open_all
 
 WANTED = {TopicPartition("a", number): uuid.UUID(int=number + 7) for number in range(4)}
-ENTRY = EpochEntry(LeaderEpoch(3), Offset(2))
 
 
 def opened(disk: Disk) -> LogDirectory:
@@ -66,33 +63,3 @@ def test_logs_that_cannot_be_made_together_can_be_made_alone() -> None:
     for partition, topic_id in WANTED.items():
         fill(directory.create(partition, topic_id), 2)
         assert directory.log(partition).log_end_offset == 2
-
-
-def test_reigns_are_written_down_and_survive(disk: Disk) -> None:
-    directory = opened(disk)
-    directory.create_all(WANTED)
-    logs = [directory.log(one) for one in WANTED]
-    for log in logs:
-        fill(log, 2)
-        log.epochs.assign(*ENTRY)
-    write_epochs_together(logs)
-    paths = [f"{one}/{EPOCH_CHECKPOINT}" for one in WANTED]
-    after = [disk]
-    if isinstance(disk, ByteDisk):
-        after += [state.disk for state in crash_states(disk, None, Bound())]
-    for one in after:
-        for path in paths:
-            entries = read_epochs(one, path)
-            assert entries is not None
-            assert entries[-1] == ENTRY
-
-
-def test_a_reign_that_cannot_be_written_takes_its_own_log_offline_only() -> None:
-    disk = ByteDisk()
-    directory = opened(disk)
-    directory.create_all(WANTED)
-    logs = [directory.log(one) for one in WANTED]
-    disk.faults.append(Fault("flush", f"a-1/{EPOCH_CHECKPOINT}"))
-    with pytest.raises(LogOfflineError):
-        write_epochs_together(logs)
-    assert [log.offline is not None for log in logs] == [False, True, False, False]
