@@ -15,7 +15,8 @@ import pytest
 from holdfast.pipeline.audit.causes.kinds import LEADER_ALONE, RETENTION, UNCLEAN_ELECTION
 from holdfast.pipeline.audit.causes.kinds import RECREATED as RECREATED_CAUSE
 from holdfast.pipeline.audit.findings import DIFFER, Exit, Remedy
-from holdfast.pipeline.audit.kraft import METADATA, records_of
+from holdfast.pipeline.audit.kraft import METADATA
+from holdfast.pipeline.audit.metadata_records import read_records
 from holdfast.protocol.metadata_log.definitions import KINDS
 from holdfast.storage.properties import id_text
 from tests.pipeline.audit_damage import DamageTests, Files, the_only
@@ -240,7 +241,7 @@ def test_the_metadata_log_is_read_as_kafka_reads_it(snapshots: dict[str, Snapsho
     ]
     names = {kind.__name__ for kind in KINDS.values()}
     wanted = [one for one in theirs if f"{one['type'].title().replace('_', '')}" in names]
-    ours = [record for _, _, record in records_of(log, is_snapshot=False)]
+    ours = [record for _, _, record in read_records(log, is_snapshot=False)]
     assert len(ours) == len(wanted) > 20
     for mine, other in zip(ours, wanted, strict=True):
         for name, value in other["data"].items():

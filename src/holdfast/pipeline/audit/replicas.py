@@ -59,6 +59,8 @@ class Cluster(NamedTuple):
     """What the controllers decided; None where no directory has it."""
     strangers: dict[Name, tuple[Stranger, ...]]
     """Logs that bear the name of a partition, and belong to a topic that was deleted."""
+    notes: tuple[str, ...]
+    """What is worth knowing, in sentences."""
 
 
 class _Checkpoints(NamedTuple):
@@ -88,8 +90,9 @@ def find_replicas(
     ]
     is_partial = len(missing) > 0
     brokers = [_broker(name, root, missing) for name, root in logs.items() if root.is_dir()]
-    metadata, troubles = read_metadata([one.root for one in brokers], topics)
-    missing += troubles
+    witness = read_metadata([one.root for one in brokers], topics)
+    missing += witness.troubles
+    metadata = witness.metadata
     if metadata is None:
         metadata = _from_store(brokers, topics, store)
     copies: dict[Name, list[Replica]] = {}
@@ -114,6 +117,7 @@ def find_replicas(
         is_partial,
         metadata,
         {name: tuple(found) for name, found in strangers.items()},
+        witness.notes,
     )
 
 
