@@ -80,6 +80,9 @@ class SparkPool(Executor):
         except (Py4JError, ConnectionError) as error:
             self._interrupts.check()
             raise told(error, "Spark could not go on") from error
+        except Exception:
+            self._interrupts.check()  # Java may have been killed within a result.
+            raise
         found: T = pickle.loads(result)  # noqa: S301  # our own
         return found
 
