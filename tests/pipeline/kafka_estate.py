@@ -27,7 +27,12 @@ from holdfast.ledger import LedgerProducer
 from holdfast.model import TopicPartition
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, PARTITION_METADATA, partition_of
+from holdfast.storage.names import (
+    HIGH_WATERMARKS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    partition_of,
+)
 from tests.support.brokers import QUIET
 from tests.support.kafka_brokers import KafkaBrokers
 from tests.support.waiting import wait_until
@@ -41,6 +46,7 @@ SETTINGS = {
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "500",
 }
+CHECKPOINTS = (HIGH_WATERMARKS, RECOVERY_POINTS)
 KEPT, UNCLEAN_ALL, UNCLEAN_ONE = "kept", "unclean-all", "unclean-one"
 ALONE, RECREATED, EXPIRED = "alone", "recreated", "expired"
 
@@ -173,10 +179,15 @@ class Estate:
         return topic
 
     def snapshot(self, name: str) -> Snapshot:
+        """Brokers run: checkpoints first, or a log that grows would end before its own."""
         root = self.folder / name
+        ignored = shutil.ignore_patterns(".lock", "__consumer_offsets-*", *CHECKPOINTS)
         for broker in self.kafka.ports:
-            ignored = shutil.ignore_patterns(".lock", "__consumer_offsets-*")
-            shutil.copytree(self.kafka.log_dir(broker), root / f"broker-{broker}", ignore=ignored)
+            source, copy = self.kafka.log_dir(broker), root / f"broker-{broker}"
+            copy.mkdir(parents=True)
+            for checkpoint in CHECKPOINTS:
+                shutil.copy2(source / checkpoint, copy)
+            shutil.copytree(source, copy, ignore=ignored, dirs_exist_ok=True)
         shutil.copytree(self.ledgers, root / "ledgers")
         return Snapshot(root)
 

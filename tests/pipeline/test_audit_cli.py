@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,14 +24,6 @@ pytestmark = [
 TOPIC = "t"
 RECORDS = 3000
 PARTITIONS = 3
-
-
-@pytest.fixture(autouse=True)
-def interrupts() -> Iterator[None]:
-    """Spark takes SIGINT for itself."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def audit(*arguments: str) -> int:

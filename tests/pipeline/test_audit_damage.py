@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.pipeline.audit.findings import Exit
+from holdfast.pipeline.audit.kraft import METADATA
 from tests.pipeline.audit_damage import DamageTests, Files
 from tests.pipeline.audit_plants import Estate, make_estate
 from tests.pipeline.audit_world import TOPIC
+from tests.pipeline.test_audit_kraft import NEWER, batch
 
 pytestmark = pytest.mark.slow
 
@@ -26,3 +29,14 @@ def files(original: Estate, tmp_path: Path) -> Files:
 
 class TestDamage(DamageTests):
     """With the cluster's own store, and without."""
+
+
+def test_a_metadata_log_that_is_newer_than_we_are_costs_only_the_witness(files: Files) -> None:
+    files.forget_metadata()
+    log = files.logs["b1"] / METADATA / f"{0:020}.log"
+    log.parent.mkdir()
+    log.write_bytes(batch(0, NEWER))
+    audit = files.audit()
+    assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
+    [note] = audit.notes
+    assert str(log.parent) in note

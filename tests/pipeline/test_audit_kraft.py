@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from holdfast.pipeline.audit import metadata_records
 from holdfast.pipeline.audit.kraft import METADATA, Metadata, read_metadata
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.metadata_log import (
@@ -23,6 +25,7 @@ from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
 A, B = b"a" * 16, b"b" * 16
 NUMBERS = {kind: key for key, kind in KINDS.items()}
 NO_OP = bytes([1, 20, 0, 0])
+NEWER = bytes([1, 3, 99, 0])
 
 
 def framed(record: MetadataRecord) -> bytes:
@@ -59,9 +62,9 @@ def write(root: Path, name: str, *made: bytes) -> Path:
 
 
 def read(*roots: Path) -> Metadata:
-    metadata, troubles = read_metadata(roots, ["t"])
-    assert metadata is not None, troubles
-    return metadata
+    witness = read_metadata(roots, ["t"])
+    assert witness.metadata is not None, witness
+    return witness.metadata
 
 
 CREATED = (TopicRecord(name="t", topic_id=A), partition())
@@ -79,15 +82,23 @@ def test_every_record_is_read_as_it_was_written() -> None:
     assert decode_record(NO_OP) is None, "nobody's business here"
 
 
-@pytest.mark.parametrize("value", [b"", b"\x01", b"\x02\x02\x00", b"\x01\x02\x00\x09"])
+@pytest.mark.parametrize("value", [b"", b"\x01", b"\x00\x02\x00", b"\x01\x02\x00\x09"])
 def test_what_is_no_record_is_refused(value: bytes) -> None:
     with pytest.raises(MalformedMessage):
         decode_record(value)
 
 
-def test_a_newer_version_is_refused() -> None:
+@pytest.mark.parametrize("value", [NEWER, bytes([2, 3, 0, 0])], ids=["record", "frame"])
+def test_a_newer_version_is_refused(value: bytes) -> None:
     with pytest.raises(UnsupportedVersionError):
-        decode_record(bytes([1, 3, 99, 0]))
+        decode_record(value)
+
+
+def test_a_newer_version_is_said_and_no_trouble(tmp_path: Path) -> None:
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED), batch(2, NEWER))
+    metadata, troubles, [note] = read_metadata([tmp_path], ["t"])
+    assert (metadata, troubles) == (None, ())
+    assert "PartitionRecord has no version 99" in note
 
 
 def test_elections_are_told_clean_from_unclean(tmp_path: Path) -> None:
@@ -182,7 +193,7 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     content[-5] ^= 1
     write(bad, f"{0:020}.log", bytes(content), batch(2, change(leader=3), epoch=2))
     assert elections(read(good, bad)) == [(1, 0, False)]
-    metadata, [trouble] = read_metadata([bad], ["t"])
+    metadata, [trouble], _ = read_metadata([bad], ["t"])
     assert metadata is None
     assert str(bad) in trouble
 
@@ -191,7 +202,7 @@ def test_a_snapshot_that_was_cut_short_is_not_believed(tmp_path: Path) -> None:
     """It would lack topics, and no word of a log would bring them back."""
     whole = batch(0, *CREATED)
     write(tmp_path, f"{100:020}-{2:010}.checkpoint", whole, whole[:-10])
-    metadata, [trouble] = read_metadata([tmp_path], ["t"])
+    metadata, [trouble], _ = read_metadata([tmp_path], ["t"])
     assert metadata is None
     assert "cannot be read" in trouble
 
@@ -203,4 +214,57 @@ def test_a_file_that_is_no_segment_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_no_metadata_log_is_no_trouble(tmp_path: Path) -> None:
-    assert read_metadata([tmp_path], ["t"]) == (None, ())
+    assert read_metadata([tmp_path], ["t"]) == (None, (), ())
+
+
+def no_ops(first: int, count: int) -> bytes:
+    """A batch each, as a controller writes them. No CRC covers the offset."""
+    one = batch(0, NO_OP)[8:]
+    return b"".join((first + nth).to_bytes(8, "big") + one for nth in range(count))
+
+
+@pytest.mark.parametrize("piece", [1, 100, 150, 1000])
+def test_a_file_is_read_in_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """A batch may lie across the edge of a piece, or be larger than one."""
+    monkeypatch.setattr(metadata_records, "PIECE_BYTES", piece)
+    path = write(
+        tmp_path,
+        f"{0:020}.log",
+        batch(0, *CREATED),
+        no_ops(2, 20),
+        batch(22, change(leader=2), change(leader=3)),
+        batch(24, change(leader=1))[:-5],
+    )
+    assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False), (3, 2, False)]
+    content = bytearray(path.read_bytes())
+    content[-10] ^= 1
+    content += batch(24, change(leader=1))[-5:]
+    path.write_bytes(content)
+    _, [trouble], _ = read_metadata([tmp_path], ["t"])
+    assert "the CRC says" in trouble
+
+
+def test_a_length_that_no_batch_has_is_refused(tmp_path: Path) -> None:
+    """It is not read into memory first."""
+    path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED))
+    with path.open("r+b") as file:
+        file.truncate(metadata_records.LARGEST_BATCH + 1_000)  # Nothing is allocated.
+        file.seek(8)
+        file.write(metadata_records.LARGEST_BATCH.to_bytes(4, "big"))
+    _, [trouble], _ = read_metadata([tmp_path], ["t"])
+    assert "a batch cannot be" in trouble
+
+
+def test_memory_does_not_grow_with_a_file(tmp_path: Path) -> None:
+    peaks = []
+    for count in (30_000, 120_000):
+        path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED), no_ops(2, count))
+        tracemalloc.start()
+        try:
+            assert len(list(metadata_records.read_records(path, is_snapshot=False))) == 2
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]

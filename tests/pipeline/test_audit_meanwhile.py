@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from holdfast.cluster import Cluster
+from holdfast.ledger import LedgerProducer
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
-from holdfast.pipeline.audit import Audit, AuditInputs
+from holdfast.pipeline.audit import Audit, AuditInputs, run_here
+from holdfast.pipeline.audit.findings import Exit
 from holdfast.pipeline.audit.moving import Here
 from holdfast.pipeline.audit.running import Run
+from holdfast.pipeline.audit.stores import EMBEDDED
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
+from holdfast.storage.checkpoints import read_epochs, read_offsets, write_epochs, write_offsets
 from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, HIGH_WATERMARKS
-from tests.pipeline.audit_plants import RECORDS, Estate, make_estate
+from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
 from tests.pipeline.audit_reference import Line
-from tests.pipeline.audit_world import NAME, batches
+from tests.pipeline.audit_world import NAME, TOPIC, batches
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 HALF = RECORDS // 2
@@ -142,3 +149,32 @@ def test_a_cleaner_that_died_before_its_checkpoint_is_no_loss(estate: Estate) ->
         _write(folder, 0, {at: line[at] for at in range(HALF - 7, HALF)})
     done = audited(estate, lambda _: None)
     assert done.verdict.exit_code == 4
+
+
+def test_copies_of_different_moments_are_no_fault(tmp_path: Path) -> None:
+    """The followers are copied, producers go on, and then the leader and the store are copied."""
+    live, copied = tmp_path / "live", Estate(tmp_path / "copied")
+    with Cluster(live / "cluster", brokers=3) as cluster:
+        cluster.create_topic(TOPIC, partitions=1)
+        leader = cluster.leader(TOPIC)
+        config = {"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0}
+        producer = LedgerProducer(config, ledger=copied.ledger)
+        for first, brokers in ((0, {1, 2, 3} - {leader}), (HALF, {leader})):
+            for number in range(first, first + HALF):
+                producer.produce(TOPIC, value(number), partition=0)
+            assert producer.flush(30) == 0
+            roots = {one: Estate(live).logs[f"b{one}"] for one in brokers}
+            for broker, root in roots.items():
+                wait_until(partial(_is_checkpointed, root, first + HALF), "a checkpoint", 60)
+                shutil.copytree(root, copied.logs[f"b{broker}"])
+        for file in filter(Path.is_file, (live / "cluster").glob(f"{EMBEDDED}*")):
+            shutil.copy(file, copied.root / "cluster")
+    del producer
+    audit = run_here(AuditInputs(ledger=copied.ledger, logs=copied.logs))
+    assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
+    noted = [f"ends at {HALF}, before the high watermark {RECORDS}" in one for one in audit.notes]
+    assert noted == [True, True]
+
+
+def _is_checkpointed(root: Path, offset: int) -> bool:
+    return read_offsets(RealDisk(root, read_only=True), HIGH_WATERMARKS).get(NAME) == offset

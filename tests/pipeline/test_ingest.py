@@ -100,6 +100,8 @@ def test_bad_values_are_kept_with_their_reason(world: World, tmp_path: Path) -> 
         b"": "the value is not JSON",
         b"{'carrier': 'AA'}": "the value is not JSON",
         b'{"carrier": "AA", "more": \'x\'}': "the value is not JSON",
+        b'{"carrier": "AA", "more": %s}' % (b"1" * 1_001): "a number has more than 1,000 digits",
+        b'{"carrier": "AA", "more": -0.%s}' % (b"1" * 1_001): "a number has more than 1,000 digits",
         b'{"carrier": "AA", "carrier": "UA"}': "a key is twice in one object",
         b'{"carrier": "AA", "more": {"a": 1, "a": 2}}': "a key is twice in one object",
         b"\xff\xfe": "the value is not UTF-8",

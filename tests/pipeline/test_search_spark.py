@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.lab.search import Bounds, Question, explore
+from tests.support import interrupted
 from tests.support.spark import SMALL_OPTIONS, SPARKS_SOCKETS, command
 from tests.support.spark_cluster import DRIVER, standalone
 from tests.support.waiting import wait_until
@@ -24,16 +26,14 @@ SPARK = ("--spark", "local[2]", *SMALL_OPTIONS)
 LARGE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=2)
 LARGER = ("--records", "2", "--elections", "3", "--delays", "3", "--crashes", "2")
 """Hours of it."""
+SEEDS = ("--seeds", "1..1000000", "--spark", "local[2]")
 PATIENCE_S = 600.0
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Violations are saved in the working directory; and Spark takes Ctrl-C for itself."""
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Violations are saved in the working directory."""
     monkeypatch.chdir(tmp_path)
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def both(*arguments: object, code: int = 0) -> list[dict[str, Any]]:
@@ -85,29 +85,55 @@ def test_a_limit_ends_seeds() -> None:
     assert (found["verdict"], found["tried"]) == ("limit", 4)
 
 
-@pytest.mark.parametrize("what", [LARGER, ("--seeds", "1..1000000")])
-def test_an_interrupt_tells_what_was_covered(tmp_path: Path, what: tuple[str, ...]) -> None:
-    with command("lab", "search", *what, "--spark", "local[2]", cwd=tmp_path) as searching:
-        assert searching.stderr is not None
-        assert "/s" in searching.stderr.readline(), "it has begun"
+def test_an_interrupt_tells_what_was_covered(tmp_path: Path) -> None:
+    with command("lab", "search", *LARGER, "--spark", "local[2]", cwd=tmp_path) as searching:
+        wait_for_progress(searching)
         os.killpg(searching.pid, signal.SIGINT)  # as a terminal does it
-        output, errors = searching.communicate(timeout=PATIENCE_S)
-        wait_until(lambda: not members_of(searching.pid), "Java and its workers are gone")
-    assert (searching.returncode, output) == (130, "")
+        check_interrupted(searching)
+
+
+def test_an_interrupt_within_submit_ends_it(tmp_path: Path) -> None:
+    program = (str(Path(interrupted.__file__)),)
+    with command("lab", "search", *SEEDS, cwd=tmp_path, program=program) as searching:
+        check_interrupted(searching)
+
+
+def test_an_interrupt_ends_it_if_java_does_not_answer(tmp_path: Path) -> None:
+    with command("lab", "search", *SEEDS, cwd=tmp_path) as searching:
+        wait_for_progress(searching)
+        (java,) = [one for one in members_of(searching.pid) if "SparkSubmit" in command_of(one)]
+        os.kill(java, signal.SIGSTOP)
+        os.killpg(searching.pid, signal.SIGINT)
+        check_interrupted(searching)
+
+
+def wait_for_progress(searching: subprocess.Popen[str]) -> None:
+    assert searching.stderr is not None
+    assert "/s" in searching.stderr.readline(), "it has begun"
+
+
+def check_interrupted(searching: subprocess.Popen[str]) -> None:
+    output, errors = searching.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not members_of(searching.pid), "Java and its workers are gone")
+    assert (searching.returncode, output) == (130, ""), errors
     assert "no violation among them" in errors
     assert errors.splitlines()[-1] == "holdfast: interrupted"
 
 
-def members_of(group: int) -> list[str]:
-    """Processes of a group."""
+def members_of(group: int) -> list[int]:
+    """Processes of a group that have not ended."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if os.getpgid(int(process.name)) == group:
-                found.append((process / "cmdline").read_text())
+            if os.getpgid(int(process.name)) == group and command_of(int(process.name)):
+                found.append(int(process.name))
         except OSError:
             continue  # It has ended.
     return found
+
+
+def command_of(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
 
 
 def test_a_setting_of_sparks_needs_spark() -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,13 +28,9 @@ SMALL_OPTIONS = tuple(
 
 @contextmanager
 def session(app: str) -> Iterator[SparkSession]:
-    """With Ctrl-C as it was: Spark takes it for itself."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        with running(app, master="local[2]", conf=SMALL) as spark:
-            yield spark
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """Ctrl-C is pyspark's within the block: a test run that is interrupted cancels its jobs."""
+    with running(app, master="local[2]", conf=SMALL) as spark:
+        yield spark
 
 
 class Silent:
@@ -48,10 +44,12 @@ class Silent:
 
 
 @contextmanager
-def command(*args: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def command(
+    *args: str, cwd: Path, program: Sequence[str] = ("-m", "holdfast")
+) -> Iterator[subprocess.Popen[str]]:
     """`holdfast …` in a process group of its own, which ends with the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", *args, *SMALL_OPTIONS],
+        [sys.executable, *program, *args, *SMALL_OPTIONS],
         cwd=cwd,
         text=True,
         stdout=subprocess.PIPE,

@@ -55,6 +55,8 @@ def show(audit: Audit, console: Console) -> None:
         console.print(Text(sentence))
     for sentence in audit.missing:
         console.print(Text(f"missing: {sentence}", style="yellow"))
+    for sentence in audit.notes:
+        console.print(Text(f"note: {sentence}", style="dim"))
 
 
 def _numbers(audit: Audit) -> Table:
@@ -132,6 +134,7 @@ def as_data(audit: Audit) -> dict[str, Any]:
             "phantom": verdict.phantom,
         },
         "missing": list(audit.missing),
+        "notes": list(audit.notes),
         "findings": [{**asdict(one), "severity": one.severity} for one in audit.findings],
         "left_out": audit.left_out,
         "partitions": [asdict(one) for one in audit.partitions],

@@ -96,10 +96,12 @@ def _verdict(audit: Audit) -> str:
     if verdict.in_table is not None:
         told += f", and {verdict.in_table:,} are in the table"
     missing = "".join(f"<li>{escape(one)}</li>" for one in audit.missing)
+    notes = "".join(f"<li>{escape(one)}</li>" for one in audit.notes)
     return (
         f'<section class="verdict {look}"><p class="kicker">Holdfast audit</p>'
         f"<h1><span>{sign}</span> {escape(headline(audit))}.</h1><p>{told}.</p>"
-        f"{f'<p>Missing for a sure answer:</p><ul>{missing}</ul>' if missing else ''}</section>"
+        f"{f'<p>Missing for a sure answer:</p><ul>{missing}</ul>' if missing else ''}"
+        f"{f'<p>Worth knowing:</p><ul>{notes}</ul>' if notes else ''}</section>"
     )
 
 

@@ -4,8 +4,8 @@ A leader epoch has one line, so two records of one epoch at one offset are alway
 different epochs are not, above the copy's high watermark: there a broker that is down keeps the
 tail of a reign that ended without it, and cuts it off when it comes back.
 
-A copy may end before the truth does, if it is behind; but not before what it said itself, or must
-have as a member of the ISR (`Replica.due`).
+A copy may end before the truth does, if it is behind or was taken earlier; but not before what it
+said itself (`Replica.settled`).
 
 Where a log was compacted, holes are its nature and copies may be cleaned at different times.
 """
@@ -27,12 +27,20 @@ if TYPE_CHECKING:
 
 
 def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
-    """Acknowledged with acks=all, in the truth, and on fewer brokers than were promised."""
+    """Acknowledged with acks=all, in the truth, and on too few brokers.
+
+    A copy that was taken before the acknowledgement, and ends before the record, says nothing.
+    """
     if copies.truth is None or rules.min_insync < 2:
         return np.empty(0, FOUND)
     rows = rows[rules.is_acks_all[rows["who"]]]
     has = copies.holders(rows["offset"] - copies.first)
-    is_short = np.bitwise_count(has) < rules.min_insync
+    acked_ms = rows["time"] + rows["delay"]
+    counts = np.bitwise_count(has).astype(np.int64)
+    for one in copies.replicas:
+        is_beyond = rows["offset"] >= max(one.end, one.settled)
+        counts += is_beyond & (acked_ms > one.taken_ms)
+    is_short = counts < rules.min_insync
     table = found(TOO_FEW, rows["offset"][is_short], has=has[is_short], row=rows[is_short])
     table["lacks"] = copies.everyone & ~table["has"]
     return folded(table)
@@ -67,7 +75,9 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     has_own[own_places] = True
     offsets = np.arange(copies.first, copies.until)
     is_hole = (copies.at >= 0) & ~copy.is_equal & ~has_own
-    is_hole &= (offsets >= max(replica.start, cleaned)) & (offsets < max(replica.end, replica.due))
+    is_hole &= (offsets >= max(replica.start, cleaned)) & (
+        offsets < max(replica.end, replica.settled)
+    )
     is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_told
     theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
     why = np.where(offsets[is_hole] < replica.end, Why.HOLE, Why.SHORT)
@@ -95,7 +105,7 @@ def _damaged(copies: Copies, copy: Copy, is_told: Bools) -> Table:
     """Batches of a copy whose bytes are wrong."""
     assert copies.truth is not None
     offsets = np.arange(copies.first, copies.until)
-    end = max(copies.truth.end, copy.replica.end, copy.replica.due)
+    end = max(copies.truth.end, copy.replica.end, copy.replica.settled)
     is_bad = copy.is_damaged & ~copy.is_equal & ~is_told & (offsets < end)
     damaged = found(DIFFER, offsets[is_bad], why=Why.DAMAGED)
     damaged["has"] = copies.holders(offsets[is_bad] - copies.first)

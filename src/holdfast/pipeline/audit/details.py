@@ -63,7 +63,7 @@ SENTENCES: Final = {
     Why.UNANSWERED: "acknowledged without an offset, and nowhere in the partition",
     Why.BEHIND: "the reader ends before this offset",
     Why.NOWHERE: "the reader has a record that is in no log and no ledger",
-    Why.SHORT: "the copy ends before offsets that it had: its own checkpoint or the ISR says so",
+    Why.SHORT: "the copy ends before offsets that it had: its own checkpoint says so",
     Why.NO_FOLDER: "the copy's folder is not there, though its broker should hold it",
     Why.DAMAGED: "the copy's batch is damaged",
     Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",

@@ -311,6 +311,8 @@ class Audit:
     """What happened to the brokers, as their traces say; empty without traces."""
     missing: tuple[str, ...]
     """What was missing to decide, in sentences."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and changes no verdict, in sentences."""
     inputs: Mapping[str, str]
     """What was audited: option -> value, and versions."""
     records: Any = None

@@ -12,11 +12,12 @@ completes a reassignment: its leader has just come into sync, unless it recovers
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from holdfast.pipeline.audit.metadata_records import read_records
 from holdfast.pipeline.audit.segments import segment_at
 from holdfast.pipeline.audit.slices import last_batch
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
@@ -28,9 +29,8 @@ from holdfast.protocol.metadata_log import (
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
-    decode_record,
 )
-from holdfast.protocol.records import MalformedBatchError, batches, read_records
+from holdfast.protocol.records import MalformedBatchError
 
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -68,7 +68,19 @@ class Partition(NamedTuple):
     isr: tuple[int, ...]
     eligible: tuple[int, ...]
     leader_epoch: int
-    elections: tuple[Election, ...]
+    elections: list[Election]
+    """Oldest first. It grows while the log is read."""
+
+
+class Witness(NamedTuple):
+    """What the metadata logs say, and why some of them were not read."""
+
+    metadata: Metadata | None
+    """None if no log is there, or none can be read."""
+    troubles: tuple[str, ...] = ()
+    """Logs that are damaged, in sentences."""
+    notes: tuple[str, ...] = ()
+    """Logs that are newer than we are, in sentences."""
 
 
 class Metadata:
@@ -119,7 +131,7 @@ class Metadata:
             isr,
             tuple(record.eligible_leader_replicas or ()),
             record.leader_epoch,
-            (first,),
+            [first],
         )
 
     def _change(self, record: PartitionChangeRecord, time_ms: int, evidence: str) -> None:
@@ -142,22 +154,27 @@ class Metadata:
                 or (record.replicas is None and record.leader not in (*old.isr, *old.eligible))
             )
             election = Election(record.leader, epoch, time_ms, old.isr, is_unclean, evidence)
-            new = new._replace(leader_epoch=epoch, elections=(*old.elections, election))
+            new = new._replace(leader_epoch=epoch)
+            new.elections.append(election)
         self.partitions[key] = new
 
 
-def read_metadata(
-    logs: Iterable[Path], topics: Collection[str]
-) -> tuple[Metadata | None, tuple[str, ...]]:
-    """What the best metadata log says; None if none is there. And why others were not believed."""
+def read_metadata(logs: Iterable[Path], topics: Collection[str]) -> Witness:
+    """What the best metadata log says."""
     troubles: list[str] = []
+    notes: list[str] = []
     folders = [root / METADATA for root in logs if (root / METADATA).is_dir()]
     for folder in sorted(folders, key=_how_new, reverse=True):
         try:
-            return _read(folder, topics), ()
-        except (MalformedBatchError, MalformedMessage, UnsupportedVersionError, OSError) as error:
+            return Witness(_read(folder, topics))
+        except UnsupportedVersionError as error:
+            notes.append(
+                f"the metadata log in {folder} is not used: {error}. Without it the audit knows"
+                " neither elections nor assignments"
+            )
+        except (MalformedBatchError, MalformedMessage, OSError) as error:
             troubles.append(f"the metadata log in {folder} cannot be read: {error}")
-    return None, tuple(troubles)
+    return Witness(None, tuple(troubles), tuple(notes))
 
 
 def _how_new(folder: Path) -> tuple[int, int]:
@@ -200,23 +217,7 @@ def _read(folder: Path, topics: Collection[str]) -> Metadata:
 
 
 def _apply(metadata: Metadata, path: Path, first: int, *, is_snapshot: bool) -> None:
-    for offset, time_ms, record in records_of(path, is_snapshot=is_snapshot):
+    for offset, time_ms, record in read_records(path, is_snapshot=is_snapshot):
         if offset >= first:
             place = f"{path}, offset {offset}"
             metadata.apply(record, time_ms, place, is_snapshot=is_snapshot)
-
-
-def records_of(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
-    """Offset, time and content of the records in a file.
-
-    A controller may be writing: a batch of the log that is not whole yet is left out. A snapshot
-    gets its name when it is whole.
-    """
-    for batch in batches(path.read_bytes(), partial_end=not is_snapshot):
-        batch.check_crc()
-        if batch.header.is_control:
-            continue
-        for record in read_records(batch):
-            found = None if record.value is None else decode_record(record.value)
-            if found is not None:
-                yield record.offset, batch.header.max_timestamp, found

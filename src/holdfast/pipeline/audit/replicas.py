@@ -19,10 +19,10 @@ from typing import NamedTuple, TypeVar
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit.causes.reigns import broker_id
 from holdfast.pipeline.audit.findings import EpochStart
-from holdfast.pipeline.audit.kraft import Metadata, read_metadata
+from holdfast.pipeline.audit.kraft import Metadata, Partition, read_metadata
 from holdfast.pipeline.audit.segments import Segment, segment_at
 from holdfast.pipeline.audit.slices import Last, last_batch
-from holdfast.pipeline.audit.standing import Replica, Stranger, standing
+from holdfast.pipeline.audit.standing import FAR, Replica, Stranger, behind, standing
 from holdfast.pipeline.audit.stores import find_store, read_store
 from holdfast.pipeline.errors import PipelineError
 from holdfast.storage import Disk, RealDisk
@@ -59,6 +59,8 @@ class Cluster(NamedTuple):
     """What the controllers decided; None where no directory has it."""
     strangers: dict[Name, tuple[Stranger, ...]]
     """Logs that bear the name of a partition, and belong to a topic that was deleted."""
+    notes: tuple[str, ...]
+    """What is worth knowing, in sentences."""
 
 
 class _Checkpoints(NamedTuple):
@@ -75,6 +77,8 @@ class _Broker(NamedTuple):
     number: int | None
     root: Path
     checkpoints: _Checkpoints
+    taken_ms: int
+    """When the high watermarks were written; in a copy, perhaps when they were copied."""
 
 
 def find_replicas(
@@ -88,8 +92,9 @@ def find_replicas(
     ]
     is_partial = len(missing) > 0
     brokers = [_broker(name, root, missing) for name, root in logs.items() if root.is_dir()]
-    metadata, troubles = read_metadata([one.root for one in brokers], topics)
-    missing += troubles
+    witness = read_metadata([one.root for one in brokers], topics)
+    missing += witness.troubles
+    metadata = witness.metadata
     if metadata is None:
         metadata = _from_store(brokers, topics, store)
     copies: dict[Name, list[Replica]] = {}
@@ -103,10 +108,12 @@ def find_replicas(
         for replica in tuple(_absent(broker, topics, metadata, copies, strangers)):
             copies.setdefault((replica.topic, replica.partition), []).append(replica)
     partitions = {}
+    notes = [*witness.notes]
     for name, found in sorted(copies.items()):
         known = None if metadata is None else metadata.partition(*name)
         partitions[name], others = standing(found, known)
         strangers[name] = [*strangers.get(name, ()), *others]
+        notes += _older(partitions[name], known)
     return Cluster(
         tuple(logs),
         {name: found for name, found in partitions.items() if found},
@@ -114,7 +121,19 @@ def find_replicas(
         is_partial,
         metadata,
         {name: tuple(found) for name, found in strangers.items()},
+        tuple(notes),
     )
+
+
+def _older(replicas: Sequence[Replica], known: Partition | None) -> Iterable[str]:
+    for one in behind(replicas, known):
+        truth = replicas[0]
+        yield (
+            f"{one.topic}-{one.partition}: the log of {one.broker} ends at {one.end}, before the"
+            f" high watermark {truth.high_watermark} that {truth.broker} knows, and {one.broker} is"
+            " in the ISR. Directories that are copied one after the other look like this; if all"
+            " brokers had ended before, the log lacks records"
+        )
 
 
 def _from_store(
@@ -131,13 +150,16 @@ def _from_store(
 
 def _broker(name: str, root: Path, missing: list[str]) -> _Broker:
     disk = RealDisk(root, read_only=True)
+    taken_ms = FAR
+    with suppress(FileNotFoundError):
+        taken_ms = (root / HIGH_WATERMARKS).stat().st_mtime_ns // 1_000_000
     checkpoints = _Checkpoints(
         *(
             _believed(partial(_offsets, disk, file), name, missing) or {}
             for file in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER_OFFSETS)
         )
     )
-    return _Broker(name, broker_id(name, root), root, checkpoints)
+    return _Broker(name, broker_id(name, root), root, checkpoints, taken_ms)
 
 
 def _offsets(disk: Disk, name: str) -> Offsets:
@@ -215,6 +237,7 @@ def _replica(
         flushed=checkpoints.recovery_points.get(partition),
         cleaned=cleaned,
         written_ms=last.time_ms,
+        taken_ms=broker.taken_ms,
     )
 
 

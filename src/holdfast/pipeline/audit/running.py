@@ -111,6 +111,7 @@ class Run:
             timeline=tuple(_timeline(results)),
             faults=faults(self.inputs.traces, self.inputs.logs),
             missing=missing,
+            notes=self.cluster.notes,
             inputs=self._inputs(),
             records=teller.records(told),
         )
@@ -251,7 +252,7 @@ def past_of(cluster: Cluster, name: tuple[str, int]) -> Past:
     return Past(
         topic_id=truth.topic_id,
         lives=() if metadata is None else tuple(metadata.lives[name[0]]),
-        elections=() if known is None else known.elections,
+        elections=() if known is None else tuple(known.elections),
         is_whole=metadata is not None and metadata.is_whole,
         strangers=cluster.strangers.get(name, ()),
         began_ms=began_ms(truth.segments),

@@ -9,19 +9,23 @@ An epoch in a batch's header is covered by no checksum. So it counts only if som
 a checkpoint, the controllers, or most of the copies. And a last batch behind a gap does not make a
 log longer, for its offset is not covered either; unless the cleaner made the gap.
 
-What a copy must have (`due`) is what it said itself, by its checkpoints of high watermark and
-flushed point; and a member of the ISR has what the leader's high watermark says.
+What a copy must have (`settled`) is what it said itself, by its checkpoints of high watermark and
+flushed point. That it is in the ISR and shorter than the leader's high watermark proves nothing:
+directories may be copies, taken one after the other while producers write and the ISR changes, and
+nothing in them says of which moment they are. Such a copy is `behind`, which is worth a note.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit.findings import EpochStart
 from holdfast.pipeline.audit.kraft import Partition
 from holdfast.pipeline.audit.segments import Segment
+
+FAR: Final = 1 << 62
 
 
 class Replica(NamedTuple):
@@ -50,10 +54,11 @@ class Replica(NamedTuple):
     """The time of the last batch."""
     is_absent: bool = False
     """There is no folder, and should be."""
+    taken_ms: int = FAR
+    """When the high watermarks were written or copied: the copy need not have what came later."""
     settled: int = 0
-    """What lies below has been whole here once: no torn write explains what is wrong with it."""
-    due: int = 0
-    """Everything below it, from `start` on, must be here."""
+    """What lies below, from `start` on, has been whole here once, and must be here: no torn write
+    explains what is wrong with it."""
 
 
 class Stranger(NamedTuple):
@@ -78,16 +83,24 @@ def standing(
     )
     if not ranked or ranked[0].is_absent:
         return (), strangers
-    isr = () if known is None else known.isr
     # A checkpoint beyond every log may be of a topic that had the name before.
     longest = max(one.end for one in ranked)
-    committed = min(ranked[0].high_watermark or 0, longest)
-    judged = []
-    for one in ranked:
-        settled = min(max(one.high_watermark or 0, one.flushed or 0), longest)
-        due = max(settled, committed if one.number in isr else 0)
-        judged.append(one._replace(settled=settled, due=due))
-    return tuple(judged), strangers
+    return tuple(_settled(one, longest) for one in ranked), strangers
+
+
+def _settled(copy: Replica, longest: int) -> Replica:
+    said = max(copy.high_watermark or 0, copy.flushed or 0)
+    return copy._replace(settled=min(said, longest))
+
+
+def behind(ranked: Sequence[Replica], known: Partition | None) -> list[Replica]:
+    """Members of the ISR that end before the leader's high watermark, and never said more."""
+    if known is None or not ranked:
+        return []
+    committed = min(ranked[0].high_watermark or 0, ranked[0].end)
+    return [
+        one for one in ranked if one.number in known.isr and max(one.end, one.settled) < committed
+    ]
 
 
 def _topic_id(copies: Sequence[Replica]) -> bytes | None:

@@ -111,8 +111,8 @@ def _partition(topic_id: bytes, path: str, data: bytes, store: str) -> Partition
         state.isr,
         state.eligible_leaders,
         state.leader_epoch,
-        tuple(
+        [
             Election(one.leader, one.leader_epoch, one.wall_ms, one.isr, True, f"{store}: {path}")
             for one in decode_unclean(path, data)
-        ),
+        ],
     )

@@ -19,6 +19,9 @@ from holdfast.pipeline.errors import PipelineError
 
 CORRUPT: Final = "_holdfast_corrupt"
 """Where the parser leaves a text that it could not read."""
+LONG_NUMBER: Final = r"(^|[\[:,\s])[-+.eE0-9]{1001}"
+"""Valid JSON, and more than any of Spark's parsers reads (Jackson's limit): the table could not
+hold the value with any schema."""
 HINT: Final = "write the fields as 'carrier STRING, delay INT', or as the JSON of a Spark schema"
 
 
@@ -70,6 +73,10 @@ def judged(rows: DataFrame, schema: StructType) -> DataFrame:
     reason = (
         f.when(f.col("value").isNull(), f.lit(None).cast("string"))
         .when(~f.is_valid_utf8(f.col("value").cast("string")), "the value is not UTF-8")
+        .when(
+            ~is_strict & f.col("value").cast("string").rlike(LONG_NUMBER),
+            "a number has more than 1,000 digits",
+        )
         .when(~f.col("is_json") | (~is_strict & is_corrupt), "the value is not JSON")
         .when(~is_strict, "a key is twice in one object")
         .when(f.col("parsed").isNull(), "the value is not a JSON object")

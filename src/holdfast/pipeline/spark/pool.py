@@ -10,10 +10,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from holdfast.pipeline.spark.ending import AGAIN_S, Interrupts
 from holdfast.pipeline.spark.failures import told
 from holdfast.pipeline.spark.session import QUICK, running
 
@@ -33,10 +35,14 @@ def executors(
     conf: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkPool]:
-    """A pool with a session of its own. Its Java only passes things on, and need not get fast."""
+    """A pool with a session of its own. Its Java only passes things on, and need not get fast.
+
+    Ctrl-C within the block is a KeyboardInterrupt of the pool's calls and of their results.
+    """
     with (
         running(app, master=master, conf={**QUICK, **(conf or {})}, say=say) as spark,
-        SparkPool(spark) as pool,
+        Interrupts(spark.sparkContext.cancelAllJobs) as interrupts,
+        SparkPool(spark, interrupts) as pool,
     ):
         yield pool
 
@@ -44,20 +50,27 @@ def executors(
 class SparkPool(Executor):
     """The executors of a session; whatever still runs when the pool ends is given up."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, interrupts: Interrupts) -> None:
         self._context = spark.sparkContext
+        self._interrupts = interrupts
         self.processes = self._context.defaultParallelism
         """How many calls run at a time."""
         # One more waits in Spark's own queue, so that no executor waits for us.
         self._threads = ThreadPoolExecutor(self.processes + 1)
+        self._under_way: set[Future[Any]] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The call and its result are pickled; its function is found by its name."""
-        return self._threads.submit(self._run, partial(fn, *args, **kwargs))
+        self._interrupts.check()
+        call = self._threads.submit(self._run, partial(fn, *args, **kwargs))
+        self._under_way.add(call)
+        call.add_done_callback(self._under_way.discard)
+        return call
 
     def _run(self, call: Callable[[], T]) -> T:
         from py4j.protocol import Py4JError
 
+        self._interrupts.check()
         context = self._context
         try:
             # Not within the task: Spark limits its size.
@@ -65,7 +78,11 @@ class SparkPool(Executor):
             (result,) = context.parallelize([0], 1).map(partial(_called, sent)).collect()
             sent.destroy()
         except (Py4JError, ConnectionError) as error:
+            self._interrupts.check()
             raise told(error, "Spark could not go on") from error
+        except Exception:
+            self._interrupts.check()  # Java may have been killed within a result.
+            raise
         found: T = pickle.loads(result)  # noqa: S301  # our own
         return found
 
@@ -74,9 +91,12 @@ class SparkPool(Executor):
         from py4j.protocol import Py4JError
 
         del cancel_futures
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with suppress(Py4JError, OSError):
             self._context.cancelAllJobs()
-        self._threads.shutdown(wait=wait, cancel_futures=True)
+            # A job that was on its way to Spark is cancelled in the next round.
+            while wait and wait_for(self._under_way.copy(), AGAIN_S).not_done:
+                self._context.cancelAllJobs()
 
 
 def _called(sent: Broadcast[bytes], _place: int) -> bytes:

@@ -10,15 +10,18 @@ settings (memory, Java options) of a second session come too late; Spark says so
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import jars
+from holdfast.pipeline.spark.ending import stop
 from holdfast.pipeline.spark.failures import told
 from holdfast.pipeline.spark.java import java_home
 from holdfast.pipeline.spark.scratch import log_file, scratch
@@ -26,7 +29,7 @@ from holdfast.pipeline.spark.waiting import WaitingForExecutors
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 MASTER: Final = "local[*]"
@@ -69,8 +72,10 @@ def running(
 ) -> Iterator[SparkSession]:
     """A session that ends with the block; whatever Spark cannot do is a PipelineError.
 
-    `say` hears when Spark has no executor for us.
+    `say` hears when Spark has no executor for us. Within the block Ctrl-C is pyspark's, which
+    cancels all jobs; after it Ctrl-C is what it was.
     """
+    on_interrupt = signal.getsignal(signal.SIGINT)
     spark = session(app, master=master, conf=conf)
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -82,8 +87,9 @@ def running(
         # A broken connection is one to Java: nothing else here has any.
         raise told(error, "Spark could not go on") from error
     finally:
-        with suppress(Py4JError, OSError):  # Java may be what died; somebody else tells of that
-            spark.stop()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, on_interrupt)
+        stop(spark)
 
 
 def session(
@@ -102,7 +108,9 @@ def session(
     try:
         with _python_of_workers(settings):
             gateway = SparkContext._gateway or _launched(wanted)
-            return SparkSession(SparkContext(conf=wanted, gateway=gateway))
+            context = SparkContext(conf=wanted, gateway=gateway)
+            _keep_accumulators_silent(context)
+            return SparkSession(context)
     except (Py4JError, PySparkException) as error:
         raise told(error, "Spark did not start") from error
 
@@ -119,6 +127,12 @@ def _python_of_workers(settings: Mapping[str, str]) -> Iterator[None]:
         del os.environ[PYTHON]
         if before is not None:
             os.environ[PYTHON] = before
+
+
+def _keep_accumulators_silent(context: SparkContext) -> None:
+    """When Java dies, pyspark's server of accumulators writes a traceback on stderr."""
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None
 
 
 def open_way_back(spark: SparkSession) -> None:

@@ -37,7 +37,7 @@ class WaitingForExecutors:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.join(LOOK_S)  # It may wait for a Java that does not answer.
 
     def _run(self) -> None:
         from py4j.protocol import Py4JError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.protocol.errors import MalformedMessage
+from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.metadata_log.definitions import KINDS, MetadataRecord
 from holdfast.protocol.types import Payload
 from holdfast.protocol.varints import decode_unsigned
@@ -19,8 +19,8 @@ FRAME_VERSION: Final = 1
 def decode_record(value: Payload) -> MetadataRecord | None:
     """What a record says; None for one of another kind.
 
-    MalformedMessage if the bytes are none; UnsupportedVersionError for a version that is newer
-    than we know.
+    MalformedMessage if the bytes are none; UnsupportedVersionError for a version, of the record or
+    of its frame, that is newer than we know.
     """
     position, numbers = 0, []
     try:
@@ -31,7 +31,9 @@ def decode_record(value: Payload) -> MetadataRecord | None:
         name = "the frame of a metadata record"
         raise MalformedMessage(name, 0, "frame", position, str(error)) from None
     frame, key, version = numbers
-    if frame != FRAME_VERSION:
+    if frame > FRAME_VERSION:
+        raise UnsupportedVersionError("the frame of a metadata record", frame)
+    if frame < FRAME_VERSION:
         reason = f"frame version {frame} is not {FRAME_VERSION}"
         raise MalformedMessage("the frame of a metadata record", frame, "frame", 0, reason)
     kind = KINDS.get(key)
