@@ -38,6 +38,8 @@ DELETED: Final = -2
 LEADER_AND_ISR: Final = 7
 STOP_REPLICA: Final = 4
 UPDATE_METADATA: Final = 8
+MANY: Final = 2_500
+"""Made-up partitions in a large command: more than a broker looks up in one part of it."""
 
 
 def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition) -> None:
@@ -103,20 +105,11 @@ class _Forger:
 
     def roles(self) -> tuple[Request, int]:
         """Another leader, in an epoch that nobody was elected for; or another topic's name."""
-        told = LeaderAndIsrPartitionState(
-            partition_index=self._partition.partition,
-            controller_epoch=self._controller_epoch,
-            leader=self._leader,
-            leader_epoch=self._leader_epoch,
-            isr=(self._leader,),
-            partition_epoch=self._partition_epoch,
-            replicas=tuple(self._machines),
-        )
         other = self._rng.getrandbits(128).to_bytes(16, "big")
         topic = LeaderAndIsrTopicState(
             topic_name=self._partition.topic,
             topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
-            partition_states=[told],
+            partition_states=[self._role(self._partition.partition)],
         )
         leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
         request = LeaderAndIsrRequest(
@@ -124,10 +117,31 @@ class _Forger:
             controller_epoch=self._controller_epoch,
             broker_epoch=self._broker_epoch,
             type=1,
-            topic_states=[topic],
+            topic_states=[*self._made_up(), topic],
             live_leaders=[leader],
         )
         return request, LEADER_AND_ISR
+
+    def _role(self, index: int) -> LeaderAndIsrPartitionState:
+        return LeaderAndIsrPartitionState(
+            partition_index=index,
+            controller_epoch=self._controller_epoch,
+            leader=self._leader,
+            leader_epoch=self._leader_epoch,
+            isr=(self._leader,),
+            partition_epoch=self._partition_epoch,
+            replicas=tuple(self._machines),
+        )
+
+    def _made_up(self) -> list[LeaderAndIsrTopicState]:
+        """Now and then, so many partitions of another topic that the broker takes several parts."""
+        if self._rng.random() < 0.9:
+            return []
+        states = [self._role(index) for index in range(MANY)]
+        topic = LeaderAndIsrTopicState(
+            topic_name="made-up", topic_id=self._topic_id, partition_states=states
+        )
+        return [topic]
 
     def metadata(self) -> tuple[Request, int]:
         """All brokers listen elsewhere, and the topic has another leader or is gone."""
