@@ -105,26 +105,8 @@ class _Forger:
 
     def roles(self) -> tuple[Request, int]:
         """Another leader, in an epoch that nobody was elected for; or another topic's name."""
-        other = self._rng.getrandbits(128).to_bytes(16, "big")
-        topic = LeaderAndIsrTopicState(
-            topic_name=self._partition.topic,
-            topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
-            partition_states=[self._role(self._partition.partition)],
-        )
-        leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
-        request = LeaderAndIsrRequest(
-            controller_id=self._controller,
-            controller_epoch=self._controller_epoch,
-            broker_epoch=self._broker_epoch,
-            type=1,
-            topic_states=[*self._made_up(), topic],
-            live_leaders=[leader],
-        )
-        return request, LEADER_AND_ISR
-
-    def _role(self, index: int) -> LeaderAndIsrPartitionState:
-        return LeaderAndIsrPartitionState(
-            partition_index=index,
+        told = LeaderAndIsrPartitionState(
+            partition_index=self._partition.partition,
             controller_epoch=self._controller_epoch,
             leader=self._leader,
             leader_epoch=self._leader_epoch,
@@ -132,31 +114,35 @@ class _Forger:
             partition_epoch=self._partition_epoch,
             replicas=tuple(self._machines),
         )
-
-    def _made_up(self) -> list[LeaderAndIsrTopicState]:
-        """Now and then, so many partitions of another topic that the broker takes several parts."""
-        if self._rng.random() < 0.9:
-            return []
-        states = [self._role(index) for index in range(MANY)]
+        other = self._rng.getrandbits(128).to_bytes(16, "big")
         topic = LeaderAndIsrTopicState(
-            topic_name="made-up", topic_id=self._topic_id, partition_states=states
+            topic_name=self._partition.topic,
+            topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
+            partition_states=[told],
         )
-        return [topic]
+        leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
+        request = LeaderAndIsrRequest(
+            controller_id=self._controller,
+            controller_epoch=self._controller_epoch,
+            broker_epoch=self._broker_epoch,
+            type=1,
+            topic_states=[topic],
+            live_leaders=[leader],
+        )
+        return request, LEADER_AND_ISR
 
     def metadata(self) -> tuple[Request, int]:
         """All brokers listen elsewhere, and the topic has another leader or is gone."""
         leader = self._rng.choice((DELETED, self._leader))
-        told = UpdateMetadataPartitionState(
-            partition_index=self._partition.partition,
-            controller_epoch=self._controller_epoch,
-            leader=leader,
-            leader_epoch=leader if leader == DELETED else self._leader_epoch,
-            isr=(self._leader,),
-            zk_version=self._partition_epoch,
-            replicas=tuple(self._machines),
-        )
         topic = UpdateMetadataTopicState(
-            topic_name=self._partition.topic, topic_id=self._topic_id, partition_states=[told]
+            topic_name=self._partition.topic,
+            topic_id=self._topic_id,
+            partition_states=[self._published(self._partition.partition, leader)],
+        )
+        many = UpdateMetadataTopicState(
+            topic_name="made-up",
+            topic_id=self._topic_id,
+            partition_states=[self._published(index, self._leader) for index in range(MANY)],
         )
         endpoint = UpdateMetadataEndpoint(
             port=1, host=NOWHERE, listener="PLAINTEXT", security_protocol=0
@@ -166,9 +152,20 @@ class _Forger:
             type=self._rng.choice((1, 2)),
             controller_epoch=self._controller_epoch,
             broker_epoch=self._broker_epoch,
-            topic_states=self._rng.choice(([], [topic])),
+            topic_states=self._rng.choices(([], [topic], [many, topic]), (5, 5, 1))[0],
             live_brokers=[
                 UpdateMetadataBroker(id=one, endpoints=[endpoint]) for one in self._machines
             ],
         )
         return request, UPDATE_METADATA
+
+    def _published(self, index: int, leader: int) -> UpdateMetadataPartitionState:
+        return UpdateMetadataPartitionState(
+            partition_index=index,
+            controller_epoch=self._controller_epoch,
+            leader=leader,
+            leader_epoch=leader if leader == DELETED else self._leader_epoch,
+            isr=(self._leader,),
+            zk_version=self._partition_epoch,
+            replicas=tuple(self._machines),
+        )
