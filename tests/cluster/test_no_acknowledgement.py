@@ -56,6 +56,14 @@ def test_an_error_closes_the_connection_after_the_answers_before_it(cluster: Clu
     assert cluster.consume("here") == [b"first", b"before"]
 
 
+def test_a_write_that_fails_closes_the_connection(cluster: Cluster) -> None:
+    """The client sends nothing after it, and must notice all the same."""
+    cluster.create_topic("failing", assignment={0: [1]})
+    cluster.io_error(1, "failing-0")
+    assert answered(cluster, frame("failing", "lost")) == b""
+    cluster.heal(1)
+
+
 def test_a_producer_finds_the_new_leader(cluster: Cluster) -> None:
     cluster.create_topic("moved", assignment={0: [1, 2]})
     cluster.wait_isr("moved")

@@ -12,6 +12,7 @@ other partitions of its leader are copied as before.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.broker.leader_bounds import ask_bounds
 from holdfast.broker.partition import Partition
 from holdfast.broker.peer_set import FETCH
+from holdfast.broker.quota import is_throttled
 from holdfast.core import Follower, NextFetch
 from holdfast.model import NO_BROKER, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol import Response
@@ -44,7 +46,7 @@ MAX_UNDER_WAY: Final = 2
 class _Followed:
     """One partition at its leader."""
 
-    __slots__ = ("asked", "asked_in", "backoff_s", "is_resting", "partition")
+    __slots__ = ("asked", "asked_in", "backoff_s", "is_resting", "partition", "waking")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -53,6 +55,8 @@ class _Followed:
         self.asked_in = 0
         """The number of the request that said so."""
         self.is_resting = False
+        self.waking: asyncio.TimerHandle | None = None
+        """Ends its rest."""
         self.backoff_s = FIRST_BACKOFF_S
 
 
@@ -79,6 +83,12 @@ class Fetchers:
         if fetcher is None:
             fetcher = self._fetchers[leader] = Fetcher(self._broker, leader)
         fetcher.add(partition)
+
+    def flushed(self, partition: Partition) -> None:
+        """A flush has ended: a follower that claims only what is flushed may ask for more."""
+        leader = self._leaders.get(partition, NO_BROKER)
+        if leader != NO_BROKER:
+            self._fetchers[leader].ask_again(partition)
 
     def forget(self, partition: Partition) -> None:
         """No longer here, or no longer able."""
@@ -107,7 +117,7 @@ class Fetcher:
         self._backoff_s = FIRST_BACKOFF_S
 
     def add(self, partition: Partition) -> None:
-        """Fetch this partition too; called again when its reign or position has changed."""
+        """Fetch this partition too; called again when its role has changed."""
         followed = self._followed.get(partition)
         if followed is None:
             followed = self._followed[partition] = _Followed(partition)
@@ -116,6 +126,13 @@ class Fetcher:
         followed.is_resting = False
         self._changed[followed] = None
         self._queue()
+
+    def ask_again(self, partition: Partition) -> None:
+        """Its position has changed. One that rests stays at rest, and asks from there later."""
+        followed = self._followed.get(partition)
+        if followed is not None and not followed.is_resting:
+            self._changed[followed] = None
+            self._queue()
 
     def remove(self, partition: Partition) -> None:
         """Do not fetch it any more."""
@@ -164,7 +181,7 @@ class Fetcher:
         topics: dict[bytes, list[FetchPartition]] = {}
         for followed in tuple(named):
             self._alone(followed, partial(self._name, followed, topics))
-        # A follower that flushes every append asks again when its flush is done (`add`).
+        # A follower that flushes every append asks again when its flush is done (`ask_again`).
         self._changed = {}
         forgotten: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten if self._session_epoch else ():
@@ -194,6 +211,9 @@ class Fetcher:
         partition = followed.partition
         asked = None if followed.is_resting else partition.replica.next_fetch()
         if asked is None or asked.leader != self._leader:
+            return
+        if wait_s := self._throttled_s(partition):
+            self._rest(followed, wait_s)
             return
         if asked != followed.asked:
             # Asked again for the same, an earlier answer is as good. Were it thrown away, a
@@ -300,7 +320,7 @@ class Fetcher:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
         partition.copy_problem = ""
-        if size and partition.is_slowed(self._broker.id, at_leader=False):
+        if size and is_throttled(partition, self._broker.id, at_leader=False):
             self._broker.follower_quota.spend(size)
             if wait_s := self._throttled_s(partition):
                 self._rest(followed, wait_s)
@@ -317,14 +337,19 @@ class Fetcher:
         self._forgotten[followed.partition.topic_id, name.partition] = None
         followed.asked = None
         delay_s = followed.backoff_s if seconds is None else seconds
-        self._broker.loop.call_later(delay_s, self._wake, followed)
+        self._wake_in(followed, delay_s)
         followed.backoff_s = min(2 * followed.backoff_s, self._longest_backoff_s())
+
+    def _wake_in(self, followed: _Followed, seconds: float) -> None:
+        if followed.waking is not None:
+            followed.waking.cancel()
+        followed.waking = self._broker.loop.call_later(seconds, self._wake, followed)
 
     def _wake(self, followed: _Followed) -> None:
         if not followed.is_resting or self._followed.get(followed.partition) is not followed:
             return
         if wait_s := self._throttled_s(followed.partition):
-            self._broker.loop.call_later(wait_s, self._wake, followed)
+            self._wake_in(followed, wait_s)
             return
         followed.is_resting = False
         self._changed[followed] = None
@@ -332,8 +357,8 @@ class Fetcher:
 
     def _throttled_s(self, partition: Partition) -> float:
         """How long a throttled copy has to wait before it asks again."""
-        is_slowed = partition.is_slowed(self._broker.id, at_leader=False)
-        return self._broker.follower_quota.wait_s() if is_slowed else 0.0
+        is_slow = is_throttled(partition, self._broker.id, at_leader=False)
+        return self._broker.follower_quota.wait_s() if is_slow else 0.0
 
     # Out of range.
 

@@ -15,6 +15,7 @@ from holdfast.broker.calls import Call
 from holdfast.broker.fetch_sessions import NO_SESSION, FetchSession, Reader
 from holdfast.broker.moved import fetch_endpoints
 from holdfast.broker.nearest import preferred_replica
+from holdfast.broker.quota import is_throttled
 from holdfast.core import Fetch, Leader
 from holdfast.model import (
     NO_BROKER,
@@ -238,7 +239,7 @@ class ParkedFetch:
         follower, partition = self._session.follower, reader.partition
         if follower is None or partition is None:
             return False
-        if not partition.is_slowed(follower, at_leader=True):
+        if not is_throttled(partition, follower, at_leader=True):
             return False
         wait_s = self._broker.leader_quota.wait_s()
         if wait_s > 0:
@@ -338,7 +339,7 @@ class ParkedFetch:
         except OffsetOutOfRangeError:
             return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
         follower = self._session.follower
-        if records and follower is not None and partition.is_slowed(follower, at_leader=True):
+        if records and follower is not None and is_throttled(partition, follower, at_leader=True):
             self._broker.leader_quota.spend(len(records))
         numbers = partition.replica.log
         data = FetchPartitionData(

@@ -110,7 +110,7 @@ class Flushes:
     def _ended(self, partition: Partition, end: Offset) -> None:
         """The core may answer producers now; a follower may ask for more."""
         partition.flushed(end)
-        self._owner.fetchers.follow(partition)
+        self._owner.fetchers.flushed(partition)
 
     def _is_hosted(self, partition: Partition) -> bool:
         """Whether it is still here. A flush must not bring back one that was dropped meanwhile."""

@@ -11,7 +11,7 @@ out in order. Two rules of its own:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
 from typing import TYPE_CHECKING, cast
 
 from holdfast.broker.batches import ProduceWaiter, as_copied, fitting, split
@@ -61,6 +61,7 @@ class Partition:
     """A replica and its log."""
 
     __slots__ = (
+        "_unacknowledged",
         "_unwritten",
         "_unwritten_headers",
         "append_time_ms",
@@ -111,6 +112,8 @@ class Partition:
         """Why our leader's batches could not be copied the last time; empty if they could."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
+        self._unacknowledged: list[tuple[ProduceWaiter, Offset]] = []
+        """Waiters with acks=0 of this tick: only whether the write fails concerns them."""
 
     # Producers.
 
@@ -149,35 +152,44 @@ class Partition:
         self._unwritten.append(data)
         self._unwritten_headers.append(stamped(header, answer.base_offset, answer.leader_epoch))
         if not acks:
-            waiter.finished(ErrorCode.NONE, answer.base_offset)
+            self._unacknowledged.append((waiter, answer.base_offset))
 
     def write(self) -> None:
         """Write what this tick has brought."""
-        batches = self._unwritten
+        batches, headers = self._unwritten, self._unwritten_headers
         if not batches:
             return
-        headers = self._unwritten_headers
         self._unwritten, self._unwritten_headers = [], []
-        clock = self.owner.clock
         try:
             self._append(batches, headers)
+            effects = self.replica.appended(self.owner.clock.now_ms())
         except LogOfflineError as error:
             self.failed(error)
+            return
+        except Exception as error:  # noqa: BLE001  # only this partition is lost by it
+            self._disagrees(error)
             return
         self.tail.trim(self.replica.log.high_watermark)
         for header, data in zip(headers, batches, strict=True):
             self.tail.add(header[0], header.end_offset, data)
-        trace = self.owner.trace
-        if trace is not None:
-            for header in headers:
-                trace.appended(self, header, as_leader=True)
-        self.run(self.replica.appended(clock.now_ms()))
+        self._trace(headers, as_leader=True)
+        self.run(effects)
+        self._finish_unacknowledged(ErrorCode.NONE)
+
+    def _finish_unacknowledged(self, error: ErrorCode) -> None:
+        waiting, self._unacknowledged = self._unacknowledged, []
+        for waiter, base_offset in waiting:
+            waiter.finished(error, NO_OFFSET if error else base_offset)
 
     def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
         """One write, or several if together they are larger than a segment may be."""
-        wall_ms = self.owner.clock.wall_ms()
         for part in fitting(batches, self.log.settings.segment_bytes):
-            self.log.append(batches[part], wall_ms, headers[part])
+            self.log.append(batches[part], self.owner.clock.wall_ms(), headers[part])
+
+    def _trace(self, headers: list[RecordBatchHeader], *, as_leader: bool) -> None:
+        if self.owner.trace is not None:
+            for header in headers:
+                self.owner.trace.appended(self, header, as_leader=as_leader)
 
     # Following.
 
@@ -188,6 +200,7 @@ class Partition:
         be appended: then nothing has changed.
         """
         clock = self.owner.clock
+        models = [as_copied(header) for header in headers]
         try:
             if len(records) <= self.log.settings.segment_bytes:
                 if headers:
@@ -198,14 +211,15 @@ class Partition:
         except LogOfflineError as error:
             self.failed(error)
             return False
-        trace = self.owner.trace
-        if trace is not None:
-            for header in headers:
-                trace.appended(self, header, as_leader=False)
-        self.leader_high_watermark = leader_high_watermark
-        models = [as_copied(header) for header in headers]
         high_watermark = Offset(leader_high_watermark)
-        self.run(self.replica.append_as_follower(models, high_watermark, clock.now_ms()))
+        try:
+            effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
+        except Exception as error:  # noqa: BLE001  # only this partition is lost by it
+            self._disagrees(error)
+            return False
+        self._trace(headers, as_leader=False)
+        self.leader_high_watermark = leader_high_watermark
+        self.run(effects)
         if self.replica.is_awaited:
             self.owner.await_tick(self)
         return True
@@ -261,7 +275,15 @@ class Partition:
         self.tail.clear()
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
+        self._finish_unacknowledged(ErrorCode.KAFKA_STORAGE_ERROR)
         self.owner.on_role(self)
+
+    def _disagrees(self, error: Exception) -> None:
+        """A bug between a write and the core: they no longer know the same end. The replica goes
+        offline, because only a start makes the core of what the log holds.
+        """
+        self.owner.log.bug("a replica is taken offline", error, partition=str(self.name))
+        self.failed(self.log.fail(OSError(errno.EIO, f"{type(error).__name__}: {error}")))
 
     def close(self) -> None:
         """This broker no longer hosts the partition: whoever waits here is told."""
@@ -283,19 +305,6 @@ class Partition:
         self.log.settings = settings.log
         self.rules = settings.records
         self.run(self.replica.settings_changed(settings.core))
-
-    def is_slowed(self, follower: BrokerId, *, at_leader: bool) -> bool:
-        """Whether copying to this follower is throttled: only one that is not in sync ever is.
-
-        Each side looks for itself in its own list, as in Kafka: the leader's names the leader.
-        """
-        topic = self.settings.topic
-        throttled = topic.leader_throttled if at_leader else topic.follower_throttled
-        if not throttled.entries or not throttled.has(self.name.partition, self.replica.broker):
-            return False
-        role = self.replica.role
-        isr = role.insync.isr if isinstance(role, Leader) else self.state.isr if self.state else ()
-        return follower not in isr
 
     # Effects.
 
@@ -377,12 +386,6 @@ class Partition:
             if recent is not None:
                 return recent
         return read(self.log, offset, max_bytes, upto)
-
-    def follower_starts(self) -> Iterator[tuple[BrokerId, int]]:
-        """Where the logs of our followers start, as their fetches say."""
-        for session, reader in self.sessions.items():
-            if session.follower is not None:
-                yield session.follower, reader.log_start_offset
 
     @property
     def last_stable_offset(self) -> Offset:

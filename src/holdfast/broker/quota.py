@@ -7,9 +7,14 @@ answer; then it has to fill again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clock import Clock
+from holdfast.core import Leader
+from holdfast.model import BrokerId
+
+if TYPE_CHECKING:
+    from holdfast.broker.partition import Partition
 
 LOOK_AGAIN_S: Final = 1.0
 """Nobody waits longer without asking again: the rate may be raised, or the throttle lifted."""
@@ -39,3 +44,17 @@ class Quota:
     def spend(self, size: int) -> None:
         """So many bytes were copied."""
         self._level -= size
+
+
+def is_throttled(partition: Partition, follower: BrokerId, *, at_leader: bool) -> bool:
+    """Whether copying to this follower is throttled: only one that is not in sync ever is.
+
+    Each side looks for itself in its own list, as in Kafka: the leader's names the leader.
+    """
+    topic, replica = partition.settings.topic, partition.replica
+    throttled = topic.leader_throttled if at_leader else topic.follower_throttled
+    if not throttled.entries or not throttled.has(partition.name.partition, replica.broker):
+        return False
+    role, state = replica.role, partition.state
+    isr = role.insync.isr if isinstance(role, Leader) else state.isr if state else ()
+    return follower not in isr

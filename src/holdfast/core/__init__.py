@@ -5,9 +5,12 @@ everything that happens and carries out the effects it gets back.
 """
 
 from holdfast.core.confirmation import (
+    LOOK_PAUSE_MS,
     NO_CONTROLLER,
     ControllerFact,
+    Found,
     Judgement,
+    LookPace,
     PartitionFact,
     is_known,
     is_removed,
@@ -71,6 +74,7 @@ __all__ = [
     "ACKS_LEADER",
     "ACKS_NONE",
     "FIRST_PARTITION_EPOCH",
+    "LOOK_PAUSE_MS",
     "NO_CONTROLLER",
     "SAFE_RULES",
     "Acknowledge",
@@ -93,6 +97,7 @@ __all__ = [
     "Flush",
     "FlushRule",
     "Follower",
+    "Found",
     "Guards",
     "HighWatermarkMoved",
     "IsrApplied",
@@ -103,6 +108,7 @@ __all__ = [
     "Leader",
     "LogEnd",
     "LogState",
+    "LookPace",
     "NextFetch",
     "Offline",
     "PartitionFact",

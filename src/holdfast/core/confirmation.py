@@ -2,7 +2,7 @@
 
 A command is a message, and anybody can send one: the epochs in it are small numbers. So a command
 only names what to look at. The store decides who is the controller, which role a broker has, and
-which replicas it no longer has. Three questions, each answered from values alone:
+which replicas it no longer has. Four questions, each answered from values alone:
 
 1. Is the sender the controller? A higher controller epoch than the known one counts only after the
    store has confirmed it (`judge_controller`).
@@ -10,16 +10,22 @@ which replicas it no longer has. Three questions, each answered from values alon
    message (`role_of`). A message that repeats what we know needs no store (`is_known`).
 3. May a log be removed? Only if the store has no topic with its id, or names other replicas
    (`is_removed`). What the store cannot tell is kept.
+4. When may the store be read for commands again? Immediately, unless the last read was in vain:
+   then after a pause (`LookPace`). A controller writes first and sends then, so its commands are
+   never in vain; a stranger cannot make a broker read more often than once a pause.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, PartitionState
 
 NO_CONTROLLER_EPOCH = ControllerEpoch(-1)
+LOOK_PAUSE_MS: Final = 50
+"""How long a broker does not read the store for commands after a read that was in vain."""
 
 
 class ControllerFact(NamedTuple):
@@ -104,6 +110,32 @@ def is_removed(broker: BrokerId, topic_id: bytes | None, fact: PartitionFact | N
     if fact.topic_id != topic_id:
         return True
     return fact.state is not None and broker not in fact.state.replicas
+
+
+class Found(enum.Enum):
+    """What a look at the store for one part of a command has found."""
+
+    NEWS = "what the command said, or nothing had to be looked up"
+    NOTHING_NEW = "nothing that this broker did not know, or could not use"
+    CONTRADICTION = "otherwise than the command said: the rest of it is not looked up"
+
+
+class LookPace:
+    """When a broker may next read the store because of a command."""
+
+    __slots__ = ("_not_before_ms",)
+
+    def __init__(self) -> None:
+        self._not_before_ms = 0
+
+    def wait_ms(self, now_ms: int) -> int:
+        """How long the next read has to wait."""
+        return max(0, self._not_before_ms - now_ms)
+
+    def looked(self, now_ms: int, found: Iterable[Found]) -> None:
+        """A read for some commands is over; if it was in vain for any of them, a pause begins."""
+        if any(one is not Found.NEWS for one in found):
+            self._not_before_ms = now_ms + LOOK_PAUSE_MS
 
 
 def _age(state: PartitionState) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,10 @@ import pytest
 
 from holdfast.broker.node import Broker
 from holdfast.broker.partition import Partition
-from holdfast.model import TopicPartition
+from holdfast.broker.quota import Quota
+from holdfast.broker.settings.topics import ThrottledReplicas
+from holdfast.core import LogState, Replica
+from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -68,7 +73,8 @@ def test_a_partition_that_cannot_be_copied_is_set_aside(
             if place == "append":
                 patch.setattr(copy.log, "append", fail)
             else:
-                patch.setattr(type(copy.replica), "next_fetch", failing_for(copy, fail))
+                broken = failing_for(copy.replica, "next_fetch", fail)
+                patch.setattr(Replica, "next_fetch", broken)
             await send(three, leader, bad, acks=1)
             await eventually(lambda: tries > 2, "it is tried again")
             for _ in range(3):
@@ -84,10 +90,122 @@ def test_a_partition_that_cannot_be_copied_is_set_aside(
     play(tmp_path, story)
 
 
-def failing_for(copy: Partition, fail: Any) -> Any:
-    original = type(copy.replica).next_fetch
+@pytest.mark.parametrize("why", ["flush", "command"])
+def test_a_throttled_copy_rests_whatever_else_happens(tmp_path: Path, why: str) -> None:
+    """The end of a flush, or a command that repeats its role, does not let it fetch earlier."""
 
-    def next_fetch(replica: Any) -> Any:
-        return fail() if replica is copy.replica else original(replica)
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 1))
+        name = TopicPartition(TOPIC, 0)
+        leader = next(
+            one
+            for one in three.brokers.values()
+            if one.replicas.partitions[name].presumes_leadership
+        )
+        follower = next(one for one in three.brokers.values() if one is not leader)
+        copy = follower.replicas.partitions[name]
+        await eventually(lambda: copy.state is not None, "it knows its role")
+        assert copy.state is not None
+        copy.state = copy.state._replace(isr=(leader.id,))
+        copy.settings = copy.settings._replace(
+            topic=replace(copy.settings.topic, follower_throttled=ThrottledReplicas(("*",)))
+        )
+        follower.follower_quota = Quota(follower.clock, lambda: 1)
+        await send(three, leader, 0, acks=1)
+        await eventually(lambda: copy.log.log_end_offset == 1, "the quota is overdrawn once")
+        await send(three, leader, 0, acks=1)
+        for _ in range(20):
+            if why == "flush":
+                follower.replicas.flush_all()
+            else:
+                follower.replicas.fetchers.follow(copy)
+            await asyncio.sleep(0.01)
+        assert copy.log.log_end_offset == 1
+        follower.follower_quota = Quota(follower.clock, lambda: 1 << 30)
+        await eventually(lambda: copy.log.log_end_offset == 2, "it goes on without the throttle")
 
-    return next_fetch
+    play(tmp_path, story)
+
+
+def test_a_copy_that_the_core_does_not_know_of_takes_the_replica_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug after the write: log and core no longer agree, until the broker starts again."""
+
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 6))
+        leader, bad, good = shared_leader(three)
+        follower = next(one for one in three.brokers.values() if one is not leader)
+        name = TopicPartition(TOPIC, bad)
+        copy = follower.replicas.partitions[name]
+
+        def fail() -> None:
+            raise RuntimeError("no such luck")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LogState, "copied", failing_for(copy.replica.log, "copied", fail))
+            await send(three, leader, bad, acks=1)
+            await eventually(lambda: copy.replica.has_failed, "it is offline")
+        assert copy.log.offline is not None
+        await eventually(
+            lambda: follower.id not in isr_at(leader, name), "the controller knows that it failed"
+        )
+        await send(three, leader, good, acks=-1)
+        three.lines.seek(0)
+        three.lines.truncate()  # There was a traceback.
+        await follower.stop()
+        again = (await three.start(int(follower.id))).replicas
+        await eventually(
+            lambda: name in again.partitions and again.partitions[name].log.log_end_offset == 1,
+            "it is hosted again",
+        )
+        await eventually(lambda: follower.id in isr_at(leader, name), "it is in sync again")
+
+    play(tmp_path, story)
+
+
+def test_a_bug_in_one_write_leaves_the_others_of_the_tick_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(three: Three) -> None:
+        await create(three, new_topic(TOPIC, 6))
+        leader, bad, good = shared_leader(three)
+
+        def fail(*_: Any) -> None:
+            raise RuntimeError("no such luck")
+
+        monkeypatch.setattr(
+            leader.replicas.partitions[TopicPartition(TOPIC, bad)].log, "append", fail
+        )
+        batch = build_batch([NewRecord(b"value")])
+        data = [PartitionProduceData(index=one, records=bytes(batch)) for one in (bad, good)]
+        request = ProduceRequest(
+            transactional_id=None,
+            acks=1,
+            timeout_ms=30_000,
+            topic_data=[TopicProduceData(name=TOPIC, partition_data=data)],
+        )
+        async with asyncio.timeout(60):
+            answer = await three.ask(leader, request, 12)
+        codes = [one.error_code for one in answer.responses[0].partition_responses]
+        assert codes == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
+        three.lines.seek(0)
+        three.lines.truncate()  # There was a traceback.
+
+    play(tmp_path, story)
+
+
+def isr_at(leader: Broker, name: TopicPartition) -> tuple[int, ...]:
+    state = leader.replicas.partitions[name].state
+    assert state is not None
+    return state.isr
+
+
+def failing_for(broken: object, method: str, fail: Any) -> Any:
+    """A method that fails for one object."""
+    original = getattr(type(broken), method)
+
+    def called(self: Any, *arguments: Any) -> Any:
+        return fail() if self is broken else original(self, *arguments)
+
+    return called

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import (
+    LOOK_PAUSE_MS,
     NO_CONTROLLER,
     ControllerFact,
+    Found,
     Judgement,
+    LookPace,
     PartitionFact,
     is_known,
     is_removed,
@@ -117,3 +120,22 @@ def test_a_log_goes_only_if_the_store_has_taken_it_from_us(
     removed: bool,
 ) -> None:
     assert is_removed(B, topic_id, fact) is removed
+
+
+@pytest.mark.parametrize("vain", [Found.NOTHING_NEW, Found.CONTRADICTION])
+def test_a_look_in_vain_delays_the_next_one(vain: Found) -> None:
+    pace = LookPace()
+    assert pace.wait_ms(1_000) == 0
+    pace.looked(1_000, [Found.NEWS])
+    assert pace.wait_ms(1_000) == 0
+    pace.looked(1_000, [Found.NEWS, vain])
+    assert pace.wait_ms(1_000) == LOOK_PAUSE_MS
+    assert pace.wait_ms(1_000 + LOOK_PAUSE_MS - 1) == 1
+    assert pace.wait_ms(1_000 + LOOK_PAUSE_MS) == 0
+
+
+def test_a_look_that_was_of_use_does_not_end_a_pause() -> None:
+    pace = LookPace()
+    pace.looked(1_000, [Found.CONTRADICTION])
+    pace.looked(1_001, [Found.NEWS])
+    assert pace.wait_ms(1_001) == LOOK_PAUSE_MS - 1

@@ -94,7 +94,9 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
         return True
     # An in-sync follower that we have not heard of may hold anything.
     starts = dict.fromkeys(role.insync.isr, UNHEARD)
-    starts |= {one: start for one, start in partition.follower_starts() if one in starts}
+    for session, reader in partition.sessions.items():
+        if session.follower in starts:
+            starts[session.follower] = reader.log_start_offset
     starts[partition.replica.broker] = partition.log.log_start_offset
     if min(starts.values()) < target:
         return False

@@ -6,10 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
+from holdfast.broker.commands import PART
 from holdfast.broker.replicas import Told
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.store_facts import read_brokers, read_partitions
-from holdfast.core import PartitionFact, is_known, role_of
+from holdfast.broker.store_facts import Facts, read_brokers
+from holdfast.core import Found, PartitionFact, is_known, role_of
 from holdfast.model import (
     NO_BROKER,
     BrokerId,
@@ -38,57 +39,110 @@ def handle(broker: Broker, call: Call) -> None:
     """Take every role that the store gives us, then answer; a refused command changes nothing."""
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
-    broker.commands.obey(call, request, _carry_out, _refused)
+    broker.commands.obey(call, request, _Roles, _refused)
 
 
 def _refused(error: ErrorCode) -> LeaderAndIsrResponse:
     return LeaderAndIsrResponse(error_code=error)
 
 
-async def _carry_out(broker: Broker, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    """Read what the store says of these partitions, and take those roles.
+class _Roles:
+    """The roles that one command names, and those that the store has."""
 
-    Before a leader epoch begins its settings are read: a leader that went by a lower
-    min.insync.replicas than the controller would commit what that counts on not being committed.
-    """
-    told = [
-        Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
-        for topic in request.topic_states
-        for one in topic.partition_states
-    ]
-    roles = await _confirmed(broker, told)
-    taken = [one for one in roles if isinstance(one, Told)]
-    fresh = list(dict.fromkeys(one.name.topic for one in taken if _is_fresh(broker, one)))
-    if fresh:
-        await broker.configs.read_topics(broker.store, fresh)
-        broker.replicas.settings_changed(fresh)
-    await _find_leaders(broker, request, taken)
-    codes: list[ErrorCode] = []
-    for first in range(0, max(1, len(taken)), AT_ONCE):
-        if first:
-            await asyncio.sleep(0)
-        broker.commands.check(request)
-        codes += broker.replicas.apply_all(taken[first : first + AT_ONCE])
-    done = iter(codes)
-    return _answer(told, [next(done) if isinstance(one, Told) else one for one in roles])
+    def __init__(self, broker: Broker, request: LeaderAndIsrRequest) -> None:
+        self._broker = broker
+        self._request = request
+        self._named = [
+            (topic, one) for topic in request.topic_states for one in topic.partition_states
+        ]
+        self._told: list[Told] = []
+        """Of this part."""
+        self._own: list[PartitionFact | None] = []
+        """What we know of it without the store."""
+        self._new: dict[TopicPartition, None] = {}
+        """What has to be looked up for it: all that says something new."""
+        self._errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
+        """Of the parts that are done."""
+        self._done = 0
 
+    @property
+    def is_done(self) -> bool:
+        return self._done >= len(self._named)
 
-async def _confirmed(broker: Broker, told: list[Told]) -> list[Told | ErrorCode]:
-    """The store's state of each partition, or why none is to be taken.
+    def next_part(self) -> list[TopicPartition]:
+        part = self._named[self._done : self._done + PART]
+        self._told = [
+            Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
+            for topic, one in part
+        ]
+        self._own = [_own(self._broker, one) for one in self._told]
+        self._new = {
+            one.name: None
+            for one, known in zip(self._told, self._own, strict=True)
+            if not is_known(one.topic_id, one.state, known)
+        }
+        return list(self._new)
 
-    What says nothing new is answered without the store, with the state that we go by.
-    """
-    own = [_own(broker, one) for one in told]
-    pairs = list(zip(told, own, strict=True))
-    new = [one.name for one, known in pairs if not is_known(one.topic_id, one.state, known)]
-    facts = await read_partitions(broker.store, new) if new else {}
-    unknown = dict.fromkeys(new)
-    roles: list[Told | ErrorCode] = []
-    for one, known in pairs:
-        fact = facts.get(one.name) if one.name in unknown else known
-        role = role_of(broker.id, one.topic_id, one.state, fact)
-        roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
-    return roles
+    async def carry_out(self, facts: Facts) -> Found:
+        """Take the roles that the store gives us.
+
+        Before a leader epoch begins its settings are read: a leader that went by a lower
+        min.insync.replicas than the controller would commit what that counts on not being
+        committed.
+        """
+        broker = self._broker
+        roles = self._confirmed(facts)
+        taken = [one for one in roles if isinstance(one, Told)]
+        fresh = list(dict.fromkeys(one.name.topic for one in taken if _is_fresh(broker, one)))
+        if fresh:
+            await broker.configs.read_topics(broker.store, fresh)
+            broker.replicas.settings_changed(fresh)
+        is_in_vain = await _find_leaders(broker, self._request, taken)
+        done = iter(await self._apply(taken))
+        codes = [next(done) if isinstance(one, Told) else one for one in roles]
+        for one, code in zip(self._told, codes, strict=True):
+            error = LeaderAndIsrPartitionError(partition_index=one.name.partition, error_code=code)
+            self._errors.setdefault(one.topic_id, []).append(error)
+            is_in_vain |= bool(code) and one.name in self._new
+        self._done += len(self._told)
+        if self._is_contradicted(roles, facts):
+            return Found.CONTRADICTION
+        return Found.NOTHING_NEW if is_in_vain else Found.NEWS
+
+    def _is_contradicted(self, roles: list[Told | ErrorCode], facts: Facts) -> bool:
+        """Whether the store has another role for us, or none. What cannot be read says neither."""
+        return any(
+            isinstance(role, ErrorCode) and one.name in self._new and one.name in facts
+            for one, role in zip(self._told, roles, strict=True)
+        )
+
+    def _confirmed(self, facts: Facts) -> list[Told | ErrorCode]:
+        """The store's state of each partition, or why none is to be taken.
+
+        What says nothing new is answered without the store, with the state that we go by.
+        """
+        roles: list[Told | ErrorCode] = []
+        for one, known in zip(self._told, self._own, strict=True):
+            fact = facts.get(one.name) if one.name in self._new else known
+            role = role_of(self._broker.id, one.topic_id, one.state, fact)
+            roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
+        return roles
+
+    async def _apply(self, taken: list[Told]) -> list[ErrorCode]:
+        codes: list[ErrorCode] = []
+        for first in range(0, max(1, len(taken)), AT_ONCE):
+            if first:
+                await asyncio.sleep(0)
+            self._broker.commands.check(self._request)
+            codes += self._broker.replicas.apply_all(taken[first : first + AT_ONCE])
+        return codes
+
+    def response(self) -> LeaderAndIsrResponse:
+        topics = [
+            LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
+            for topic_id, found in self._errors.items()
+        ]
+        return LeaderAndIsrResponse(error_code=0, topics=topics)
 
 
 def _own(broker: Broker, told: Told) -> PartitionFact | None:
@@ -109,31 +163,24 @@ def _is_fresh(broker: Broker, told: Told) -> bool:
     return leads and told.state.leader_epoch > partition.replica.leader_epoch
 
 
-async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: list[Told]) -> None:
-    """Where the leaders that we follow listen: as the store has it, if the command has news."""
+async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: list[Told]) -> bool:
+    """Where the leaders that we follow listen: as the store has it, if the command has news.
+
+    Whether we have looked in vain: all of them listen where we knew.
+    """
     named = {
         BrokerId(one.broker_id): Endpoint(one.host_name, one.port) for one in request.live_leaders
     }
-    wanted: dict[BrokerId, None] = {}
+    peers = broker.peers
+    wanted: dict[BrokerId, Endpoint | None] = {}
     for leader in dict.fromkeys(one.state.leader for one in taken):
-        known = broker.peers.listens_at(leader)
+        known = peers.listens_at(leader)
         if leader not in (broker.id, NO_BROKER) and (known is None or named.get(leader) != known):
-            wanted[leader] = None
+            wanted[leader] = known
     if wanted:
         for one in (await read_brokers(broker.store, list(wanted))).values():
-            broker.peers.update(one.id, one.endpoint)
-
-
-def _answer(told: list[Told], codes: list[ErrorCode]) -> LeaderAndIsrResponse:
-    errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
-    for (name, topic_id, _), code in zip(told, codes, strict=True):
-        error = LeaderAndIsrPartitionError(partition_index=name.partition, error_code=code)
-        errors.setdefault(topic_id, []).append(error)
-    topics = [
-        LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=found)
-        for topic_id, found in errors.items()
-    ]
-    return LeaderAndIsrResponse(error_code=0, topics=topics)
+            peers.update(one.id, one.endpoint)
+    return bool(wanted) and all(peers.listens_at(one) == at for one, at in wanted.items())
 
 
 def _state(told: LeaderAndIsrPartitionState) -> PartitionState:

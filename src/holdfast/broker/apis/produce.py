@@ -80,20 +80,18 @@ class _Produce:
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
-        if request.acks != ACKS_NONE:
-            self.one_less()
-        elif self.error:
-            self._close_connection()
-        else:
-            self.call.answer_nothing()
+        self.one_less()
 
-    def _close_connection(self) -> None:
+    def _end_without_answer(self) -> None:
         """acks=0 has no answer that could name an error. A client that loses its connection looks
         for the leader again.
         """
         call = self.call
-        call.connection.warn("connection closed: acks=0", reason=self.error.name)
-        call.answer_by_closing()
+        if self.error:
+            call.connection.warn("connection closed: acks=0", reason=self.error.name)
+            call.answer_by_closing()
+        else:
+            call.answer_nothing()
 
     def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
         """The promise is made."""
@@ -104,7 +102,13 @@ class _Produce:
     def one_less(self) -> None:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
-        if not self.open and not self.call.is_answered:
+        if self.open or self.call.is_answered:
+            return
+        request = self.call.request
+        assert isinstance(request, ProduceRequest)
+        if request.acks == ACKS_NONE:
+            self._end_without_answer()
+        else:
             topics = [topic.partition_responses for topic in self.responses]
             endpoints = produce_endpoints(self.broker.metadata, topics) if self.has_moved else []
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
-from holdfast.broker.store_facts import read_partitions
-from holdfast.core import PartitionFact, is_removed
+from holdfast.broker.commands import PART
+from holdfast.broker.store_facts import Facts
+from holdfast.core import Found, PartitionFact, is_removed
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
     StopReplicaPartitionError,
@@ -27,31 +28,56 @@ def handle(broker: Broker, call: Call) -> None:
     """Stop what the store has taken from us, and delete it if that is asked for."""
     request = call.request
     assert isinstance(request, StopReplicaRequest)
-    broker.commands.obey(call, request, _carry_out, _refused)
+    broker.commands.obey(call, request, _Stops, _refused)
 
 
 def _refused(error: ErrorCode) -> StopReplicaResponse:
     return StopReplicaResponse(error_code=error, partition_errors=[])
 
 
-async def _carry_out(broker: Broker, request: StopReplicaRequest) -> StopReplicaResponse:
-    told = [
-        (TopicPartition(topic.topic_name, one.partition_index), one)
-        for topic in request.topic_states
-        for one in topic.partition_states
-    ]
-    here = [name for name, _ in told if broker.replicas.has(name)]
-    facts = await read_partitions(broker.store, here) if here else {}
-    broker.commands.check(request)
-    errors = [
-        StopReplicaPartitionError(
-            topic_name=name.topic,
-            partition_index=name.partition,
-            error_code=_stop(broker, name, one, facts.get(name)),
-        )
-        for name, one in told
-    ]
-    return StopReplicaResponse(error_code=0, partition_errors=errors)
+class _Stops:
+    """The replicas that one command takes from us, as far as the store has done so."""
+
+    def __init__(self, broker: Broker, request: StopReplicaRequest) -> None:
+        self._broker = broker
+        self._told = [
+            (TopicPartition(topic.topic_name, one.partition_index), one)
+            for topic in request.topic_states
+            for one in topic.partition_states
+        ]
+        self._part: list[tuple[TopicPartition, StopReplicaPartitionState]] = []
+        self._errors: list[StopReplicaPartitionError] = []
+
+    @property
+    def is_done(self) -> bool:
+        return len(self._errors) >= len(self._told)
+
+    def next_part(self) -> list[TopicPartition]:
+        done = len(self._errors)
+        self._part = self._told[done : done + PART]
+        return [name for name, one in self._part if _is_here(self._broker, name, one)]
+
+    async def carry_out(self, facts: Facts) -> Found:
+        """Stop what has left us."""
+        found = Found.NEWS
+        for name, one in self._part:
+            code = _stop(self._broker, name, one, facts.get(name))
+            error = StopReplicaPartitionError(
+                topic_name=name.topic, partition_index=name.partition, error_code=code
+            )
+            self._errors.append(error)
+            if code:
+                found = Found.NOTHING_NEW
+        return found
+
+    def response(self) -> StopReplicaResponse:
+        return StopReplicaResponse(error_code=0, partition_errors=self._errors)
+
+
+def _is_here(broker: Broker, name: TopicPartition, told: StopReplicaPartitionState) -> bool:
+    """Whether there is anything to stop, or to delete."""
+    replicas = broker.replicas
+    return name in replicas.partitions or (told.delete_partition and replicas.has(name))
 
 
 def _stop(
@@ -61,7 +87,7 @@ def _stop(
     fact: PartitionFact | None,
 ) -> ErrorCode:
     replicas = broker.replicas
-    if not replicas.has(name):
+    if not _is_here(broker, name, told):
         return ErrorCode.NONE
     partition = replicas.partitions.get(name)
     known = NO_EPOCH if partition is None else partition.replica.leader_epoch

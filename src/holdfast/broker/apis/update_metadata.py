@@ -6,14 +6,15 @@ hosts are known from its own roles; the rest is read in the store, in one go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.calls import Call
+from holdfast.broker.commands import PART
 from holdfast.broker.metadata import ChangedPartition, KnownBroker, KnownPartition, Update
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.store_facts import Facts, read_brokers, read_partitions
-from holdfast.core import PartitionFact
+from holdfast.broker.store_facts import Facts, read_brokers
+from holdfast.core import Found, PartitionFact
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
     UpdateMetadataPartitionState,
@@ -29,30 +30,19 @@ WHOLE: Final = 2
 DELETED_LEADER: Final = -2
 """In place of a leader: the partition's topic was deleted."""
 
+_Named = tuple[TopicPartition, bytes, UpdateMetadataPartitionState | None]
+"""A partition, its topic's id and what is said of it; None: the topic is gone."""
+
 
 def handle(broker: Broker, call: Call) -> None:
     """Take over what the store confirms."""
     request = call.request
     assert isinstance(request, UpdateMetadataRequest)
-    broker.commands.obey(call, request, _carry_out, _refused)
+    broker.commands.obey(call, request, _Updates, _refused)
 
 
 def _refused(error: ErrorCode) -> UpdateMetadataResponse:
     return UpdateMetadataResponse(error_code=error)
-
-
-async def _carry_out(broker: Broker, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-    brokers = await _brokers(broker, request)
-    news = _News(broker, request)
-    facts = await read_partitions(broker.store, list(news.unsure)) if news.unsure else {}
-    broker.commands.check(request)
-    update = Update(
-        BrokerId(request.controller_id), brokers, list(news.changed(facts)), news.gone(facts)
-    )
-    broker.groups.partitions_deleted(broker.metadata.update(update))
-    for one in brokers.values():
-        broker.peers.update(one.id, one.endpoint)
-    return UpdateMetadataResponse(error_code=0)
 
 
 async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[BrokerId, KnownBroker]:
@@ -69,33 +59,86 @@ async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[Broke
     return await read_brokers(broker.store, list(dict.fromkeys((*known, *named))))
 
 
+class _Updates:
+    """What one command says of brokers and partitions, as far as the store says the same."""
+
+    def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
+        self._broker = broker
+        self._request = request
+        self._named: list[_Named] = []
+        for topic in request.topic_states:
+            for one in topic.partition_states:
+                name = TopicPartition(topic.topic_name, one.partition_index)
+                is_deleted = one.leader == DELETED_LEADER
+                self._named.append((name, topic.topic_id, None if is_deleted else one))
+        if request.type == WHOLE:
+            named = {topic.topic_id: None for topic in request.topic_states}
+            for known in broker.metadata.topics.values():
+                if known.id not in named:
+                    self._named.append((TopicPartition(known.name, 0), known.id, None))
+        self._done = 0
+        self._size = 0
+        """Of this part."""
+        self._news = _News(broker, ())
+
+    @property
+    def is_done(self) -> bool:
+        return self._done >= len(self._named)
+
+    def next_part(self) -> list[TopicPartition]:
+        part = self._named[self._done : self._done + PART]
+        self._size = len(part)
+        self._news = _News(self._broker, part)
+        return list(self._news.unsure)
+
+    async def carry_out(self, facts: Facts) -> Found:
+        """Publish what the store has."""
+        broker, news = self._broker, self._news
+        brokers = broker.metadata.brokers
+        is_first = not self._done
+        if is_first:
+            brokers = await _brokers(broker, self._request)
+            broker.commands.check(self._request)
+        is_in_vain = brokers is not broker.metadata.brokers == brokers
+        update = Update(
+            BrokerId(self._request.controller_id),
+            brokers,
+            list(news.changed(facts)),
+            news.gone(facts),
+        )
+        broker.groups.partitions_deleted(broker.metadata.update(update))
+        if is_first:
+            for one in brokers.values():
+                broker.peers.update(one.id, one.endpoint)
+        self._done += self._size
+        if news.is_contradicted(facts):
+            return Found.CONTRADICTION
+        is_in_vain = is_in_vain or news.has_ended_in_vain(facts)
+        return Found.NOTHING_NEW if is_in_vain else Found.NEWS
+
+    def response(self) -> UpdateMetadataResponse:
+        return UpdateMetadataResponse(error_code=0)
+
+
 class _News:
     """What a request says that this broker does not know, and where to look it up."""
 
-    def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
+    def __init__(self, broker: Broker, named: Iterable[_Named]) -> None:
         self._broker = broker
         self._told: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
         self._ended: dict[bytes, TopicPartition] = {}
         """Topics that are said to be gone, and a partition of each to look at."""
         self._own: Facts = {}
         self.unsure: dict[TopicPartition, None] = {}
-        named: dict[bytes, None] = {}
-        for topic in request.topic_states:
-            named[topic.topic_id] = None
-            for one in topic.partition_states:
-                name = TopicPartition(topic.topic_name, one.partition_index)
-                self._look_at(name, topic.topic_id, one)
-        if request.type == WHOLE:
-            for known in broker.metadata.topics.values():
-                if known.id not in named:
-                    self._end(known.id)
+        for name, topic_id, told in named:
+            if told is None:
+                self._end(topic_id)
+            else:
+                self._look_at(name, topic_id, told)
 
     def _look_at(
         self, name: TopicPartition, topic_id: bytes, told: UpdateMetadataPartitionState
     ) -> None:
-        if told.leader == DELETED_LEADER:
-            self._end(topic_id)
-            return
         self._told.append((name, topic_id, told))
         age = (told.leader_epoch, told.zk_version)
         known = self._broker.metadata.partition(topic_id, name.partition)
@@ -137,6 +180,26 @@ class _News:
             state.isr,
             (),
             state.partition_epoch,
+        )
+
+    def is_contradicted(self, facts: Facts) -> bool:
+        """Whether the store says otherwise of a partition that was looked up."""
+        for name, topic_id, told in self._told:
+            fact = facts.get(name)
+            if fact is None or name not in self.unsure:
+                continue
+            state = fact.state
+            if fact.topic_id != topic_id or state is None:
+                return True
+            if (state.leader_epoch, state.partition_epoch) < (told.leader_epoch, told.zk_version):
+                return True
+        return False
+
+    def has_ended_in_vain(self, facts: Facts) -> bool:
+        """Whether a topic that was not named, or was said to be gone, is still there."""
+        return any(
+            (fact := facts.get(name)) is not None and fact.topic_id == topic_id
+            for topic_id, name in self._ended.items()
         )
 
     def gone(self, facts: Facts) -> list[bytes]:

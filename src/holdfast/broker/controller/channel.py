@@ -1,9 +1,9 @@
 """What one broker, in one life, still has to be told.
 
 Only the newest is kept: of a partition's states one, of all metadata a list of names. One command
-(LeaderAndIsr or StopReplica) is under way at a time, with everything that is due, and one
-UpdateMetadata beside it. What is not answered is said again. A broker's new life gets a new
-channel, so nothing meant for the old one is ever said to it.
+(LeaderAndIsr or StopReplica) is under way at a time, with everything that is due up to a limit,
+and one UpdateMetadata beside it. What is not answered is said again. A broker's new life gets a
+new channel, so nothing meant for the old one is ever said to it.
 
 A StopReplica goes before any LeaderAndIsr and never beside one: it names no topic id, so that it
 could hit the next topic of the same name.
@@ -12,7 +12,7 @@ could hit the next topic of the same name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from holdfast.broker.controller import messages
 from holdfast.core import LogEnd
@@ -39,10 +39,20 @@ if TYPE_CHECKING:
 RETRY_S: Final = 0.05
 PURPOSE: Final = "control"
 """A connection of its own: no answer here waits for that of a slow request."""
+MOST_TOLD: Final = 20_000
+"""Partitions in one command; the rest follows in the next. A broker takes ten times as many, and
+decodes so many in a fraction of a second."""
 LOG_INFO_PURPOSE: Final = "log info"
 """Another one: a broker of release 0.1 knows this question by another key, and hangs up."""
 LOG_INFOS: Final = 1_000
 """Partitions in one GetReplicaLogInfo, as Kafka has it; `ask_again` asks for the rest."""
+
+
+MOST_GONE: Final = 100
+"""Deleted topics in one UpdateMetadata: each is said with all its partitions."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Stop(NamedTuple):
@@ -158,7 +168,7 @@ class Channel:
         return error_code == ErrorCode.NONE
 
     def _send_states(self) -> None:
-        self._told_states, self._states = self._states, {}
+        self._told_states, self._states = _divided(self._states, MOST_TOLD)
         self._command_is_out = True
         request = messages.leader_and_isr(self._service, self.broker_epoch, self._told_states)
         self._send(request, messages.LEADER_AND_ISR_VERSION, self._states_answered)
@@ -191,7 +201,7 @@ class Channel:
             self.flush()
 
     def _send_stops(self) -> None:
-        told, self._stops = self._stops, {}
+        told, self._stops = _divided(self._stops, MOST_TOLD)
         self._command_is_out = True
 
         def answered(response: Response | None) -> None:
@@ -207,8 +217,8 @@ class Channel:
         self._send(request, messages.STOP_REPLICA_VERSION, answered)
 
     def _send_metadata(self) -> None:
-        names, self._names = self._names, {}
-        gone, self._gone = self._gone, {}
+        names, self._names = _divided(self._names, MOST_TOLD)
+        gone, self._gone = _divided(self._gone, MOST_GONE)
         self._brokers_changed = False
         self._told_names = names
         self._metadata_is_out = True
@@ -266,3 +276,11 @@ class Channel:
                     self._service.log_end_answered(
                         partition, self.broker, LeaderEpoch(info.current_leader_epoch), end
                     )
+
+
+def _divided(table: dict[K, V], most: int) -> tuple[dict[K, V], dict[K, V]]:
+    """What is said in the next command, and what has to wait for the one after it."""
+    if len(table) <= most:
+        return table, {}
+    entries = list(table.items())
+    return dict(entries[:most]), dict(entries[most:])

@@ -38,6 +38,8 @@ DELETED: Final = -2
 LEADER_AND_ISR: Final = 7
 STOP_REPLICA: Final = 4
 UPDATE_METADATA: Final = 8
+MANY: Final = 2_500
+"""Made-up partitions in a large command: more than a broker looks up in one part of it."""
 
 
 def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition) -> None:
@@ -132,17 +134,15 @@ class _Forger:
     def metadata(self) -> tuple[Request, int]:
         """All brokers listen elsewhere, and the topic has another leader or is gone."""
         leader = self._rng.choice((DELETED, self._leader))
-        told = UpdateMetadataPartitionState(
-            partition_index=self._partition.partition,
-            controller_epoch=self._controller_epoch,
-            leader=leader,
-            leader_epoch=leader if leader == DELETED else self._leader_epoch,
-            isr=(self._leader,),
-            zk_version=self._partition_epoch,
-            replicas=tuple(self._machines),
-        )
         topic = UpdateMetadataTopicState(
-            topic_name=self._partition.topic, topic_id=self._topic_id, partition_states=[told]
+            topic_name=self._partition.topic,
+            topic_id=self._topic_id,
+            partition_states=[self._published(self._partition.partition, leader)],
+        )
+        many = UpdateMetadataTopicState(
+            topic_name="made-up",
+            topic_id=self._topic_id,
+            partition_states=[self._published(index, self._leader) for index in range(MANY)],
         )
         endpoint = UpdateMetadataEndpoint(
             port=1, host=NOWHERE, listener="PLAINTEXT", security_protocol=0
@@ -152,9 +152,20 @@ class _Forger:
             type=self._rng.choice((1, 2)),
             controller_epoch=self._controller_epoch,
             broker_epoch=self._broker_epoch,
-            topic_states=self._rng.choice(([], [topic])),
+            topic_states=self._rng.choices(([], [topic], [many, topic]), (5, 5, 1))[0],
             live_brokers=[
                 UpdateMetadataBroker(id=one, endpoints=[endpoint]) for one in self._machines
             ],
         )
         return request, UPDATE_METADATA
+
+    def _published(self, index: int, leader: int) -> UpdateMetadataPartitionState:
+        return UpdateMetadataPartitionState(
+            partition_index=index,
+            controller_epoch=self._controller_epoch,
+            leader=leader,
+            leader_epoch=leader if leader == DELETED else self._leader_epoch,
+            isr=(self._leader,),
+            zk_version=self._partition_epoch,
+            replicas=tuple(self._machines),
+        )

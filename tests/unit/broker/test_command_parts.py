@@ -1,0 +1,105 @@
+"""Commands on more partitions than one may have: sent in several, and carried out in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
+from holdfast.broker.commands import Commands
+from holdfast.broker.controller import channel
+from holdfast.protocol.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from holdfast.protocol.types import ZERO_UUID
+from tests.support.waiting import eventually
+from tests.unit.broker.three import Three, play
+
+PARTITIONS: Final = 10
+MOST_TOLD: Final = 4
+PART: Final = 3
+
+
+async def create(three: Three, name: str) -> None:
+    topic = CreatableTopic(
+        name=name, num_partitions=PARTITIONS, replication_factor=2, assignments=[], configs=[]
+    )
+    answer = await three.ask(
+        three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+    )
+    assert [one.error_code for one in answer.topics] == [0]
+    await eventually(lambda: all_know(three, name), f"all know {name}")
+
+
+def all_know(three: Three, name: str) -> bool:
+    return all(
+        topic is not None and len(topic.partitions) == PARTITIONS
+        for one in three.brokers.values()
+        for topic in [one.metadata.topic(name)]
+    )
+
+
+def hosted(three: Three, name: str) -> int:
+    names = [one for broker in three.brokers.values() for one in broker.replicas.partitions]
+    return sum(one.topic == name for one in names)
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Partitions in each command that a broker gets."""
+    found: list[int] = []
+    obey = Commands.obey
+
+    def noted(self: Commands, call: Any, command: Any, *rest: Any) -> None:
+        found.append(sum(len(one.partition_states) for one in command.topic_states))
+        obey(self, call, command, *rest)
+
+    monkeypatch.setattr(Commands, "obey", noted)
+    monkeypatch.setattr(channel, "MOST_TOLD", MOST_TOLD)
+    for api in (leader_and_isr, stop_replica, update_metadata):
+        monkeypatch.setattr(api, "PART", PART)
+    return found
+
+
+def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: list[int]) -> None:
+    async def story(three: Three) -> None:
+        await create(three, "first")
+        await eventually(lambda: hosted(three, "first") == 2 * PARTITIONS, "all is hosted")
+        assert 0 < max(sizes) <= MOST_TOLD
+
+        # A new controller, whose first UpdateMetadata names a part of what the brokers know.
+        controller = three.controller
+        del three.brokers[controller.id]
+        await controller.stop()
+        await eventually(
+            lambda: any(one.controller for one in three.brokers.values()), "a new controller"
+        )
+        await create(three, "second")
+        assert all_know(three, "first")
+        await eventually(
+            lambda: all(len(one.metadata.brokers) == 2 for one in three.brokers.values()),
+            "all know who is left",
+        )
+
+        # A new broker, which knows nothing yet.
+        await three.start(controller.id)
+        await eventually(
+            lambda: all_know(three, "first") and all_know(three, "second"), "it knows everything"
+        )
+        topics = [DeleteTopicState(name=one, topic_id=ZERO_UUID) for one in ("first", "second")]
+        await three.ask(
+            three.controller, DeleteTopicsRequest(topics=topics, topic_names=[], timeout_ms=60_000)
+        )
+        await eventually(
+            lambda: not hosted(three, "first") and not hosted(three, "second"), "all is gone"
+        )
+        await eventually(
+            lambda: not any(one.metadata.topics for one in three.brokers.values()), "for all"
+        )
+
+    play(tmp_path, story)
