@@ -17,17 +17,11 @@ from holdfast.protocol.records import (
 from holdfast.storage import (
     LastKnown,
     Log,
-<<<<<<< HEAD
     LogDirectory,
     LogSettings,
     OpenedLog,
     Removal,
-=======
-    LogSettings,
-    OpenedLog,
-    Removal,
     apply_retention,
->>>>>>> offloop
     open_log,
     read,
 )
@@ -160,7 +154,6 @@ def remove_due(log: Log, now_ms: int) -> int:
     return len(paths)
 
 
-<<<<<<< HEAD
 def open_all(directory: LogDirectory) -> dict[TopicPartition, OSError]:
     """Open every log as a broker does; those on which the disk fails, and how."""
     failed: dict[TopicPartition, OSError] = {}
@@ -173,9 +166,9 @@ def open_all(directory: LogDirectory) -> dict[TopicPartition, OSError]:
             opening.end()
     directory.not_opened(failed)
     return failed
-=======
+
+
 def retain(log: Log, high_watermark: int, now_ms: int) -> int:
     """What retention does in a broker once the log's start is in its checkpoint; how many went."""
     start = apply_retention(log, high_watermark, now_ms)
     return sum(1 for _ in dropped_below(log, start, now_ms))
->>>>>>> offloop
