@@ -125,6 +125,9 @@ class Faults:
             self._back_later(machine)
 
     def _stop(self, machine: Machine) -> None:
+        """A clean stop takes a moment; now and then its disk fails in that moment."""
+        if "disk-error" in self._plan.faults and self._rng.random() < 0.3:
+            self._disk_error(machine)
         machine.stop()
 
     def _pause(self, machine: Machine) -> None:
