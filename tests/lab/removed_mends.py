@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from holdfast.broker import chores, partition, replicas
+from holdfast.broker import partition, replicas
 from holdfast.broker.fetch_sessions import FetchSession, Reader
 from holdfast.broker.fetching import ParkedFetch
 from holdfast.broker.refused import Refused
@@ -74,10 +74,6 @@ def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
 
     mark = uncaught(directory.write_clean_shutdown)
     patch.setattr(directory.LogDirectory, "close", failing_close)
-
-
-def chores_that_fail(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(chores, "cleaning_need", uncaught(chores.cleaning_need))
 
 
 def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
@@ -159,10 +155,4 @@ MENDS = (
     ),
     Mend("threw away an answer", followers_served_again, "not at rest"),
     Mend("flush.messages", early_acknowledgements, "lost"),
-    Mend(
-        "when the cleaner looked",
-        chores_that_fail,
-        "UncaughtError",
-        {**DENSE, "faults": ("disk-error",), "is_rolling": True, "duration_ms": 60_000},
-    ),
 )

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.simulation import simulate
+from holdfast.lab.byte_disk import Fault
+from holdfast.lab.simulation import SimulatedCluster, simulate
+from holdfast.lab.simulation.committing import Committer
+from holdfast.lab.simulation.compaction import OFFSETS
+from holdfast.lab.simulation.pace import Pace
 from holdfast.storage import compaction
 
 PLAN = {
@@ -54,3 +58,24 @@ def test_a_compaction_that_loses_the_last_record_of_a_key_is_found(
     monkeypatch.setattr(compaction.Sieve, "_kept", kept)
     found = [one for seed in range(WITHIN) for one in simulate(seed, PLAN).failures]
     assert any(finds in one for one in found), found
+
+
+def test_a_log_that_the_cleaner_cannot_read_fails_alone() -> None:
+    """Seed 110 found it: the cleaner's timer ended, for all logs, with a bug."""
+    cluster = SimulatedCluster(1, 3, {"log.roll.ms": "1000"})
+    [events] = cluster.start("events", 1)
+    pace = Pace(1, cluster.timeline.now_s, 60.0)
+    cluster.spawn(Committer(cluster.client("committer"), events).run(pace))
+    cluster.timeline.run_for(20.0)
+    state = cluster.state(OFFSETS)
+    assert state is not None
+    machine = next(one for one in cluster.machines.values() if one.number != state.leader)
+    machine.kill()
+    machine.start()
+    assert cluster.timeline.run_until(lambda: machine.is_ready, 60.0)
+    machine.disk.faults.append(Fault("read", OFFSETS.topic))
+    cluster.timeline.run_for(20.0)  # log.cleaner.backoff.ms is 15 s.
+    offline = [one.partition for one in cluster.recording.events if one.kind == "went-offline"]
+    cluster.close()
+    assert offline == [str(OFFSETS)]
+    assert not cluster.recording.bugs
