@@ -39,7 +39,8 @@ class _Metadata(Client):
     """A client that gets these answers, one after the other."""
 
     def __init__(self, leaders: list[Leader]) -> None:
-        super().__init__(None, "client", {1: ("b1", PORT)}, Random(1))  # type: ignore[arg-type]
+        nobody: Any = None
+        super().__init__(nobody, "client", {1: ("b1", PORT)}, Random(1))
         self._answers = leaders
 
     async def ask(self, *_: Any) -> Any:
@@ -80,9 +81,8 @@ def looked_at(returned: int, acknowledged: int, sent: int) -> list[str]:
         committer.acknowledged[group] = sent
         return returned if asked == group else 0
 
-    return _Runner._look_at_commits(
-        SimpleNamespace(committer=committer, cluster=SimpleNamespace(do=do))  # type: ignore[arg-type]
-    )
+    runner: Any = SimpleNamespace(committer=committer, cluster=SimpleNamespace(do=do))
+    return _Runner._look_at_commits(runner)
 
 
 def test_a_commit_that_is_acknowledged_while_the_check_asks_is_not_lost() -> None:
