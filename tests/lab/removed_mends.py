@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from holdfast import storage
 from holdfast.broker import partition, replicas
 from holdfast.broker.fetch_sessions import FetchSession, Reader
 from holdfast.broker.fetching import ParkedFetch
 from holdfast.broker.refused import Refused
 from holdfast.core import Replica
 from holdfast.lab import build
-from holdfast.storage import LogOfflineError, directory, replay
+from holdfast.storage import LogOfflineError, directory, properties, replay
 
 
 class UncaughtError(Exception):
@@ -49,7 +50,7 @@ def last_batch_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_that_fail_no_log(patch: pytest.MonkeyPatch) -> None:
-    real = partition.read
+    real = storage.read
 
     def read(log: Any, *args: Any) -> bytes:
         try:
@@ -72,7 +73,7 @@ def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
             inner.setattr(directory, "write_clean_shutdown", mark)
             return close(self, *args, **options)
 
-    mark = uncaught(directory.write_clean_shutdown)
+    mark = uncaught(properties.write_clean_shutdown)
     patch.setattr(directory.LogDirectory, "close", failing_close)
 
 

@@ -222,7 +222,7 @@ def _contents(cluster: SimulatedCluster, name: TopicPartition, failures: list[st
 def content_of(log: Log) -> bytes:
     """All batches of a log, one after the other."""
     pieces: list[bytes] = []
-    offset = log.log_start_offset
+    offset: int = log.log_start_offset
     while offset < log.log_end_offset:  # Each round gets further.
         piece = bytes(read(log, offset, MOST_BYTES, log.log_end_offset))
         pieces.append(piece)
