@@ -7,6 +7,7 @@ Three brokers with default settings, but for what a test says of its topic. Each
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,8 @@ IDS = (1, 2, 3)
 COUNT = 560
 OFFSETS = "__consumer_offsets"
 MIB = 1 << 20
+LOOKS = 20_000
+"""At a folder, one after the other: some tenths of a second."""
 COMPACTED = {
     "cleanup.policy": "compact",
     "segment.bytes": str(MIB),
@@ -210,19 +213,51 @@ def test_compacted_topics_are_compacted(brokers: Brokers) -> None:
     assert committed(brokers, group, topic) == 600
 
 
+def killed_beside(brokers: Brokers, number: int, folder: Path, state: str) -> bool:
+    """Kill a broker while a file of this state is there; False if there was none for a while.
+
+    It stands still while we look again, so what we see is what its successor finds.
+    """
+
+    def is_there() -> bool:
+        return any(folder.glob(f"*{state}"))
+
+    for _ in range(LOOKS):
+        if is_there():
+            process = brokers.pid(number)
+            os.kill(process, signal.SIGSTOP)
+            if is_there():
+                brokers.kill(number)
+                return True
+            os.kill(process, signal.SIGCONT)
+    return False
+
+
 def test_a_kill_while_cleaning_changes_no_key(brokers: Brokers) -> None:
+    """In the middle of a new segment, and while one takes the place of old ones."""
     topic = create(brokers, "killed", COMPACTED)
     sender = Sender(brokers, acks="all")
     folder = brokers.log_dir(3) / f"{topic}-0"
-    for number in range(30_000):
-        sender.send(topic, b"%d" % (number % 1000), b"%0200d" % number)
-    sender.flush()
-    wait_until(
-        lambda: any(path.name.endswith((CLEANED, SWAP)) for path in folder.iterdir()),
-        "broker 3 cleans",
-    )
-    brokers.kill(3)
-    brokers.start(3)
+    sent = 0
+
+    def send(count: int) -> None:
+        nonlocal sent
+        for number in range(sent, sent + count):
+            # Every tenth key is sent once: compaction must keep it wherever it is.
+            key = b"%d" % (number % 1000 if number % 10 else number)
+            sender.send(topic, key, b"%0200d" % number)
+        sender.flush()
+        sent += count
+
+    def is_killed(state: str) -> bool:
+        if checkpointed(brokers, 3, CLEANER_OFFSETS, topic) > sent - 6_000:
+            send(10_000)  # It has missed the moment; a segment takes less than 5,000.
+        return killed_beside(brokers, 3, folder, state)
+
+    send(30_000)
+    for state in (CLEANED, SWAP):
+        wait_until(partial(is_killed, state), f"broker 3 is killed beside a file {state}")
+        brokers.start(3)
     wait_until(lambda: cleaned(brokers, topic, 25_000), "all have cleaned")
     for broker in (1, 2):
         brokers.kill(broker)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from holdfast.lab.byte_disk import Fault
+from holdfast.lab.simulation import run, simulate
 from holdfast.lab.simulation.machine import LOG_DIRS, Machine
 from holdfast.model import TopicPartition
+from holdfast.storage import LogDirectories, LogDirectory
 from tests.lab.test_simulation import Small
 
 FAILS = ("create", "rename", "flush", "flush_directory")
@@ -46,3 +50,48 @@ def test_a_directory_that_fails_takes_its_own_partitions_along(small: Small, kin
     small.until(lambda: machine.is_ready and not offline(machine))
     small.read_more(40)
     small.close()
+
+
+# What seeds find.
+
+
+DISKS = {"faults": ("disk-error",), "fault_every_ms": 300, "duration_ms": 20_000}
+WITHIN = 4
+"""Seeds, one of which must find it."""
+
+
+def takes_all_along(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
+    """Whatever fails, everything goes offline."""
+    del directory
+    for one in self.all.values():
+        for log in one.logs.values():
+            if log.offline is None:
+                log.fail(error)
+        self.on_offline(one, error)
+
+
+def takes_nothing_along(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
+    """The directory has failed, and its logs go on."""
+    self.offline[self.path_of(directory)] = error
+
+
+@pytest.mark.slow
+def test_seeds_fail_one_directory_and_the_others_go_on() -> None:
+    played = [simulate(seed, DISKS) for seed in range(WITHIN)]
+    assert not [one.failures for one in played if one.failures]
+    failed = [line for one in played for line in one.lines if "log directory failed" in line]
+    assert any(f"directory={LOG_DIRS[1]} " in line for line in failed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("failed", "finds"),
+    [(takes_all_along, "takes it offline in one"), (takes_nothing_along, "commits")],
+)
+def test_seeds_find_a_directory_that_takes_too_much_or_nothing_along(
+    failed: Any, finds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LogDirectories, "failed", failed)
+    monkeypatch.setattr(run, "REST_S", 10.0)
+    found = [one for seed in range(WITHIN) for one in simulate(seed, DISKS).failures]
+    assert any(finds in one for one in found), found

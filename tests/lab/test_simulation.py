@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -25,7 +23,6 @@ from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.machine import Machine
 from holdfast.model import parse_trace
 
-SEEDS = Path(__file__).with_name("broker_seeds.txt")
 PATIENCE_S = 60.0
 SHORT = {"duration_ms": 20_000}
 
@@ -166,23 +163,6 @@ def test_one_seed_is_one_run_under_any_hash_seed() -> None:
 # What the checks find.
 
 
-def kept() -> dict[int, str]:
-    """The seeds that once found something, with their reasons."""
-    found: dict[int, str] = {}
-    for number, line in enumerate(SEEDS.read_text(encoding="utf-8").splitlines(), 1):
-        if line and not line.startswith("#"):
-            seed = re.fullmatch(r"(\d+): (.{20,})", line)
-            assert seed, f"{SEEDS.name}:{number}: write 'SEED: what it found'"
-            found[int(seed[1])] = seed[2]
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", kept())
-def test_a_kept_seed_finds_nothing_any_more(seed: int) -> None:
-    assert simulate(seed).failures == ()
-
-
 MUTANTS: dict[str, dict[str, Any]] = {
     "truncation=high-watermark": {"faults": ("kill", "controller-loss")},
     "without=(stale-answer-by-offset)": {"faults": ("kill", "stop", "slow")},
@@ -211,17 +191,6 @@ def test_a_broker_with_a_broken_core_is_caught(
     rules = build({key: value}, 3)[1]
     monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
     assert is_caught(MUTANTS[mutant])
-
-
-@pytest.mark.slow
-def test_the_kept_seed_of_early_acknowledgements_catches_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """flush.messages=2 acknowledged before the fsync; see the reason in the file of seeds."""
-    rules = build({"without": "(flush-before-claim)"}, 3)[1]
-    monkeypatch.setattr(replicas, "Replica", partial(Replica, rules=rules))
-    [seed] = [one for one, reason in kept().items() if "flush.messages" in reason]
-    assert any("lost" in one or "committed" in one for one in simulate(seed).failures)
 
 
 @pytest.mark.slow

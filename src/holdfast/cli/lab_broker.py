@@ -113,6 +113,7 @@ def _facts(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> d
         "failures": list(run.failures),
         "acknowledged": run.acknowledged,
         "consumed": run.consumed,
+        "compactions": run.compactions,
         "virtual_s": round(run.virtual_s, 3),
         "steps": len(run.events),
         "trace_hash": run.trace_hash,
@@ -130,7 +131,7 @@ def _text(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> st
         if told is not None:
             lines.append(f"{event.t:>7}  {f'{event.partition} ' if event.partition else ''}{told}")
     lines.append(
-        f"acknowledged: {run.acknowledged}, read: {run.consumed}, "
+        f"acknowledged: {run.acknowledged}, read: {run.consumed}, compactions: {run.compactions}, "
         f"{run.virtual_s:.1f} s of virtual time, trace {run.trace_hash[:16]}"
     )
     lines.extend(f"FAILED {one}" for one in run.failures)

@@ -3,7 +3,8 @@
 After every event, from the trace and the logs themselves: one leader an epoch; no replica's epoch
 falls; no leader's high watermark falls in its reign; the leader is in the ISR; an offset is
 committed with one batch only; every member of the ISR reaches as far as any leader has committed,
-as long as no machine has lost power.
+as long as no machine has lost power; a log directory that fails takes its own partitions offline
+and no others, and nothing is committed in it any more.
 
 At the end, when the cluster has come to rest: all replicas hold the same bytes, without a gap; what
 was committed, acknowledged with acks=all or read is there, at its offset; an idempotent producer's
@@ -13,14 +14,16 @@ records are there once and in order, and there is nothing that nobody sent.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from holdfast.broker.partition import Partition
 from holdfast.lab.simulation.clients import Ledger, Producer
 from holdfast.lab.simulation.cluster import SimulatedCluster
+from holdfast.lab.simulation.machine import LOG_DIRS
 from holdfast.model import TopicPartition, TraceEvent
 from holdfast.protocol.records import batches, check_batch, read_records
-from holdfast.storage import read
+from holdfast.storage import Log, read
 
 MOST_BYTES = 1 << 30
 
@@ -67,7 +70,8 @@ class Invariants:
 
     def _look(self, event: TraceEvent) -> None:
         look = _LOOKS.get(event.kind)
-        if look is not None and (event.partition in self._partitions or not event.partition):
+        is_ours = event.partition in self._partitions or not event.partition
+        if look is not None and (is_ours or event.kind == "went-offline"):
             look(self, event)
 
     def _role(self, event: TraceEvent) -> None:
@@ -103,6 +107,8 @@ class Invariants:
         if mark < before:
             self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
         self._marks[reign] = mark
+        if self._directory(event.broker, partition.name) in self._failed_directories(event.broker):
+            self._note(event, f"b{event.broker} commits {mark} in a directory that has failed")
         self._committed(event, partition, event.numbers["was"], mark)
         self._isr_has(event, partition.name, mark)
 
@@ -134,6 +140,29 @@ class Invariants:
         running = self._cluster.machines[broker].broker
         return None if running is None else running.replicas.partitions.get(name)
 
+    def _went_offline(self, event: TraceEvent) -> None:
+        """A fault that names no log directory may hit all of them."""
+        assert event.broker is not None
+        broker = self._cluster.machines[event.broker].broker
+        assert broker is not None
+        [name] = [one for one in broker.replicas.partitions if str(one) == event.partition]
+        directory = self._directory(event.broker, name)
+        faults = self._cluster.machines[event.broker].disk.faults
+        hit = [one.path_part for one in faults]
+        if not any(part not in LOG_DIRS or part == directory for part in hit):
+            text = f"b{event.broker} takes it offline in {directory}, faults are in {hit}"
+            self._note(event, text)
+
+    def _directory(self, broker: int, name: TopicPartition) -> str:
+        running = self._cluster.machines[broker].broker
+        assert running is not None
+        return running.directory.path_of(running.directory.of(name))
+
+    def _failed_directories(self, broker: int) -> Mapping[str, OSError]:
+        running = self._cluster.machines[broker].broker
+        assert running is not None
+        return running.directory.offline
+
     def _lost_power(self, event: TraceEvent) -> None:
         assert event.broker is not None
         self.lossy[event.broker] = None
@@ -145,6 +174,7 @@ _LOOKS: dict[str, Any] = {
     "elected": Invariants._elected,
     "high-watermark": Invariants._high_watermark,
     "power-lost": Invariants._lost_power,
+    "went-offline": Invariants._went_offline,
 }
 
 
@@ -182,23 +212,23 @@ def _contents(cluster: SimulatedCluster, name: TopicPartition, failures: list[st
     for machine in cluster.machines.values():
         assert machine.broker is not None
         log = machine.broker.replicas.partitions[name].log
-        content = b"".join(_all(log))
-        found.setdefault(content, []).append(machine.host)
+        found.setdefault(content_of(log), []).append(machine.host)
     if len(found) > 1:
         sizes = {", ".join(hosts): len(content) for content, hosts in found.items()}
         failures.append(f"{name}: the replicas differ: {sizes}")
     return max(found, key=len)
 
 
-def _all(log: Any) -> list[bytes]:
+def content_of(log: Log) -> bytes:
+    """All batches of a log, one after the other."""
     pieces: list[bytes] = []
-    offset = log.log_start_offset
+    offset: int = log.log_start_offset
     while offset < log.log_end_offset:  # Each round gets further.
         piece = bytes(read(log, offset, MOST_BYTES, log.log_end_offset))
         pieces.append(piece)
         for batch in batches(piece):
             offset = batch.header.end_offset
-    return pieces
+    return b"".join(pieces)
 
 
 def _gaps_and_commits(

@@ -1,8 +1,9 @@
-"""A client that commits offsets for a group, and remembers what it was promised.
+"""A client that commits offsets for some groups in turn, and remembers the acknowledgements.
 
 Every commit is a higher number than the one before, and one is under way at a time. So whatever the
-group's coordinator goes through, the number that can be read at the end is at least the last that
-was acknowledged, and at most the last that was sent.
+coordinator goes through, a group's number that can be read at the end is at least the last that was
+acknowledged to it, and at most the last that was sent for it. Between two commits of a group there
+are those of the others: its last one lies in a segment that the cleaner rewrites.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from holdfast.protocol.messages.committed_offsets import (
 )
 from holdfast.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP: Final = "readers"
+GROUPS: Final = tuple(f"readers-{number}" for number in range(6))
 FIND_VERSION: Final = 3
 COMMIT_VERSION: Final = 8
 FETCH_VERSION: Final = 7
@@ -38,8 +39,9 @@ class Committer:
     def __init__(self, client: Client, partition: TopicPartition) -> None:
         self._client = client
         self._partition = partition
-        self.sent = 0
-        self.acknowledged = 0
+        self._count = 0
+        self.sent = dict.fromkeys(GROUPS, 0)
+        self.acknowledged = dict.fromkeys(GROUPS, 0)
         self.is_paused = False
 
     async def run(self, pace: Pace) -> None:
@@ -50,38 +52,39 @@ class Committer:
                 await self._commit()
             await asyncio.sleep(pace.request_s(self._client.loop.time(), PAUSE_S))
 
-    async def _coordinator(self) -> int:
-        request = FindCoordinatorRequest(key=GROUP)
+    async def _coordinator(self, group: str) -> int:
+        request = FindCoordinatorRequest(key=group)
         broker = self._client.any_broker()
         answer = await self._client.ask(broker, request, FIND_VERSION, FindCoordinatorResponse)
         check(answer.error_code)
         return answer.node_id
 
     async def _commit(self) -> None:
-        coordinator = await self._coordinator()
-        self.sent += 1
-        number = self.sent
+        group = GROUPS[self._count % len(GROUPS)]
+        coordinator = await self._coordinator(group)
+        self._count += 1
+        number = self.sent[group] = self._count
         asked = OffsetCommitRequestPartition(
             partition_index=self._partition.partition,
             committed_offset=number,
             committed_metadata=None,
         )
         topic = OffsetCommitRequestTopic(name=self._partition.topic, partitions=[asked])
-        request = OffsetCommitRequest(group_id=GROUP, member_id="", topics=[topic])
+        request = OffsetCommitRequest(group_id=group, member_id="", topics=[topic])
         client = self._client
         answer = await client.ask(coordinator, request, COMMIT_VERSION, OffsetCommitResponse)
         check(answer.topics[0].partitions[0].error_code)
-        self.acknowledged = number
+        self.acknowledged[group] = number
 
-    async def committed(self) -> int:
-        """What the group remembers, as soon as somebody can say."""
+    async def committed(self, group: str) -> int:
+        """The offset that a coordinator returns, as soon as one answers."""
         topic = OffsetFetchRequestTopic(
             name=self._partition.topic, partition_indexes=[self._partition.partition]
         )
-        request = OffsetFetchRequest(group_id=GROUP, topics=[topic])
+        request = OffsetFetchRequest(group_id=group, topics=[topic])
         while True:
             try:
-                coordinator = await self._coordinator()
+                coordinator = await self._coordinator(group)
                 client = self._client
                 answer = await client.ask(coordinator, request, FETCH_VERSION, OffsetFetchResponse)
                 check(answer.error_code)

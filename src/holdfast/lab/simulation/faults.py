@@ -9,7 +9,7 @@ from holdfast.lab.byte_disk import Fault
 from holdfast.lab.simulation.checks import Invariants
 from holdfast.lab.simulation.cluster import CLIENTS, SimulatedCluster
 from holdfast.lab.simulation.forging import forge
-from holdfast.lab.simulation.machine import Machine
+from holdfast.lab.simulation.machine import LOG_DIRS, Machine
 from holdfast.lab.simulation.pace import Pace
 from holdfast.lab.simulation.plan import Plan
 from holdfast.model import TopicPartition
@@ -19,6 +19,9 @@ LONG_AWAY_S: Final = (4.0, 30.0)
 """How long a broker is down, one in ten times."""
 BLACKOUT: Final = 0.6
 """How often all machines lose power together, if everything acknowledged is flushed."""
+
+DISK_CALLS: Final = ("append", "truncate", "read", "rename", "create", "flush", "flush_directory")
+"""What a failed disk refuses to do, one of these."""
 
 
 class Faults:
@@ -122,6 +125,9 @@ class Faults:
             self._back_later(machine)
 
     def _stop(self, machine: Machine) -> None:
+        """A clean stop takes a moment; now and then its disk fails in that moment."""
+        if "disk-error" in self._plan.faults and self._rng.random() < 0.3:
+            self._disk_error(machine)
         machine.stop()
 
     def _pause(self, machine: Machine) -> None:
@@ -136,11 +142,14 @@ class Faults:
                 return
 
     def _disk_error(self, machine: Machine) -> None:
-        """A disk fails; somebody puts in another cable and starts the broker again."""
+        """The disk of the topic's logs, of one log directory or of all of them fails; somebody puts
+        in another cable and starts the broker again.
+        """
         if machine.is_ready and machine.number not in self._disk_failed:
             self._disk_failed[machine.number] = None
-            kind = self._rng.choice(("append", "truncate", "read", "rename", "create"))
-            machine.disk.faults.append(Fault(kind, self._rng.choice((self._topic, ""))))
+            kind = self._rng.choice(DISK_CALLS)
+            where = self._rng.choice((self._topic, LOG_DIRS[1], ""))
+            machine.disk.faults.append(Fault(kind, where))
             self._later(self._rng.uniform(0.2, 3.0), lambda: self._kill(machine))
 
     # The network.

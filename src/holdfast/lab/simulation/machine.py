@@ -122,6 +122,7 @@ class Machine:
             disks = {name: DiskFolder(self.disk, name) for name in LOG_DIRS}
             broker = Broker(loop, self._layers, disks, store, self.log, dice, trace, clock)
             self.broker = broker
+            broker.on_no_directory = self.stop
             await broker.start()
             self.is_ready = True
         except (StartError, StoreError) as error:

@@ -48,7 +48,7 @@ class Plan:
     disk_ms: float
     """How long a flush takes at most: flushes of several logs overtake each other."""
     is_rolling: bool
-    """Segments are small: a new one every second or so."""
+    """Segments are small: a new one every second or so. Compacted logs are compacted often."""
     is_rebalancing: bool
     """Leaderships go back to the preferred replicas all the time."""
     is_restarted: bool
@@ -81,6 +81,8 @@ class Plan:
             chosen["log.flush.interval.messages"] = "1"
         if self.is_rolling:
             chosen["log.roll.ms"] = "1000"
+            chosen["log.cleaner.backoff.ms"] = "200"
+            chosen["log.cleaner.min.cleanable.ratio"] = "0.01"
         if self.is_rebalancing:
             chosen["leader.imbalance.check.interval.seconds"] = "1"
         return chosen

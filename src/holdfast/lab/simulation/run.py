@@ -15,7 +15,8 @@ from holdfast.core import ACKS_ALL, ACKS_LEADER
 from holdfast.lab.simulation.checks import Invariants, judge
 from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
 from holdfast.lab.simulation.cluster import SimulatedCluster
-from holdfast.lab.simulation.committing import Committer
+from holdfast.lab.simulation.committing import GROUPS, Committer
+from holdfast.lab.simulation.compaction import OFFSETS, Compactions, differing_keys
 from holdfast.lab.simulation.faults import Faults
 from holdfast.lab.simulation.pace import Pace
 from holdfast.lab.simulation.plan import Plan, plan_of
@@ -41,6 +42,8 @@ class SimulatedRun:
     acknowledged: int
     consumed: int
     virtual_s: float
+    compactions: int
+    """How often a broker compacted its log while there were faults."""
 
     @property
     def trace_hash(self) -> str:
@@ -73,10 +76,12 @@ class _Runner:
         self.partitions = cluster.start(TOPIC, PARTITIONS, plan.topic_settings())
         recording.emit("said", text=plan.summary)
         invariants = self.invariants = Invariants(cluster, self.partitions)
+        compactions = Compactions(cluster)
         pace = Pace(plan.seed, cluster.timeline.now_s, plan.duration_ms / 1000)
         self._start_clients(pace)
         faults = Faults(plan, cluster, invariants, self.partitions, pace)
         cluster.timeline.run_for(plan.duration_ms / 1000)
+        compacted = compactions.count
         faults.stop()
         self._pause_clients()
         failures = self._judgement()
@@ -96,6 +101,7 @@ class _Runner:
             acknowledged=len(self.ledger.acknowledged),
             consumed=len(self.ledger.consumed),
             virtual_s=cluster.timeline.now_s,
+            compactions=compacted,
         )
 
     def _start_clients(self, pace: Pace) -> None:
@@ -128,7 +134,7 @@ class _Runner:
         if not self._comes_to_rest():
             return [f"not at rest {REST_S:g} s after the faults stopped: {self._unrest()}"]
         found = judge(self.cluster, self.partitions, self.ledger, self.producers, self.invariants)
-        return found + self._look_at_commits()
+        return found + differing_keys(self.cluster) + self._look_at_commits()
 
     def _restart_all(self) -> None:
         """All are down at once, stopped or killed, and come back to what is on their disks."""
@@ -145,12 +151,14 @@ class _Runner:
 
     def _look_at_commits(self) -> list[str]:
         committer = self.committer
-        acknowledged = committer.acknowledged  # One under way may be, after we have asked.
-        found = self.cluster.do(committer.committed())
-        if acknowledged <= found <= committer.sent:
-            return []
-        told = f"{acknowledged} was acknowledged and {committer.sent} sent"
-        return [f"a group's offset is {found}, {told}"]
+        failures: list[str] = []
+        for group in GROUPS:
+            acknowledged = committer.acknowledged[group]  # One may be after we have asked.
+            found = self.cluster.do(committer.committed(group))
+            if not acknowledged <= found <= committer.sent[group]:
+                numbers = f"{acknowledged} was acknowledged and {committer.sent[group]} sent"
+                failures.append(f"the offset of {group} is {found}, {numbers}")
+        return failures
 
     def _pause_clients(self) -> None:
         self.committer.is_paused = True
@@ -173,13 +181,16 @@ class _Runner:
             return False
         if not all(producer.is_idle for producer in self.producers):
             return False
-        return cluster.is_whole(self.partitions) and not self._unrest()
+        offsets = (OFFSETS,) if cluster.state(OFFSETS) is not None else ()
+        return cluster.is_whole((*self.partitions, *offsets)) and not self._unrest()
 
     def _unrest(self) -> list[str]:
         """What differs between replicas, or has not reached the readers."""
+        readers = zip(self.partitions, self.consumers, strict=True)
+        positions = {name: {"reader": (one.position, one.position)} for name, one in readers}
         found: list[str] = []
-        for consumer, name in zip(self.consumers, self.partitions, strict=True):
-            ends = {"reader": (consumer.position, consumer.position)}
+        for name in (*self.partitions, OFFSETS):
+            ends = positions.get(name, {})
             for machine in self.cluster.machines.values():
                 broker = machine.broker
                 known = None if broker is None else broker.replicas.partitions.get(name)

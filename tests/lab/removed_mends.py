@@ -1,0 +1,159 @@
+"""The mends of what kept seeds have found, each of which can be taken out again.
+
+`tests/lab/test_kept_seeds.py` shows with these that a kept seed still finds its hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+
+from holdfast import storage
+from holdfast.broker import partition, replicas
+from holdfast.broker.fetch_sessions import FetchSession, Reader
+from holdfast.broker.fetching import ParkedFetch
+from holdfast.broker.refused import Refused
+from holdfast.core import Replica
+from holdfast.lab import build
+from holdfast.storage import LogOfflineError, directory, properties, replay
+
+
+class UncaughtError(Exception):
+    """An error of the disk where nobody expects one."""
+
+
+def uncaught(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call, whose OSError nobody catches."""
+
+    def failing(*args: Any, **options: Any) -> Any:
+        try:
+            return call(*args, **options)
+        except OSError as error:
+            raise UncaughtError(str(error)) from error
+
+    return failing
+
+
+def early_acknowledgements(patch: pytest.MonkeyPatch) -> None:
+    rules = build({"without": "(flush-before-claim)"}, 3)[1]
+    patch.setattr(replicas, "Replica", partial(Replica, rules=rules))
+
+
+def last_batch_only(patch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: Any) -> Iterator[Any]:
+        return iter(())
+
+    patch.setattr(replay, "_before", nothing)
+
+
+def reads_that_fail_no_log(patch: pytest.MonkeyPatch) -> None:
+    real = storage.read
+
+    def read(log: Any, *args: Any) -> bytes:
+        try:
+            return real(log, *args)
+        except LogOfflineError as offline:
+            if log.offline is offline and isinstance(offline.__cause__, OSError):
+                log.offline = None
+                raise offline.__cause__ from None
+            raise
+
+    patch.setattr(partition, "read", read)
+
+
+def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
+    close = directory.LogDirectory.close
+
+    def failing_close(self: Any, *args: Any, **options: Any) -> bool:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(self, "write_checkpoints", uncaught(self.write_checkpoints))
+            inner.setattr(directory, "write_clean_shutdown", mark)
+            return close(self, *args, **options)
+
+    mark = uncaught(properties.write_clean_shutdown)
+    patch.setattr(directory.LogDirectory, "close", failing_close)
+
+
+def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Refused, "comes_too_soon", lambda *_: False)
+
+
+def followers_served_again(patch: pytest.MonkeyPatch) -> None:
+    """A follower is served again, and the high watermark of an answer is sent once."""
+    answered: dict[Reader, bool] = {}
+    serve_again, apply, look_up = (
+        FetchSession.serve_again,
+        FetchSession.apply,
+        ParkedFetch._look_up,
+    )
+    is_overtaken = [True]
+
+    def was_served(self: FetchSession, reader: Reader) -> None:
+        self.served.append(reader)
+
+    def served_again(self: FetchSession) -> None:
+        is_overtaken[0] = False
+        serve_again(self)
+
+    def applied(self: FetchSession, *args: Any, **options: Any) -> list[Reader]:
+        named = apply(self, *args, **options)
+        answered.clear()
+        if not is_overtaken[0]:
+            answered.update({one: one.is_answered for one in named})
+        is_overtaken[0] = True
+        return named
+
+    def looked_up(self: ParkedFetch, reader: Reader) -> None:
+        reader.is_answered = answered.pop(reader, reader.is_answered)
+        look_up(self, reader)
+
+    patch.setattr(FetchSession, "was_served", was_served)
+    patch.setattr(FetchSession, "serve_again", served_again)
+    patch.setattr(FetchSession, "apply", applied)
+    patch.setattr(ParkedFetch, "_look_up", looked_up)
+
+
+class Mend(NamedTuple):
+    """A mend by a few words of the reason that its seed was kept for."""
+
+    reason: str
+    remove: Callable[[pytest.MonkeyPatch], None]
+    finds: str
+    """What one of the failures says when it is gone."""
+    plan: Mapping[str, Any] = {}
+    """Changes of the seed's plan, if it finds the hole only with more faults of fewer kinds."""
+
+
+DENSE: Mapping[str, Any] = {"fault_every_ms": 150, "send_every_ms": 60}
+MENDS = (
+    Mend(
+        "a clean restart forgot",
+        last_batch_only,
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        {**DENSE, "faults": ("stop",), "duration_ms": 40_000, "is_restarted": True},
+    ),
+    Mend("a disk that could not be read left", reads_that_fail_no_log, "OSError"),
+    Mend(
+        "could not write its checkpoints",
+        stops_that_fail,
+        "UncaughtError",
+        {"faults": ("stop", "disk-error"), "fault_every_ms": 150, "duration_ms": 60_000},
+    ),
+    Mend(
+        "a producer's first batch",
+        batches_that_overtake,
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        {
+            "faults": ("kill", "slow", "torn-bytes"),
+            "fault_every_ms": 60,
+            "send_every_ms": 100,
+            "latency_ms": 30.0,
+            "duration_ms": 10_000,
+        },
+    ),
+    Mend("threw away an answer", followers_served_again, "not at rest"),
+    Mend("flush.messages", early_acknowledgements, "lost"),
+)

@@ -1,0 +1,54 @@
+"""Kept seeds of the whole broker: each finds its hole without the mend, and nothing with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.lab.simulation import simulate
+from tests.lab.removed_mends import MENDS, Mend
+
+SEEDS = Path(__file__).with_name("broker_seeds.txt")
+
+
+def kept() -> dict[int, str]:
+    """The seeds that once found something, with their reasons."""
+    found: dict[int, str] = {}
+    for number, line in enumerate(SEEDS.read_text(encoding="utf-8").splitlines(), 1):
+        if line and not line.startswith("#"):
+            seed = re.fullmatch(r"(\d+): (.{20,})", line)
+            assert seed, f"{SEEDS.name}:{number}: write 'SEED: what it found'"
+            found[int(seed[1])] = seed[2]
+    return found
+
+
+def seeds_of(mend: Mend) -> list[int]:
+    return [seed for seed, reason in kept().items() if mend.reason in reason]
+
+
+def test_every_kept_seed_has_one_mend() -> None:
+    assert sorted(seed for mend in MENDS for seed in seeds_of(mend)) == sorted(kept())
+    assert all(len(seeds_of(mend)) == 1 for mend in MENDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.remove.__name__)
+def test_a_kept_seed_finds_nothing_any_more(mend: Mend) -> None:
+    [seed] = seeds_of(mend)
+    assert simulate(seed, mend.plan).failures == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.remove.__name__)
+def test_a_kept_seed_finds_its_hole_without_the_mend(
+    mend: Mend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it does not any more, a change of the simulation has changed what the seed plays: look for
+    one that does, and keep that.
+    """
+    mend.remove(monkeypatch)
+    [seed] = seeds_of(mend)
+    failures = simulate(seed, mend.plan).failures
+    assert any(mend.finds in one for one in failures), failures
