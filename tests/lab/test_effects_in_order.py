@@ -1,6 +1,6 @@
 """Nothing leaves a broker before what it depends on: every kind of effect, on real brokers.
 
-`core/effects.py` has the contract. Here the real driver (`Partition.run`) carries out effects in
+`effects.py` has the contract. Here the real driver (`Partition.run`) carries out effects in
 simulated clusters with slow disks and faults, and before and after each effect somebody looks at
 the bytes on the simulated disks: what is written, and what a power failure could not take any more.
 """

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.assignment import assign
+from holdfast.core.controller.replica_assignment import assign
 from holdfast.model import BrokerId
 
 Case = tuple[int, int, int, int, int]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core import CommitRule, Rules, Settings
-from holdfast.core.insync import InSyncSet
-from holdfast.core.waiting import WaitingAck, WaitingAcks
+from holdfast.core.replica.in_sync_set import InSyncSet
+from holdfast.core.replica.waiting_requests import WaitingAck, WaitingAcks
 from holdfast.model import BrokerEpoch, BrokerId, Offset, PartitionState
 
 ends = st.integers(-1, 12)

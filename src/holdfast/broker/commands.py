@@ -3,7 +3,7 @@
 A command to an earlier incarnation of this broker is refused by the broker epoch: it could make a
 restarted broker lead where it has lost records. An earlier controller is refused by its epoch. Both
 are numbers that anybody can guess, so nothing else in a command is believed: what it names is read
-in the coordination store, and the store's word is carried out (`core.confirmation`).
+in the coordination store, and the store's word is carried out (`command_confirmation`).
 
 Commands are carried out in rounds. A round takes the next part of every command that waits, reads
 what all of them need with one look at the store, and does one part after the other. One round is

@@ -4,7 +4,20 @@ No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls
 everything that happens and carries out the effects it gets back.
 """
 
-from holdfast.core.confirmation import (
+from holdfast.core.controller.broker_registry import BrokerLife, CleanShutdown, Registration
+from holdfast.core.controller.controller import Controller
+from holdfast.core.controller.effects import (
+    AnswerAlter,
+    AskLogEnd,
+    Command,
+    Commands,
+    SendStateTo,
+    StateConfirmed,
+    StopReplica,
+    WriteState,
+)
+from holdfast.core.controller.leader_election import LogEnd
+from holdfast.core.replica.command_confirmation import (
     LOOK_PAUSE_MS,
     NO_CONTROLLER,
     ControllerFact,
@@ -17,18 +30,7 @@ from holdfast.core.confirmation import (
     judge_controller,
     role_of,
 )
-from holdfast.core.controller import Controller
-from holdfast.core.controller_effects import (
-    AnswerAlter,
-    AskLogEnd,
-    Command,
-    Commands,
-    SendStateTo,
-    StateConfirmed,
-    StopReplica,
-    WriteState,
-)
-from holdfast.core.effects import (
+from holdfast.core.replica.effects import (
     Acknowledge,
     ConsiderExpand,
     Effect,
@@ -42,17 +44,15 @@ from holdfast.core.effects import (
     WakeFetch,
     WriteEpoch,
 )
-from holdfast.core.election import LogEnd
-from holdfast.core.epochs import EpochCache
-from holdfast.core.fetch import Fetch, FetchAnswer
-from holdfast.core.follower import Follower, NextFetch
-from holdfast.core.hosting import FIRST_PARTITION_EPOCH, may_begin_empty
-from holdfast.core.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
-from holdfast.core.log import LogState
-from holdfast.core.producers import ProducerStates, is_earlier
-from holdfast.core.registry import BrokerLife, CleanShutdown, Registration
-from holdfast.core.replica import Replica
-from holdfast.core.roles import Offline
+from holdfast.core.replica.follower import Follower, NextFetch
+from holdfast.core.replica.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
+from holdfast.core.replica.leader_epoch_cache import EpochCache
+from holdfast.core.replica.log_creation import FIRST_PARTITION_EPOCH, may_begin_empty
+from holdfast.core.replica.log_state import LogState
+from holdfast.core.replica.producer_state import ProducerStates, is_earlier
+from holdfast.core.replica.replica import Replica
+from holdfast.core.replica.roles import Offline
+from holdfast.core.replica.truncation import Fetch, FetchAnswer
 from holdfast.core.rules import (
     SAFE_RULES,
     CommitRule,

@@ -14,7 +14,7 @@ from holdfast.core import (
     Replica,
     Settings,
 )
-from holdfast.core.leader import AppendAnswer
+from holdfast.core.replica.leader import AppendAnswer
 from holdfast.model import BatchHeader, ErrorCode, Offset
 from tests.unit.core.support import (
     ONE,

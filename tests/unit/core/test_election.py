@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core import Rules, Settings
-from holdfast.core.election import (
+from holdfast.core.controller.leader_election import (
     Choice,
     best_log,
     choose_leader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import ConsiderExpand, HighWatermarkMoved, Replica
-from holdfast.core.fetch import divergence, truncation_point
+from holdfast.core.replica.truncation import divergence, truncation_point
 from holdfast.model import UNKNOWN_EPOCH_END, ErrorCode, LeaderEpoch, Offset
 from tests.unit.core.support import (
     A,

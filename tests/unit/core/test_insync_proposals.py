@@ -13,8 +13,8 @@ from holdfast.core import (
     Rules,
     Settings,
 )
-from holdfast.core.insync import InSyncSet
-from holdfast.core.isr import CommittedIsr, PendingExpand, PendingShrink
+from holdfast.core.replica.follower_progress import CommittedIsr, PendingExpand, PendingShrink
+from holdfast.core.replica.in_sync_set import InSyncSet
 from holdfast.model import (
     BrokerEpoch,
     ErrorCode,

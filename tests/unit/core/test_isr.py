@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import Guards, IsrLagRule, Settings
-from holdfast.core.isr import (
+from holdfast.core.replica.follower_progress import (
     UNKNOWN_END,
     CommittedIsr,
     FollowerProgress,

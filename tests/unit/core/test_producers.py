@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.producers import REMEMBERED_BATCHES, ProducerStates, following_sequence
+from holdfast.core.replica.producer_state import (
+    REMEMBERED_BATCHES,
+    ProducerStates,
+    following_sequence,
+)
 from holdfast.model import BatchHeader, ErrorCode, ProducerId
 from tests.unit.core.support import batch
 

@@ -17,7 +17,7 @@ from holdfast.core import (
     WakeFetch,
     WriteEpoch,
 )
-from holdfast.core.roles import MOVES, check_move
+from holdfast.core.replica.roles import MOVES, check_move
 from holdfast.model import BatchHeader, EpochEntry, ErrorCode, LeaderEpoch, Offset
 from tests.unit.core.support import (
     A,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.waiting import ParkedFetches, WaitingAck, WaitingAcks
+from holdfast.core.replica.waiting_requests import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.model import Offset
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.producers import ProducerStates
+from holdfast.core.replica.producer_state import ProducerStates
 from holdfast.model import Offset, ProducerId
 from holdfast.storage import Disk, LastKnown, LogSettings
 from holdfast.storage.names import LOG

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.producers import ProducerStates
+from holdfast.core.replica.producer_state import ProducerStates
 from holdfast.model import BatchHeader, ErrorCode, ProducerId
 from holdfast.storage import Disk, LogSettings
 from tests.unit.storage.support import CLEAN, NOW, SMALL, open_, produced

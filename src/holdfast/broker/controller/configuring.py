@@ -20,7 +20,7 @@ from holdfast.broker.settings import (
 )
 from holdfast.coordination import Create, Operation, Set, paths
 from holdfast.core import Settings
-from holdfast.core.election import drop_needless_eligible
+from holdfast.core.controller.leader_election import drop_needless_eligible
 from holdfast.model import ErrorCode, TopicPartition
 
 if TYPE_CHECKING:

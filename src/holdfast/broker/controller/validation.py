@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from holdfast.broker.topic_names import why_not_a_name
-from holdfast.core.assignment import Racks, assign
+from holdfast.core.controller.replica_assignment import Racks, assign
 from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableTopic
 

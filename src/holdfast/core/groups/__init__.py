@@ -7,6 +7,7 @@ waiter is answered; the leader's first SyncGroup of a generation is the one that
 whose write timed out still counts if the log committed it.
 """
 
+from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, ListedGroup, MemberView
 from holdfast.core.groups.effects import (
     AnswerCommit,
     AnswerDelete,
@@ -23,6 +24,8 @@ from holdfast.core.groups.effects import (
     Record,
 )
 from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from holdfast.core.groups.group_states import MOVES, GroupState
 from holdfast.core.groups.groups import Groups, Phase
 from holdfast.core.groups.requests import (
     NO_GENERATION,
@@ -34,9 +37,6 @@ from holdfast.core.groups.requests import (
     MemberProtocol,
     Sync,
 )
-from holdfast.core.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from holdfast.core.groups.states import MOVES, GroupState
-from holdfast.core.groups.views import FetchedOffsets, GroupView, ListedGroup, MemberView
 
 __all__ = [
     "MOVES",

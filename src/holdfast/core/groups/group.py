@@ -1,15 +1,15 @@
 """A group: its members, its generation, its state. What happens to it is decided elsewhere.
 
-`joining`, `syncing`, `leaving` and `commits` hold the rules of one request each, `rebalance` those
-of the moves between generations. All of them change a group by the methods below.
+`join_group`, `sync_group`, `leave_group` and `commits` hold the rules of one request each,
+`rebalance` those of the moves between generations. All of them change a group by the methods below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from holdfast.core.groups.group_states import MOVES, GroupState
 from holdfast.core.groups.member import GroupMember
-from holdfast.core.groups.states import MOVES, GroupState
 from holdfast.model import NO_TIMESTAMP, ErrorCode, GroupMetadata, GroupRecord
 
 CONSUMER = "consumer"

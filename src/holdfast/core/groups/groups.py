@@ -31,8 +31,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from holdfast.core.groups import joining, leaving, rebalance, syncing
+from holdfast.core.groups import join_group, leave_group, rebalance, sync_group
 from holdfast.core.groups.deadlines import Deadlines
+from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, ListedGroup, described
 from holdfast.core.groups.effects import (
     AnswerCommit,
     AnswerDelete,
@@ -43,12 +44,11 @@ from holdfast.core.groups.effects import (
     Record,
 )
 from holdfast.core.groups.group import Group, TopicsOf, fault_of
-from holdfast.core.groups.journal import Journal, Turn
-from holdfast.core.groups.offset_writes import OffsetWrites
+from holdfast.core.groups.group_settings import GroupSettings
+from holdfast.core.groups.offsets.offset_writes import OffsetWrites
+from holdfast.core.groups.pending_writes import Journal, Turn
 from holdfast.core.groups.requests import NO_MEMBER, Caller, Commit, Join, Leaver, Sync
-from holdfast.core.groups.settings import GroupSettings
-from holdfast.core.groups.settling import settle
-from holdfast.core.groups.views import FetchedOffsets, GroupView, ListedGroup, described
+from holdfast.core.groups.write_results import settle
 from holdfast.model import ErrorCode, GroupRecord, TopicPartition
 
 
@@ -193,12 +193,12 @@ class Groups:
         if not error and group is None and request.member_id != NO_MEMBER:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if error:
-            joining.refuse(turn, waiter, error, request.member_id)
+            join_group.refuse(turn, waiter, error, request.member_id)
             return self._end(turn)
         newborn = Group(request.group_id, now_ms) if group is None else None
         group = group or newborn
         assert group is not None
-        joining.join(turn, group, request, waiter, self._topics_of)
+        join_group.join(turn, group, request, waiter, self._topics_of)
         if newborn is not None and (newborn.members or newborn.pending_members):
             self._groups[request.group_id] = newborn
         return self._end(turn, self._groups.get(request.group_id))
@@ -213,7 +213,7 @@ class Groups:
         if error or group is None:
             turn.add(AnswerSync(waiter, error or ErrorCode.UNKNOWN_MEMBER_ID))
             return self._end(turn)
-        syncing.sync(turn, group, request, waiter)
+        sync_group.sync(turn, group, request, waiter)
         return self._end(turn, group)
 
     def heartbeat(self, caller: Caller, now_ms: int) -> ErrorCode:
@@ -225,7 +225,7 @@ class Groups:
         group = self._groups.get(caller.group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        error = syncing.heartbeat(self._turn(now_ms), group, caller)
+        error = sync_group.heartbeat(self._turn(now_ms), group, caller)
         self._note_session(caller)
         return error
 
@@ -239,7 +239,7 @@ class Groups:
         if error or group is None:
             turn.add(AnswerLeave(waiter, error or ErrorCode.UNKNOWN_MEMBER_ID))
             return self._end(turn)
-        leaving.leave(turn, group, tuple(leavers), waiter, self._topics_of)
+        leave_group.leave(turn, group, tuple(leavers), waiter, self._topics_of)
         return self._end(turn, group)
 
     # Offsets.
@@ -338,7 +338,7 @@ class Groups:
         return tuple(turn.effects)
 
     def _tick_group(self, turn: Turn, group: Group) -> None:
-        leaving.sessions_ended(turn, group, self._topics_of)
+        leave_group.sessions_ended(turn, group, self._topics_of)
         now_ms = turn.now_ms
         if group.join_deadline_ms is not None and group.join_deadline_ms <= now_ms:
             rebalance.join_deadline_came(turn, group, self._topics_of)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerJoin, AnswerSync, JoinAnswer, JoinedMember
 from holdfast.core.groups.group import Group, InitialDelay, TopicsOf
-from holdfast.core.groups.journal import Turn
+from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember
-from holdfast.core.groups.states import GroupState
+from holdfast.core.groups.pending_writes import Turn
 from holdfast.model import ErrorCode
 
 SHORTEST_PAUSE_MS = 1_000

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerJoin, JoinAnswer
 from holdfast.core.groups.group import Group, TopicsOf
-from holdfast.core.groups.journal import (
+from holdfast.core.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS
+from holdfast.core.groups.group_states import GroupState
+from holdfast.core.groups.member import GroupMember, distinct
+from holdfast.core.groups.pending_writes import (
     MAY_STILL_COMMIT,
     MemberBefore,
     StaticMemberWrite,
     Turn,
     group_error,
 )
-from holdfast.core.groups.member import GroupMember, distinct
 from holdfast.core.groups.rebalance import (
     answer_join,
     dismiss,
@@ -28,8 +30,6 @@ from holdfast.core.groups.rebalance import (
     rebalance_or_complete,
 )
 from holdfast.core.groups.requests import NO_MEMBER, Join
-from holdfast.core.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
-from holdfast.core.groups.states import GroupState
 from holdfast.model import ErrorCode
 
 

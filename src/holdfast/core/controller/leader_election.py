@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from holdfast.core.registry import Registration
+from holdfast.core.controller.broker_registry import Registration
 from holdfast.core.rules import CommitRule, Rules, Settings
 from holdfast.model import (
     NO_BROKER,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerLeave, LeftMember
 from holdfast.core.groups.group import Group, TopicsOf
-from holdfast.core.groups.journal import Turn
+from holdfast.core.groups.group_states import GroupState
+from holdfast.core.groups.pending_writes import Turn
 from holdfast.core.groups.rebalance import (
     dismiss,
     maybe_complete_join,
@@ -12,7 +13,6 @@ from holdfast.core.groups.rebalance import (
     rebalance_or_complete,
 )
 from holdfast.core.groups.requests import NO_MEMBER, Leaver
-from holdfast.core.groups.states import GroupState
 from holdfast.model import ErrorCode
 
 

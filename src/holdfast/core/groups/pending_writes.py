@@ -18,8 +18,8 @@ from holdfast.core.groups.effects import (
     Persist,
     Record,
 )
+from holdfast.core.groups.group_settings import GroupSettings
 from holdfast.core.groups.requests import MemberProtocol
-from holdfast.core.groups.settings import GroupSettings
 from holdfast.model import ErrorCode, OffsetRecord
 
 MAY_STILL_COMMIT = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)

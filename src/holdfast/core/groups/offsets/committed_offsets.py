@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from holdfast.core.groups.group import CONSUMER, Group
+from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.requests import NO_MEMBER, Caller
-from holdfast.core.groups.states import GroupState
 from holdfast.model import (
     NO_TIMESTAMP,
     CommittedOffset,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerSync
 from holdfast.core.groups.group import Group, TopicsOf
-from holdfast.core.groups.journal import AssignmentWrite, Turn, group_error
+from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember
+from holdfast.core.groups.pending_writes import AssignmentWrite, Turn, group_error
 from holdfast.core.groups.rebalance import fail_syncs, prepare_rebalance
 from holdfast.core.groups.requests import Caller, Sync
-from holdfast.core.groups.states import GroupState
 from holdfast.model import ErrorCode
 
 

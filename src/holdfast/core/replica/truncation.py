@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.effects import Effects
-from holdfast.core.log import LogState
+from holdfast.core.replica.effects import Effects
+from holdfast.core.replica.log_state import LogState
 from holdfast.model import (
     NO_EPOCH,
     NO_OFFSET,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.core.follower import Follower
-from holdfast.core.leader import Leader
+from holdfast.core.replica.follower import Follower
+from holdfast.core.replica.leader import Leader
 
 
 class Offline:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.effects import ProposeIsr
-from holdfast.core.election import Brokers
+from holdfast.core.controller.leader_election import Brokers
+from holdfast.core.replica.effects import ProposeIsr
 from holdfast.core.rules import Guards
 from holdfast.model import NO_BROKER_EPOCH, BrokerId, ErrorCode, PartitionState
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.confirmation import (
+from holdfast.core.replica.command_confirmation import (
     NO_CONTROLLER,
     ControllerFact,
     Judgement,
@@ -83,7 +83,7 @@ class BrokerLife:
     def judge_controller(
         self, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
     ) -> Judgement:
-        """Whether this broker may command us in this epoch; see `core.confirmation`."""
+        """Whether this broker may command us in this epoch; see `command_confirmation`."""
         return judge_controller(broker, epoch, self.controller, is_newest=is_newest)
 
     def shut_down_cleanly(self) -> CleanShutdown:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from holdfast.core.groups.group import Group, TopicsOf
-from holdfast.core.groups.joining import static_member_settled
-from holdfast.core.groups.journal import (
+from holdfast.core.groups.join_group import static_member_settled
+from holdfast.core.groups.offsets.offset_writes import OffsetWrites
+from holdfast.core.groups.pending_writes import (
     AssignmentWrite,
     OffsetsWrite,
     StaticMemberWrite,
     Turn,
     Write,
 )
-from holdfast.core.groups.offset_writes import OffsetWrites
-from holdfast.core.groups.syncing import assignment_settled
+from holdfast.core.groups.sync_group import assignment_settled
 from holdfast.model import ErrorCode
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.core import reassignment
-from holdfast.core.controller_effects import (
+from holdfast.core.controller import reassignment_rules
+from holdfast.core.controller.broker_registry import Registration
+from holdfast.core.controller.effects import (
     AnswerAlter,
     AskLogEnd,
     Command,
@@ -21,8 +22,8 @@ from holdfast.core.controller_effects import (
     StopReplica,
     WriteState,
 )
-from holdfast.core.effects import ProposeIsr
-from holdfast.core.election import (
+from holdfast.core.controller.isr_change_rules import Alter, Pending, judge
+from holdfast.core.controller.leader_election import (
     Brokers,
     Choice,
     LogEnd,
@@ -41,8 +42,7 @@ from holdfast.core.election import (
     with_isr,
     without_leader,
 )
-from holdfast.core.proposals import Alter, Pending, judge
-from holdfast.core.registry import Registration
+from holdfast.core.replica.effects import ProposeIsr
 from holdfast.core.rules import SAFE_RULES, CommitRule, Rules, Settings
 from holdfast.model import (
     NO_BROKER,
@@ -255,12 +255,12 @@ class Controller:
         """Move the partition to other brokers: first add, and when they are in sync, remove."""
         if partition in self._pending:
             return ()
-        grown = reassignment.begin(self.partitions[partition], target)
+        grown = reassignment_rules.begin(self.partitions[partition], target)
         return self._write(partition, self._maybe_complete(partition, grown), "reassigned")
 
     def _maybe_complete(self, partition: TopicPartition, state: PartitionState) -> PartitionState:
         settings = self.settings[partition]
-        return reassignment.maybe_complete(state, self.fit(partition), settings, self.rules)
+        return reassignment_rules.maybe_complete(state, self.fit(partition), settings, self.rules)
 
     # Looking at a partition anew.
 

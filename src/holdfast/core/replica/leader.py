@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.effects import (
+from holdfast.core.replica.effects import (
     Acknowledge,
     ConsiderExpand,
     Effect,
@@ -28,12 +28,12 @@ from holdfast.core.effects import (
     Refuse,
     WakeFetch,
 )
-from holdfast.core.fetch import Fetch, FetchAnswer, divergence, refusal
-from holdfast.core.insync import InSyncSet
-from holdfast.core.isr import FollowerProgress
-from holdfast.core.log import LogState
+from holdfast.core.replica.follower_progress import FollowerProgress
+from holdfast.core.replica.in_sync_set import InSyncSet
+from holdfast.core.replica.log_state import LogState
+from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal
+from holdfast.core.replica.waiting_requests import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.core.rules import CommitRule, IsrUpdate, Rules, Settings
-from holdfast.core.waiting import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.model import (
     NO_OFFSET,
     NO_PRODUCER,

@@ -6,7 +6,7 @@ settings ask for.
 
 from __future__ import annotations
 
-from holdfast.core.election import (
+from holdfast.core.controller.leader_election import (
     Brokers,
     Choice,
     choose_leader,

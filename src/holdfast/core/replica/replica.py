@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.core.effects import Effect, Effects, Flush, HighWatermarkMoved, WriteEpoch
-from holdfast.core.fetch import Fetch, FetchAnswer, divergence, refusal
-from holdfast.core.follower import Follower, NextFetch
-from holdfast.core.leader import AppendAnswer, Leader
-from holdfast.core.log import LogState
-from holdfast.core.roles import Offline, Role, check_move
+from holdfast.core.replica.effects import Effect, Effects, Flush, HighWatermarkMoved, WriteEpoch
+from holdfast.core.replica.follower import Follower, NextFetch
+from holdfast.core.replica.leader import AppendAnswer, Leader
+from holdfast.core.replica.log_state import LogState
+from holdfast.core.replica.roles import Offline, Role, check_move
+from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal
 from holdfast.core.rules import SAFE_RULES, FlushRule, ReadRule, Rules, Settings, Truncation
 from holdfast.model import (
     NO_EPOCH,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.core.effects import Effects
-from holdfast.core.fetch import truncation_point
-from holdfast.core.log import LogState
+from holdfast.core.replica.effects import Effects
+from holdfast.core.replica.log_state import LogState
+from holdfast.core.replica.truncation import truncation_point
 from holdfast.core.rules import Rules, Truncation
 from holdfast.model import (
     NO_BROKER,

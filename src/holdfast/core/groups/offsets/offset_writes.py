@@ -10,22 +10,22 @@ from collections.abc import Sequence
 
 from holdfast.core.groups.effects import AnswerCommit, AnswerDelete, AnswerOffsetDelete
 from holdfast.core.groups.group import Group
-from holdfast.core.groups.journal import (
-    MAY_STILL_COMMIT,
-    OffsetsWrite,
-    Reply,
-    Turn,
-    offsets_error,
-)
-from holdfast.core.groups.offsets import (
+from holdfast.core.groups.group_states import GroupState
+from holdfast.core.groups.offsets.committed_offsets import (
     OffsetStore,
     commit_refusal,
     expired,
     group_delete_refusal,
     offset_delete_refusal,
 )
+from holdfast.core.groups.pending_writes import (
+    MAY_STILL_COMMIT,
+    OffsetsWrite,
+    Reply,
+    Turn,
+    offsets_error,
+)
 from holdfast.core.groups.requests import Commit
-from holdfast.core.groups.states import GroupState
 from holdfast.model import ErrorCode, GroupRecord, OffsetRecord, TopicPartition
 
 MINUTE_MS = 60_000

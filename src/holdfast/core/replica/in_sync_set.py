@@ -6,8 +6,8 @@ replaced by a newer agreed state. Silence ends nothing, because the store may ha
 
 from __future__ import annotations
 
-from holdfast.core.effects import ProposeIsr
-from holdfast.core.isr import (
+from holdfast.core.replica.effects import ProposeIsr
+from holdfast.core.replica.follower_progress import (
     CommittedIsr,
     FollowerProgress,
     IsrState,

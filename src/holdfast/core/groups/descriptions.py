@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.core.groups.group import Group
-from holdfast.core.groups.states import GroupState
+from holdfast.core.groups.group_states import GroupState
 from holdfast.model import CommittedOffset, ErrorCode, TopicPartition
 
 

@@ -1,0 +1,1 @@
+"""The controller's decisions: elections, assignments, ISR changes, registrations."""

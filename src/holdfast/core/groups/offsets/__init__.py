@@ -1,0 +1,1 @@
+"""Committed offsets: who may commit, what is stored, when it expires."""
