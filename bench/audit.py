@@ -29,8 +29,13 @@ import pyarrow.parquet as pq
 from bench.rivals import memory_mb
 from holdfast.ledger import SENT
 from holdfast.model import TopicPartition
+from holdfast.protocol.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_END,
+)
 from holdfast.protocol.records.crc import crc32c_parts
-from holdfast.protocol.records.header import ATTRIBUTES_POSITION, HEADER, HEADER_BYTES, LENGTH_END
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import write_offsets
 from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS

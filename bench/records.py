@@ -37,8 +37,8 @@ from aiokafka.record.memory_records import MemoryRecords as AiokafkaRecords
 
 from holdfast.protocol.records import BatchBuilder, NewRecord, batches, build_batch, crc32c
 from holdfast.protocol.records import read_records as read_ours
-from holdfast.protocol.records.arrow import read_table
-from holdfast.protocol.records.header import ATTRIBUTES_POSITION, stamp
+from holdfast.protocol.records.arrow.reader import read_table
+from holdfast.protocol.records.batch_header import ATTRIBUTES_POSITION, stamp
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

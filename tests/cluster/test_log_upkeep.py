@@ -23,7 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from holdfast.protocol.groups_log import partition_for
+from holdfast.protocol.coordinator_records import partition_for
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_offsets
 from holdfast.storage.names import CLEANED, CLEANER_OFFSETS, RECOVERY_POINTS, SWAP

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.protocol import APIS, Request, encode_request
+from holdfast.protocol.codec.types import BOOL, FLOAT64, UINT16, UINT32, UUID, Fixed
 from holdfast.protocol.records import BatchOptions, Compression, NewRecord, build_batch
 from holdfast.protocol.records.crc import crc32c
-from holdfast.protocol.types import BOOL, FLOAT64, UINT16, UINT32, UUID, Fixed
 from tests.unit.protocol.sampler import Sampler
 
 TOPIC: Final = "strangers"

@@ -14,7 +14,7 @@ from holdfast.cluster import Cluster
 from holdfast.ledger import CONSUMED, LedgerProducer, read_ledger
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.protocol.records import crc32c
-from holdfast.protocol.records.arrow import read_table
+from holdfast.protocol.records.arrow.reader import read_table
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import read_epochs, write_epochs
 from holdfast.storage.names import EPOCH_CHECKPOINT

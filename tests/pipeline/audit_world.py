@@ -25,7 +25,7 @@ from holdfast.pipeline.audit.sources import (
     Gathered,
 )
 from holdfast.protocol.records import BatchOptions, crc32c
-from holdfast.protocol.records.build import BatchBuilder
+from holdfast.protocol.records.batch_builder import BatchBuilder
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints import write_offsets
 from holdfast.storage.names import HIGH_WATERMARKS, LOG_STARTS

@@ -10,7 +10,7 @@ import pytest
 from holdfast.pipeline.audit import metadata_records
 from holdfast.pipeline.audit.kraft import METADATA, Metadata, read_metadata
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.metadata_log import (
+from holdfast.protocol.kraft_records import (
     RECOVERING,
     MetadataRecord,
     PartitionChangeRecord,
@@ -19,7 +19,7 @@ from holdfast.protocol.metadata_log import (
     TopicRecord,
     decode_record,
 )
-from holdfast.protocol.metadata_log.definitions import KINDS
+from holdfast.protocol.kraft_records.definitions import KINDS
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
 
 A, B = b"a" * 16, b"b" * 16

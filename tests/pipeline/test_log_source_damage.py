@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch, crc32c
-from holdfast.protocol.records.header import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES
+from holdfast.protocol.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES
 from tests.pipeline import log_files as files
 from tests.unit.storage.support import batch
 

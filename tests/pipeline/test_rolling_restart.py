@@ -11,7 +11,7 @@ from holdfast.cluster.chaos.schedule import ROLLING
 from holdfast.cluster.timeline import read_events
 from holdfast.pipeline.audit.findings import Exit
 from holdfast.pipeline.chaos import check
-from holdfast.protocol.records.arrow import read_runs
+from holdfast.protocol.records.arrow.reader import read_runs
 
 pytestmark = pytest.mark.slow
 TOPICS = ("once", "at-least-once")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.protocol import Message, UnsupportedFieldError
-from holdfast.protocol.careful import read_carefully
-from holdfast.protocol.varints import decode_unsigned, encode_unsigned
+from holdfast.protocol.codec.careful_decoder import read_carefully
+from holdfast.protocol.codec.varints import decode_unsigned, encode_unsigned
 from tests.unit.protocol.sampler import Sampler, every_message, for_each
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from holdfast.model import NO_PRODUCER, BatchHeader, ErrorCode
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.protocol.records.header import CONTROL
+from holdfast.protocol.records.batch_header import CONTROL
 
 
 class ProduceWaiter(Protocol):

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from holdfast.core import ProducerStates, is_earlier
 from holdfast.model import NO_PRODUCER, ErrorCode, ProducerId
 from holdfast.protocol.records import MalformedBatchError, parse_header
-from holdfast.protocol.records.header import Bytes
+from holdfast.protocol.records.batch_header import Bytes
 
 MOST: Final = 10_000
 """Remembered for one connection; beyond it the oldest is forgotten."""

@@ -28,7 +28,7 @@ from holdfast.protocol.messages.produce import (
     TopicProduceData,
 )
 from holdfast.protocol.records import NewRecord, batches, build_batch, check_batch, read_records
-from holdfast.protocol.records.header import CONTROL
+from holdfast.protocol.records.batch_header import CONTROL
 
 BY_NAME: Final = 12
 """The newest version of Produce and Fetch that names topics, not their ids."""

@@ -6,6 +6,8 @@ of versions until it is encoded for one. Messages are imported from their family
 `holdfast.protocol.records`; everything else is here.
 """
 
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import ZERO_UUID, Payload
 from holdfast.protocol.errors import (
     MalformedMessage,
     UnsupportedFieldError,
@@ -27,8 +29,6 @@ from holdfast.protocol.headers import (
 )
 from holdfast.protocol.message import Message, Request, Response
 from holdfast.protocol.registry import APIS, Api
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import ZERO_UUID, Payload
 
 __all__ = [
     "APIS",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from struct import Struct as Packer
 from typing import Final
 
+from holdfast.protocol.codec.types import Payload
 from holdfast.protocol.errors import MalformedMessage
-from holdfast.protocol.types import Payload
 
 _LENGTH: Final = Packer(">i")
 

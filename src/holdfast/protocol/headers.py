@@ -16,12 +16,12 @@ from struct import Struct as Packer
 from typing import Final
 
 from holdfast.model import ErrorCode
+from holdfast.protocol.codec.structs import field
+from holdfast.protocol.codec.types import Int16, Int32, Payload, String
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.message import Message, Request, Response
 from holdfast.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from holdfast.protocol.registry import APIS, Api
-from holdfast.protocol.structs import field
-from holdfast.protocol.types import Int16, Int32, Payload, String
 
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
-from holdfast.protocol.careful import read_carefully
-from holdfast.protocol.decoder import FAILURES, Decoder, make_decoder
-from holdfast.protocol.encoder import Encoder, make_encoder
+from holdfast.protocol.codec.careful_decoder import read_carefully
+from holdfast.protocol.codec.decoder import FAILURES, Decoder, make_decoder
+from holdfast.protocol.codec.encoder import Encoder, make_encoder
+from holdfast.protocol.codec.layout import Layout, layout_of, parse_range
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import Payload
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.layout import Layout, layout_of, parse_range
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import Payload
 
 _Codec = TypeVar("_Codec")
 

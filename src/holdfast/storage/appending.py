@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.protocol.records import Batch, RecordBatchHeader, parse_header
-from holdfast.protocol.records.header import CONTROL, LENGTH_END
+from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END
 from holdfast.storage.disk import Buffer
 from holdfast.storage.errors import AppendRefusedError
 from holdfast.storage.index import OFFSET_ENTRY_BYTES

@@ -8,7 +8,7 @@ indexes of sealed segments are loaded when wanted, and let go again when memory 
 from __future__ import annotations
 
 from holdfast.model import Offset
-from holdfast.protocol.records.header import LENGTH_END
+from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.checkpoints import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole, write_whole
 from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
-from holdfast.protocol.records.header import LENGTH_END
+from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
 from holdfast.storage.disk import Disk
 from holdfast.storage.leftovers import tidy_directory

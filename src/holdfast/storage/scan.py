@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.protocol.records import Batch, MalformedBatchError, RecordBatchHeader, crc32c
-from holdfast.protocol.records.crc import crc32c_parts
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     HEADER,
@@ -24,6 +23,7 @@ from holdfast.protocol.records.header import (
     check_span,
     parse_header,
 )
+from holdfast.protocol.records.crc import crc32c_parts
 from holdfast.storage.disk import File
 
 CHUNK_BYTES = 1 << 20

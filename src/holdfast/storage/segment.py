@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.protocol.records.header import LENGTH_END
+from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.disk import Buffer, Disk, write_whole
 from holdfast.storage.index import NO_TIMESTAMP, TimeEntry
 from holdfast.storage.indexed import LARGEST_RELATIVE_OFFSET, NOTHING, IndexedSegment

@@ -14,6 +14,7 @@ from holdfast.broker.settings import Source
 from holdfast.cluster.ports import Port
 from holdfast.coordination import paths
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
+from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -47,7 +48,6 @@ from holdfast.protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from holdfast.protocol.types import ZERO_UUID
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 

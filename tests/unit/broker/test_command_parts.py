@@ -10,13 +10,13 @@ import pytest
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
 from holdfast.broker.commands import Commands
 from holdfast.broker.controller import channel
+from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from holdfast.protocol.types import ZERO_UUID
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 

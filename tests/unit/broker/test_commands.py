@@ -14,6 +14,7 @@ from holdfast.broker.controller.channel import Stop
 from holdfast.broker.node import Broker
 from holdfast.coordination import Node
 from holdfast.model import ErrorCode, Offset, ProducerId, TopicPartition
+from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -22,7 +23,6 @@ from holdfast.protocol.messages.topics import (
     DeleteTopicState,
 )
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
-from holdfast.protocol.types import ZERO_UUID
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 

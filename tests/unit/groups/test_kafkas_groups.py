@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from holdfast.core.groups import Groups, GroupSettings, GroupState
 from holdfast.model import TopicPartition as Partition
-from holdfast.protocol.groups_log import (
+from holdfast.protocol.coordinator_records import (
     Skipped,
     decode_record,
     read_assignment,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, Message, Request, RequestHeader, Response, ResponseHeader
-from holdfast.protocol.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
-from holdfast.protocol.types import (
+from holdfast.protocol.codec.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
+from holdfast.protocol.codec.types import (
     BOOL,
     FLOAT64,
     INT8,

@@ -22,8 +22,8 @@ from holdfast.model import (
     TopicPartition,
 )
 from holdfast.protocol import MalformedMessage, Message
-from holdfast.protocol.careful import read_carefully
-from holdfast.protocol.groups_log import (
+from holdfast.protocol.codec.careful_decoder import read_carefully
+from holdfast.protocol.coordinator_records import (
     AssignedPartitions,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from holdfast.protocol import APIS, MalformedMessage, Message
-from holdfast.protocol.careful import read_carefully
+from holdfast.protocol.codec.careful_decoder import read_carefully
+from holdfast.protocol.codec.varints import encode_unsigned
 from holdfast.protocol.messages.fetch import FetchRequest
 from holdfast.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from holdfast.protocol.messages.produce import ProduceRequest
 from holdfast.protocol.messages.quotas import DescribeClientQuotasResponse
-from holdfast.protocol.varints import encode_unsigned
 from tests.unit.protocol.sampler import Sampler, every_message, for_each
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))

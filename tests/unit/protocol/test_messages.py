@@ -10,6 +10,7 @@ import traceback
 import pytest
 
 from holdfast.protocol import APIS, MalformedMessage, UnsupportedFieldError, UnsupportedVersionError
+from holdfast.protocol.codec.varints import decode_unsigned, encode_unsigned
 from holdfast.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchForgottenTopic,
@@ -25,7 +26,6 @@ from holdfast.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from holdfast.protocol.varints import decode_unsigned, encode_unsigned
 
 
 def produce_request(records: bytes | None) -> ProduceRequest:

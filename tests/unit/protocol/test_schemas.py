@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.protocol import APIS, ZERO_UUID, Message, RequestHeader, ResponseHeader
-from holdfast.protocol.layout import (
+from holdfast.protocol.codec.layout import (
     ArrayOf,
     FieldLayout,
     Layout,
@@ -16,8 +16,8 @@ from holdfast.protocol.layout import (
     Wire,
     parse_range,
 )
-from holdfast.protocol.structs import REQUIRED
-from holdfast.protocol.types import (
+from holdfast.protocol.codec.structs import REQUIRED
+from holdfast.protocol.codec.types import (
     BOOL,
     BYTES,
     FLOAT64,

@@ -9,13 +9,13 @@ from holdfast.broker.calls import Call
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.validation import RefusedError
 from holdfast.model import ErrorCode
+from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from holdfast.protocol.types import ZERO_UUID
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker

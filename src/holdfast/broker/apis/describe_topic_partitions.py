@@ -14,6 +14,7 @@ from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.validation import RefusedError, check_name
 from holdfast.broker.topic_names import INTERNAL_TOPICS
 from holdfast.model import NO_BROKER, ErrorCode, TopicPartition
+from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.metadata import (
     DescribeTopicPartitionsCursor,
     DescribeTopicPartitionsRequest,
@@ -21,7 +22,6 @@ from holdfast.protocol.messages.metadata import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from holdfast.protocol.types import ZERO_UUID
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker

@@ -18,7 +18,7 @@ from holdfast.broker.partition import Partition
 from holdfast.broker.topic_names import OFFSETS_TOPIC
 from holdfast.core.groups import Caller, Effect, Effects, Groups, GroupSettings, Phase
 from holdfast.model import ErrorCode, TopicPartition
-from holdfast.protocol.groups_log import partition_for, subscribed_topics
+from holdfast.protocol.coordinator_records import partition_for, subscribed_topics
 from holdfast.storage import LogOfflineError
 
 if TYPE_CHECKING:

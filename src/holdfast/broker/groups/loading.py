@@ -19,7 +19,7 @@ from typing import Final
 
 from holdfast.broker.partition import Partition
 from holdfast.core.groups import Groups, Record
-from holdfast.protocol.groups_log import Skipped, decode_record
+from holdfast.protocol.coordinator_records import Skipped, decode_record
 from holdfast.protocol.records import (
     Batch,
     MalformedBatchError,

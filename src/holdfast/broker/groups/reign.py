@@ -17,7 +17,7 @@ from holdfast.broker.groups.writing import Write
 from holdfast.broker.partition import Partition
 from holdfast.core.groups import Effects, Groups, GroupSettings, Persist, Phase
 from holdfast.model import ErrorCode, TopicPartition
-from holdfast.protocol.groups_log import subscribed_topics
+from holdfast.protocol.coordinator_records import subscribed_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from holdfast.broker.partition import Partition
 from holdfast.core import ACKS_ALL
 from holdfast.core.groups import Record
 from holdfast.model import NO_OFFSET, ErrorCode, Offset
-from holdfast.protocol.groups_log import encode_record
+from holdfast.protocol.coordinator_records import encode_record
 from holdfast.protocol.records import BatchBuilder, BatchOptions, parse_header
 
 RECORD_OVERHEAD: Final = 32

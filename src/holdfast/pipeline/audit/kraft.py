@@ -21,7 +21,7 @@ from holdfast.pipeline.audit.metadata_records import read_records
 from holdfast.pipeline.audit.segments import segment_at
 from holdfast.pipeline.audit.slices import last_batch
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.metadata_log import (
+from holdfast.protocol.kraft_records import (
     NO_LEADER_CHANGE,
     RECOVERING,
     MetadataRecord,

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.pipeline.audit.segments import opened
-from holdfast.protocol.metadata_log import MetadataRecord, decode_record
-from holdfast.protocol.metadata_log.codec import FRAME_VERSION
-from holdfast.protocol.metadata_log.definitions import KINDS
+from holdfast.protocol.kraft_records import MetadataRecord, decode_record
+from holdfast.protocol.kraft_records.codec import FRAME_VERSION
+from holdfast.protocol.kraft_records.definitions import KINDS
 from holdfast.protocol.records import MalformedBatchError
-from holdfast.protocol.records.arrow import read_runs
-from holdfast.protocol.records.hops import Untrue, batch_starts
+from holdfast.protocol.records.arrow.batch_walk import Untrue, batch_starts
+from holdfast.protocol.records.arrow.reader import read_runs
 
 PIECE_BYTES: Final = 1 << 20
 LARGEST_BATCH: Final = 64 << 20

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.protocol.records.header import HEADER_BYTES
-from holdfast.protocol.records.hops import HEADER_FIELDS
+from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
+from holdfast.protocol.records.batch_header import HEADER_BYTES
 
 
 class Segment(NamedTuple):

@@ -24,15 +24,15 @@ import numpy.typing as npt
 from holdfast.pipeline.audit.packs import RECORD, Bools, Ints, Table, content
 from holdfast.pipeline.audit.segments import Segment, opened
 from holdfast.protocol.records import MalformedBatchError
-from holdfast.protocol.records.arrow import read_runs
-from holdfast.protocol.records.crc import crc32c_parts
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
+from holdfast.protocol.records.arrow.reader import read_runs
+from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     HEADER_BYTES,
     LENGTH_END,
     MAGIC,
 )
-from holdfast.protocol.records.hops import HEADER_FIELDS
+from holdfast.protocol.records.crc import crc32c_parts
 
 CHUNK_BYTES: Final = 16 << 20
 COLUMNS: Final = (

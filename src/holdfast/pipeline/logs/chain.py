@@ -23,7 +23,7 @@ import numpy.typing as npt
 from google_crc32c import extend
 
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     HEADER,
     HEADER_BYTES,

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from holdfast.pipeline.errors import PipelineError
-from holdfast.protocol.records.rows import HEADER_TYPE
+from holdfast.protocol.records.arrow.rows import HEADER_TYPE
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 """Spark's own timestamps, so that nothing has to be converted on the way."""

@@ -13,10 +13,10 @@ from holdfast.pipeline.logs.chain import Damage, Span
 from holdfast.pipeline.logs.opening import read_piece
 from holdfast.pipeline.logs.pieces import Piece
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
-from holdfast.protocol.records.arrow import read_runs
-from holdfast.protocol.records.header import CONTROL, LENGTH_END, TRANSACTIONAL
-from holdfast.protocol.records.hops import HEADER_FIELDS
-from holdfast.protocol.records.rows import FIELDS
+from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
+from holdfast.protocol.records.arrow.reader import read_runs
+from holdfast.protocol.records.arrow.rows import FIELDS
+from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END, TRANSACTIONAL
 from holdfast.storage.names import LOG, file_name
 from holdfast.storage.scan import Run
 

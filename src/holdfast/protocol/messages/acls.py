@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import Int8, Int16, Int32, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import Int8, Int16, Int32, String
 
 
 class DescribeAclsRequest(Request, api_key=29, versions="1-3", flexible=2):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Bool, Int16, Int32, Int64, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Bool, Int16, Int32, Int64, String
 
 
 class ApiVersionsRequest(Request, api_key=18, versions="0-5", flexible=3):

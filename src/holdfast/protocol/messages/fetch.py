@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import (
+    ZERO_UUID,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    Uuid,
+)
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Int8, Int16, Int32, Int64, Records, String, Uuid
 
 
 class FetchRequest(Request, api_key=1, versions="4-18", flexible=12):

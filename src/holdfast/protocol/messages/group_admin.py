@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Bool, Bytes, Int16, Int32, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Bool, Bytes, Int16, Int32, String
 
 
 class DescribeGroupsRequest(Request, api_key=15, versions="0-6", flexible=5):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import ZERO_UUID, Bool, Int16, Int32, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Bool, Int16, Int32, String, Uuid
 
 
 class MetadataRequest(Request, api_key=3, versions="0-13", flexible=9):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Int8, Int16, Int32, Int64, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Int8, Int16, Int32, Int64, String
 
 
 class ListOffsetsRequest(Request, api_key=2, versions="1-11", flexible=6):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import ZERO_UUID, Int16, Int32, Int64, Records, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Int16, Int32, Int64, Records, String, Uuid
 
 
 class ProduceRequest(Request, api_key=0, versions="3-13", flexible=9):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import Bool, Float64, Int8, Int16, Int32, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import Bool, Float64, Int8, Int16, Int32, String
 
 
 class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible=1):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import field
+from holdfast.protocol.codec.types import Bytes, Int16, Int64, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import field
-from holdfast.protocol.types import Bytes, Int16, Int64, String
 
 
 class SaslHandshakeRequest(Request, api_key=17, versions="0-1"):

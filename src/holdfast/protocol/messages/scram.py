@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import Bytes, Int8, Int16, Int32, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import Bytes, Int8, Int16, Int32, String
 
 
 class DescribeUserScramCredentialsRequest(Request, api_key=50, versions="0", flexible=0):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Bool, Int8, Int16, Int32, Int64, Records, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Bool, Int8, Int16, Int32, Int64, Records, String, Uuid
 
 
 class ShareGroupHeartbeatRequest(Request, api_key=76, versions="1", flexible=0):

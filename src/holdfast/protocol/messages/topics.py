@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import ZERO_UUID, Bool, Int8, Int16, Int32, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Bool, Int8, Int16, Int32, String, Uuid
 
 
 class CreateTopicsRequest(Request, api_key=19, versions="2-7", flexible=5):

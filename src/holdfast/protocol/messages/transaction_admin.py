@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Int16, Int32, Int64, String
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Int16, Int32, Int64, String
 
 
 class DescribeProducersRequest(Request, api_key=61, versions="0", flexible=0):

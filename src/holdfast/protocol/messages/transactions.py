@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import ZERO_UUID, Bool, Int8, Int16, Int32, Int64, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Bool, Int8, Int16, Int32, Int64, String, Uuid
 
 
 class InitProducerIdRequest(Request, api_key=22, versions="0-6", flexible=2):

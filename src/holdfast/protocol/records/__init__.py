@@ -1,20 +1,17 @@
 """Record batches, format 2: what producers send, logs keep and consumers read.
 
-The broker's hot path uses `header`, `validate` and `produce` only. The Arrow reader is in `arrow`;
-it needs numpy and pyarrow (the extra `spark`), so it is imported by name, when wanted.
+The broker's hot path uses `batch_header`, `validation` and `produced_batch` only. The Arrow reader
+is in `reader`; it needs numpy and pyarrow (the extra `spark`), so it is imported by name, when
+wanted.
 """
 
-from holdfast.protocol.records.build import BatchBuilder, BatchOptions, NewRecord, build_batch
-from holdfast.protocol.records.compression import Compression
-from holdfast.protocol.records.control import (
-    EndMarker,
-    build_end_marker,
-    control_type,
-    read_end_marker,
+from holdfast.protocol.records.batch_builder import (
+    BatchBuilder,
+    BatchOptions,
+    NewRecord,
+    build_batch,
 )
-from holdfast.protocol.records.crc import crc32c
-from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     Batch,
     RecordBatchHeader,
     batches,
@@ -23,9 +20,18 @@ from holdfast.protocol.records.header import (
     stamp_max_timestamp,
     stamped,
 )
-from holdfast.protocol.records.produce import Prepared, prepare_produced, recompressed
+from holdfast.protocol.records.compression import Compression
+from holdfast.protocol.records.control_batch import (
+    EndMarker,
+    build_end_marker,
+    control_type,
+    read_end_marker,
+)
+from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.produced_batch import Prepared, prepare_produced, recompressed
 from holdfast.protocol.records.record import Record, RecordHeader, read_records
-from holdfast.protocol.records.validate import (
+from holdfast.protocol.records.validation import (
     RecordFacts,
     Rules,
     check_batch,
@@ -34,7 +40,7 @@ from holdfast.protocol.records.validate import (
     needs_records,
 )
 
-ARROW_READER = "holdfast.protocol.records.arrow"
+ARROW_READER = "holdfast.protocol.records.arrow.reader"
 """The module to import for `read_table`."""
 
 __all__ = [

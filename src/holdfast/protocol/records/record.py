@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.model import NO_SEQUENCE, ErrorCode
-from holdfast.protocol.records.compression import decompress
-from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     HEADER_BYTES,
     LEAST_RECORD_BYTES,
     MAX_SEQUENCE,
@@ -23,7 +21,9 @@ from holdfast.protocol.records.header import (
     RecordBatchHeader,
     check_span,
 )
-from holdfast.protocol.records.varint import SMALL, decode_varint, decode_varlong
+from holdfast.protocol.records.compression import decompress
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.varints import SMALL, decode_varint, decode_varlong
 
 DECOMPRESSED_LIMIT = 64 << 20
 """Bytes one batch may expand to where no rule of a topic says otherwise."""

@@ -7,7 +7,7 @@ import pytest
 from holdfast.broker.groups.writing import split
 from holdfast.core.groups import AnswerCommit, Caller, Commit
 from holdfast.model import CommittedOffset, ErrorCode, Offset, OffsetRecord, TopicPartition
-from holdfast.protocol.groups_log import decode_record
+from holdfast.protocol.coordinator_records import decode_record
 from holdfast.protocol.records import Batch, BatchOptions, read_records
 from tests.unit.broker.groups.fakes import FakeBroker, FakePartition
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.broker.groups.loading import SLICE_RECORDS, Loader
 from holdfast.core.groups import Groups, GroupSettings
 from holdfast.model import CommittedOffset, Offset, OffsetRecord, TopicPartition
-from holdfast.protocol.groups_log import encode_record, subscribed_topics
+from holdfast.protocol.coordinator_records import encode_record, subscribed_topics
 from holdfast.protocol.records import BatchOptions
 from holdfast.storage import Log, LogOfflineError, LogSettings, RealDisk
 from tests.unit.broker.groups.fakes import NAME

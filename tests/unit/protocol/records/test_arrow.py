@@ -15,16 +15,14 @@ from holdfast.protocol.records import (
     EndMarker,
     MalformedBatchError,
     NewRecord,
-    arrow,
     batches,
     build_batch,
     build_end_marker,
-    columns,
-    hops,
     read_records,
     stamp,
 )
-from holdfast.protocol.records.rows import SCHEMA
+from holdfast.protocol.records.arrow import batch_walk, columns, reader
+from holdfast.protocol.records.arrow.rows import SCHEMA
 from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, few, plain
 
 
@@ -32,7 +30,7 @@ from tests.unit.protocol.records.samples import CODECS, SOME, batch_bytes, few, 
 def fewness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small samples take the loop; with these limits at 0 and 1 they go through numpy."""
     if request.param == "together":
-        monkeypatch.setattr(hops, "FEW", 1)
+        monkeypatch.setattr(batch_walk, "FEW", 1)
         monkeypatch.setattr(columns, "FEW", 0)
 
 
@@ -63,7 +61,7 @@ def rows_by_hand(data: bytes) -> list[dict[str, object]]:
 
 
 def check(data: bytes) -> Any:
-    table = arrow.read_table(data)
+    table = reader.read_table(data)
     table.validate(full=True)
     assert table.schema == SCHEMA
     assert table.to_pylist() == rows_by_hand(data)
@@ -83,12 +81,12 @@ def test_generated_batches_of_all_kinds() -> None:
 @few
 @given(st.lists(batch_bytes, min_size=2, max_size=6), st.integers(1, 2_000))
 def test_runs_may_end_anywhere(batch_list: list[bytes], run_bytes: int) -> None:
-    before = arrow.RUN_BYTES
-    arrow.RUN_BYTES = run_bytes
+    before = reader.RUN_BYTES
+    reader.RUN_BYTES = run_bytes
     try:
         check(b"".join(batch_list))
     finally:
-        arrow.RUN_BYTES = before
+        reader.RUN_BYTES = before
 
 
 def chain(make: Callable[[int], bytearray], count: int) -> bytes:
@@ -175,25 +173,25 @@ def test_nothing_gives_an_empty_table() -> None:
 def test_a_cut_off_end_is_left_out_where_that_is_allowed() -> None:
     data = bytes(build_batch(SOME))
     for cut in (1, 11, 12, 40, 61, len(data) - 1):
-        table = arrow.read_table(data + data[:cut], partial_end=True)
+        table = reader.read_table(data + data[:cut], partial_end=True)
         assert table.num_rows == len(SOME)
         with pytest.raises(MalformedBatchError, match="cut short"):
-            arrow.read_table(data + data[:cut])
-        assert arrow.read_table(data[:cut], partial_end=True).num_rows == 0
+            reader.read_table(data + data[:cut])
+        assert reader.read_table(data[:cut], partial_end=True).num_rows == 0
 
 
 def test_the_crc_is_checked_unless_told_otherwise() -> None:
     data = bytearray(build_batch(SOME[:1]))
     data[-20] ^= 1
     with pytest.raises(MalformedBatchError, match="the CRC says"):
-        arrow.read_table(data)
-    assert arrow.read_table(data, check_crc=False).num_rows == 1
+        reader.read_table(data)
+    assert reader.read_table(data, check_crc=False).num_rows == 1
 
 
 def test_buffers_of_any_kind_are_read() -> None:
     data = bytes(build_batch(SOME))
     for kind in (bytes, bytearray, memoryview, lambda raw: memoryview(b"12" + raw)[2:]):
-        assert arrow.read_table(kind(data)).num_rows == len(SOME)
+        assert reader.read_table(kind(data)).num_rows == len(SOME)
 
 
 @pytest.mark.usefixtures("fewness")
@@ -203,5 +201,5 @@ def test_a_lie_in_one_of_many_batches_is_found_and_placed() -> None:
     bad[61] += 2  # The first record claims one byte more.
     data = good * 70 + bytes(bad) + good * 70
     with pytest.raises(MalformedBatchError) as caught:
-        arrow.read_table(data, check_crc=False)
+        reader.read_table(data, check_crc=False)
     assert 70 * len(good) < caught.value.position < 71 * len(good)

@@ -19,8 +19,8 @@ from holdfast.protocol.records import (
     read_end_marker,
     read_records,
 )
-from holdfast.protocol.records.arrow import read_table
-from holdfast.protocol.records.header import sequence_at
+from holdfast.protocol.records.arrow.reader import read_table
+from holdfast.protocol.records.batch_header import sequence_at
 from tests.unit.protocol.records.java_batches import JAVA_BATCHES
 from tests.unit.protocol.records.samples import (
     CODECS,

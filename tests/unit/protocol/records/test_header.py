@@ -17,7 +17,7 @@ from holdfast.protocol.records import (
     stamp,
     stamp_max_timestamp,
 )
-from holdfast.protocol.records.header import check_span, sequence_at
+from holdfast.protocol.records.batch_header import check_span, sequence_at
 from tests.unit.protocol.records.samples import SOME
 
 # The first two batches that a real broker wrote: reference of the log directory's format.

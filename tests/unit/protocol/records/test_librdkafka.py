@@ -24,7 +24,7 @@ from holdfast.protocol.records import (
     check_batch,
     read_records,
 )
-from holdfast.protocol.records.arrow import read_table
+from holdfast.protocol.records.arrow.reader import read_table
 from tests.unit.protocol.records.samples import CODECS, Plain, owned, plain
 
 TOPIC = "records"

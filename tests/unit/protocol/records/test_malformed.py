@@ -18,11 +18,10 @@ from holdfast.protocol.records import (
     build_batch,
     check_produced,
     check_records,
-    columns,
-    hops,
     read_records,
 )
-from holdfast.protocol.records.arrow import read_table
+from holdfast.protocol.records.arrow import batch_walk, columns
+from holdfast.protocol.records.arrow.reader import read_table
 from holdfast.protocol.records.crc import crc32c
 from tests.unit.protocol.records.samples import (
     CODECS,
@@ -98,7 +97,7 @@ def test_every_byte_changed_in_some_ways(codec: int) -> None:
 def test_every_reader_sees_the_same_lie(
     body: str, few_chains: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hops, "FEW", max(few_chains, 1))
+    monkeypatch.setattr(batch_walk, "FEW", max(few_chains, 1))
     monkeypatch.setattr(columns, "FEW", few_chains)
     good = bytes(build_batch(SOME))
     data = good + with_body(body) + good
@@ -133,7 +132,7 @@ def test_any_mutation(batch: bytes, changes: list[tuple[int, int]], mend: bool) 
 def test_any_mutation_in_any_of_several_batches(
     few_chains: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hops, "FEW", few_chains)
+    monkeypatch.setattr(batch_walk, "FEW", few_chains)
     monkeypatch.setattr(columns, "FEW", few_chains // 3)
 
     @settings(deadline=None, max_examples=250)

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.protocol.records.sums import SHORT, sums
+from holdfast.protocol.records.arrow.crc_columns import SHORT, sums
 
 
 @given(st.lists(st.binary(max_size=2 * SHORT), max_size=60), st.binary(max_size=5))

@@ -27,10 +27,10 @@ from holdfast.protocol.records import (
     check_records,
     needs_records,
     stamp,
-    validate,
+    validation,
 )
 from holdfast.protocol.records.crc import crc32c
-from holdfast.protocol.records.validate import MOST_RECORD_ERRORS
+from holdfast.protocol.records.validation import MOST_RECORD_ERRORS
 from tests.unit.protocol.records.samples import CODECS, SOME, few, record_lists
 
 NOW = 2_000_000
@@ -221,7 +221,7 @@ def test_offsets_inside_run_without_a_gap() -> None:
 def test_a_bomb_is_bounded_by_max_message_bytes(
     codec: Compression, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validate, "EXPANSION_LIMIT", 4)  # Snappy shrinks to a twentieth at best.
+    monkeypatch.setattr(validation, "EXPANSION_LIMIT", 4)  # Snappy shrinks to a twentieth at best.
     rules = Rules(max_message_bytes=200_000, needs_keys=True)
     data = build_batch([NewRecord(bytes(2_000_000), b"k")], BatchOptions(compression=codec))
     error = refusal(data, rules)
@@ -242,7 +242,7 @@ def test_a_plain_header_has_nothing_that_the_other_tests_refuse(
     times = (0, 0)
     fields = (0, 49, 0, 2, 0, attributes, last_delta, *times, *producer, count)
     header = RecordBatchHeader(*fields)
-    if validate._is_plain(header):
-        validate._check_offsets(header)
-        validate._check_producer(header)
+    if validation._is_plain(header):
+        validation._check_offsets(header)
+        validation._check_producer(header)
         assert not header.is_append_time

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import MalformedBatchError
-from holdfast.protocol.records.varint import decode_varint, decode_varlong, encode_varint
+from holdfast.protocol.records.varints import decode_varint, decode_varlong, encode_varint
 from tests.unit.protocol.records.oracles import kafka_python_varint
 from tests.unit.protocol.records.samples import some
 

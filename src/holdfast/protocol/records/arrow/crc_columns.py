@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.protocol.records.arrow.batch_walk import Ints, Octets
 from holdfast.protocol.records.crc import crc32c, crc32c_parts
-from holdfast.protocol.records.hops import Ints, Octets
 
 SHORT = 16
 """Bytes up to which the tables are used."""

@@ -2,8 +2,8 @@
 
 The quick decoder checks counts before it allocates, and leaves the other checks to what fails by
 itself: `struct` and indexing raise past the end, and a slice past the end shows in the final
-position. It does not know which field it was at. When it fails, `careful` reads again from the
-start, slowly, and says exactly what is wrong and where: only broken input pays for good errors.
+position. It does not know which field it was at. When it fails, `careful_decoder` reads again from
+the start, slowly, and says exactly what is wrong and where: only broken input pays for good errors.
 
 A message takes memory in proportion to its bytes: a view costs nothing, and an element of an array
 no more than 64 bytes of memory for each byte that it must at least have on the wire.
@@ -16,7 +16,7 @@ from struct import Struct as Packer
 from struct import error as struct_error
 from typing import Any, Final
 
-from holdfast.protocol.layout import (
+from holdfast.protocol.codec.layout import (
     ArrayOf,
     FieldLayout,
     Layout,
@@ -24,10 +24,10 @@ from holdfast.protocol.layout import (
     Wire,
     smallest_element,
 )
-from holdfast.protocol.source import Source, repeated
-from holdfast.protocol.structs import Struct
-from holdfast.protocol.types import LONGEST_TEXT, STRING, Fixed, Payload, Sized
-from holdfast.protocol.varints import decode_unsigned
+from holdfast.protocol.codec.source_builder import Source, repeated
+from holdfast.protocol.codec.structs import Struct
+from holdfast.protocol.codec.types import LONGEST_TEXT, STRING, Fixed, Payload, Sized
+from holdfast.protocol.codec.varints import decode_unsigned
 
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
 """From a buffer and a position to the message and the position after it."""

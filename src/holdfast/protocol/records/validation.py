@@ -25,10 +25,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.model import NO_PRODUCER, ErrorCode
-from holdfast.protocol.records.build import NO_TIMESTAMP
-from holdfast.protocol.records.compression import Compression
-from holdfast.protocol.records.errors import MalformedBatchError, RecordError
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_builder import NO_TIMESTAMP
+from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     HEADER_BYTES,
@@ -40,6 +38,8 @@ from holdfast.protocol.records.header import (
     check_span,
     has_producer,
 )
+from holdfast.protocol.records.compression import Compression
+from holdfast.protocol.records.errors import MalformedBatchError, RecordError
 from holdfast.protocol.records.record import Record, read_records
 
 FOREVER = 2**63 - 1

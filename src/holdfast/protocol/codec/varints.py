@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.protocol.types import Payload
+from holdfast.protocol.codec.types import Payload
 
 UINT32_BYTES = 5
 """A longer unsigned varint is refused: no length or tag needs it, and its end could be far away."""

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.model import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE
-from holdfast.protocol.records.compression import Compression, compress
-from holdfast.protocol.records.crc import crc32c
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     APPEND_TIME,
     ATTRIBUTES_POSITION,
     CONTROL,
@@ -21,7 +19,9 @@ from holdfast.protocol.records.header import (
     MAGIC,
     TRANSACTIONAL,
 )
-from holdfast.protocol.records.varint import encode_varint
+from holdfast.protocol.records.compression import Compression, compress
+from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.varints import encode_varint
 
 NO_TIMESTAMP = -1
 _NULL = encode_varint(-1)

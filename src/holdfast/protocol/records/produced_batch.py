@@ -16,10 +16,7 @@ import struct
 from typing import NamedTuple
 
 from holdfast.model import ErrorCode
-from holdfast.protocol.records.compression import compress, decompress
-from holdfast.protocol.records.crc import crc32c
-from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     CRC_POSITION,
@@ -31,7 +28,10 @@ from holdfast.protocol.records.header import (
     parse_header,
     stamp_max_timestamp,
 )
-from holdfast.protocol.records.validate import DEFAULT_RULES, Rules, looked_at
+from holdfast.protocol.records.compression import compress, decompress
+from holdfast.protocol.records.crc import crc32c
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.validation import DEFAULT_RULES, Rules, looked_at
 
 _LENGTH = struct.Struct(">i")
 _CRC = struct.Struct(">I")

@@ -3,8 +3,8 @@
 Kafka's tools read what is written here, and a coordinator takes over what Kafka wrote.
 """
 
-from holdfast.protocol.groups_log.codec import Skipped, decode_record, encode_record
-from holdfast.protocol.groups_log.consumer_protocol import (
+from holdfast.protocol.coordinator_records.codec import Skipped, decode_record, encode_record
+from holdfast.protocol.coordinator_records.consumer_protocol import (
     AssignedPartitions,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -13,14 +13,14 @@ from holdfast.protocol.groups_log.consumer_protocol import (
     read_subscription,
     subscribed_topics,
 )
-from holdfast.protocol.groups_log.definitions import (
+from holdfast.protocol.coordinator_records.definitions import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     StoredMember,
 )
-from holdfast.protocol.groups_log.placement import java_hash, partition_for
+from holdfast.protocol.coordinator_records.placement import java_hash, partition_for
 
 __all__ = [
     "AssignedPartitions",

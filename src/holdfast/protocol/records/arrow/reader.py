@@ -18,19 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holdfast.protocol.records.columns import decode_fields
-from holdfast.protocol.records.compression import decompress
-from holdfast.protocol.records.crc import crc32c_in_place
-from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.header import (
-    ATTRIBUTES_POSITION,
-    COMPRESSION_MASK,
-    HEADER_BYTES,
-    LENGTH_END,
-    Bytes,
-    batches,
-)
-from holdfast.protocol.records.hops import (
+from holdfast.protocol.records.arrow.batch_walk import (
     Ints,
     Octets,
     Untrue,
@@ -38,8 +26,20 @@ from holdfast.protocol.records.hops import (
     headers_at,
     record_starts,
 )
+from holdfast.protocol.records.arrow.columns import decode_fields
+from holdfast.protocol.records.arrow.rows import FIELDS, SCHEMA, Rows
+from holdfast.protocol.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
+    HEADER_BYTES,
+    LENGTH_END,
+    Bytes,
+    batches,
+)
+from holdfast.protocol.records.compression import decompress
+from holdfast.protocol.records.crc import crc32c_in_place
+from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.record import DECOMPRESSED_LIMIT, read_records
-from holdfast.protocol.records.rows import FIELDS, SCHEMA, Rows
 
 RUN_BYTES = 8 << 20
 """Large enough that numpy's fixed costs vanish, small enough to stay near the cache."""

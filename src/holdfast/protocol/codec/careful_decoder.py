@@ -9,16 +9,16 @@ from __future__ import annotations
 from struct import Struct as Packer
 from typing import Any, NoReturn
 
-from holdfast.protocol.errors import MalformedMessage
-from holdfast.protocol.layout import (
+from holdfast.protocol.codec.layout import (
     ArrayOf,
     FieldLayout,
     Layout,
     StructOf,
     smallest_element,
 )
-from holdfast.protocol.types import LONGEST_TEXT, Fixed, Payload, Sized
-from holdfast.protocol.varints import decode_unsigned
+from holdfast.protocol.codec.types import LONGEST_TEXT, Fixed, Payload, Sized
+from holdfast.protocol.codec.varints import decode_unsigned
+from holdfast.protocol.errors import MalformedMessage
 
 
 def read_carefully(layout: Layout, view: memoryview, position: int) -> tuple[Any, int]:

@@ -12,8 +12,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from holdfast.protocol.structs import REQUIRED, Spec, Struct
-from holdfast.protocol.types import Fixed, Sized
+from holdfast.protocol.codec.structs import REQUIRED, Spec, Struct
+from holdfast.protocol.codec.types import Fixed, Sized
 
 HIGHEST = 32767
 """A version is an int16."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from struct import Struct as Packer
 from typing import Final
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import Bytes, Int32, Payload, String
 from holdfast.protocol.errors import MalformedMessage
 from holdfast.protocol.message import Message
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import Bytes, Int32, Payload, String
 
 _VERSION: Final = Packer(">h")
 

@@ -5,7 +5,7 @@ inside are opened only where a rule asks for it. The base offset and the leader 
 the CRC, so that a leader can write them into a producer's batch without summing it again.
 
 `parse_header` refuses what cannot be walked over: cut short, an unknown magic, an impossible size.
-It does not sum the CRC and does not judge; `check_span` and `validate` do.
+It does not sum the CRC and does not judge; `check_span` and `validation` do.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Kafka's controllers write them. We only read them, for the audit of Apache Kafka's files.
 """
 
-from holdfast.protocol.metadata_log.codec import decode_record
-from holdfast.protocol.metadata_log.definitions import (
+from holdfast.protocol.kraft_records.codec import decode_record
+from holdfast.protocol.kraft_records.definitions import (
     NO_LEADER_CHANGE,
     RECOVERING,
     MetadataRecord,

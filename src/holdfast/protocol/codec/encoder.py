@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from struct import Struct as Packer
 from typing import Any, Final, NoReturn
 
+from holdfast.protocol.codec.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
+from holdfast.protocol.codec.source_builder import Source, repeated
+from holdfast.protocol.codec.structs import Spec, Struct
+from holdfast.protocol.codec.types import LONGEST_TEXT, Fixed, Payload, Sized
+from holdfast.protocol.codec.varints import UNSIGNED, Kept
 from holdfast.protocol.errors import UnsupportedFieldError
-from holdfast.protocol.layout import ArrayOf, FieldLayout, Layout, StructOf, Wire
-from holdfast.protocol.source import Source, repeated
-from holdfast.protocol.structs import Spec, Struct
-from holdfast.protocol.types import LONGEST_TEXT, Fixed, Payload, Sized
-from holdfast.protocol.varints import UNSIGNED, Kept
 
 Encoder = Callable[[Struct], list[Payload]]
 

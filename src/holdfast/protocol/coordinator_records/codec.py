@@ -22,15 +22,15 @@ from holdfast.model import (
     OffsetRecord,
     TopicPartition,
 )
-from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.groups_log.definitions import (
+from holdfast.protocol.codec.types import Payload
+from holdfast.protocol.coordinator_records.definitions import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     StoredMember,
 )
-from holdfast.protocol.types import Payload
+from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 
 _INT16: Final = Packer(">h")
 _OFFSET_KINDS: Final = (0, 1)

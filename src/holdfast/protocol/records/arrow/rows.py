@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holdfast.protocol.records.columns import Fields, HeaderFields, Spans, decode_headers
-from holdfast.protocol.records.header import APPEND_TIME, CONTROL, MAX_SEQUENCE, TRANSACTIONAL
-from holdfast.protocol.records.hops import Ints, Octets, Untrue
-from holdfast.protocol.records.sums import sums
+from holdfast.protocol.records.arrow.batch_walk import Ints, Octets, Untrue
+from holdfast.protocol.records.arrow.columns import Fields, HeaderFields, Spans, decode_headers
+from holdfast.protocol.records.arrow.crc_columns import sums
+from holdfast.protocol.records.batch_header import APPEND_TIME, CONTROL, MAX_SEQUENCE, TRANSACTIONAL
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 SCHEMA = pa.schema(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from holdfast.protocol.structs import run
+from holdfast.protocol.codec.structs import run
 
 
 class Source:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.protocol.codec.structs import Struct, field
+from holdfast.protocol.codec.types import ZERO_UUID, Bytes, Int32, Int64, String, Uuid
 from holdfast.protocol.message import Message
-from holdfast.protocol.structs import Struct, field
-from holdfast.protocol.types import ZERO_UUID, Bytes, Int32, Int64, String, Uuid
 
 
 class OffsetCommitKey(Message, versions="0"):

@@ -10,7 +10,7 @@ import struct
 from typing import NamedTuple
 
 from holdfast.model import NO_EPOCH, ErrorCode
-from holdfast.protocol.records.build import BatchOptions, NewRecord, build_batch
+from holdfast.protocol.records.batch_builder import BatchOptions, NewRecord, build_batch
 from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.record import Record
 

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.protocol.records.compression import Compression
-from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.header import (
+from holdfast.protocol.records.batch_header import (
     COMPRESSION_MASK,
     HEADER_BYTES,
     LEAST_RECORD_BYTES,
     LENGTH_END,
     MAGIC,
 )
-from holdfast.protocol.records.varint import decode_varint
+from holdfast.protocol.records.compression import Compression
+from holdfast.protocol.records.errors import MalformedBatchError
+from holdfast.protocol.records.varints import decode_varint
 
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from holdfast.protocol.codec.types import Payload
+from holdfast.protocol.codec.varints import decode_unsigned
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
-from holdfast.protocol.metadata_log.definitions import KINDS, MetadataRecord
-from holdfast.protocol.types import Payload
-from holdfast.protocol.varints import decode_unsigned
+from holdfast.protocol.kraft_records.definitions import KINDS, MetadataRecord
 
 FRAME_VERSION: Final = 1
 

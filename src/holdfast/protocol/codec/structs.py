@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, dataclass_transform
 
-from holdfast.protocol.types import Payload
+from holdfast.protocol.codec.types import Payload
 
 
 class _Required:
@@ -67,7 +67,7 @@ class StructType(type):
     def __new__(
         mcs, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any
     ) -> StructType:
-        """Annotations stay text here; `holdfast.protocol.layout` reads them when needed."""
+        """Annotations stay text here; `holdfast.protocol.codec.layout` reads them when needed."""
         names = [
             each
             for each, type_ in body.get("__annotations__", {}).items()

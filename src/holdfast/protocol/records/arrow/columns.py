@@ -1,8 +1,8 @@
 """Record fields for a whole run of batches at once, in numpy: one field after the other.
 
-`hops` has found where the records start. The checks are done on whole columns and are complete:
-every field starts where the one before ends, so if the last one ends exactly where its record does,
-none has left it.
+`batch_walk` has found where the records start. The checks are done on whole columns and are
+complete: every field starts where the one before ends, so if the last one ends exactly where its
+record does, none has left it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.protocol.records.arrow.batch_walk import Ints, Octets, Untrue
 from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.hops import Ints, Octets, Untrue
 from holdfast.protocol.records.record import LEAST_HEADER_BYTES
-from holdfast.protocol.records.varint import VARINT_BYTES, VARLONG_BYTES, decode_varint
+from holdfast.protocol.records.varints import VARINT_BYTES, VARLONG_BYTES, decode_varint
 
 FEW = 16
 """Headers of so few records are decoded one by one: a round in numpy costs more. It also bounds the

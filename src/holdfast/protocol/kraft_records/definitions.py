@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from holdfast.protocol.codec.structs import field
+from holdfast.protocol.codec.types import Int8, Int32, String, Uuid
 from holdfast.protocol.message import Message
-from holdfast.protocol.structs import field
-from holdfast.protocol.types import Int8, Int32, String, Uuid
 
 NO_LEADER_CHANGE: Final = -2
 RECOVERING: Final = 1

@@ -1,0 +1,1 @@
+"""From message definitions to encoders and decoders."""

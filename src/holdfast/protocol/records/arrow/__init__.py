@@ -1,0 +1,1 @@
+"""Many record batches as Arrow columns, for the pipeline and the audit."""
