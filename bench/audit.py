@@ -37,8 +37,8 @@ from holdfast.protocol.records.batch_header import (
 )
 from holdfast.protocol.records.crc import crc32c_parts
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import write_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from holdfast.storage.checkpoints.checkpoint_file import write_offsets
+from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS
 
 SCHEMA = "holdfast-bench-audit/1"
 TOPIC = "events"

@@ -25,8 +25,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from holdfast.protocol.coordinator_records import partition_for
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import read_offsets
-from holdfast.storage.names import CLEANED, CLEANER_OFFSETS, RECOVERY_POINTS, SWAP
+from holdfast.storage.checkpoints.checkpoint_file import read_offsets
+from holdfast.storage.file_names import CLEANED, CLEANER_OFFSETS, RECOVERY_POINTS, SWAP
 from tests.support.brokers import QUIET, Brokers
 from tests.support.waiting import wait_until
 

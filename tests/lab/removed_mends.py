@@ -18,7 +18,9 @@ from holdfast.broker.fetching import ParkedFetch
 from holdfast.broker.refused import Refused
 from holdfast.core import Replica
 from holdfast.lab import build
-from holdfast.storage import LogOfflineError, directory, properties, replay
+from holdfast.storage import LogOfflineError, log_directory
+from holdfast.storage.checkpoints import meta_properties
+from holdfast.storage.producers import replay
 
 
 class UncaughtError(Exception):
@@ -65,16 +67,16 @@ def reads_that_fail_no_log(patch: pytest.MonkeyPatch) -> None:
 
 
 def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
-    close = directory.LogDirectory.close
+    close = log_directory.LogDirectory.close
 
     def failing_close(self: Any, *args: Any, **options: Any) -> bool:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(self, "write_checkpoints", uncaught(self.write_checkpoints))
-            inner.setattr(directory, "write_clean_shutdown", mark)
+            inner.setattr(log_directory, "write_clean_shutdown", mark)
             return close(self, *args, **options)
 
-    mark = uncaught(properties.write_clean_shutdown)
-    patch.setattr(directory.LogDirectory, "close", failing_close)
+    mark = uncaught(meta_properties.write_clean_shutdown)
+    patch.setattr(log_directory.LogDirectory, "close", failing_close)
 
 
 def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:

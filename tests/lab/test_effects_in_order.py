@@ -37,7 +37,7 @@ from holdfast.lab.simulation import SimulatedCluster, run, simulate
 from holdfast.lab.simulation.run import TOPIC
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.records import batches
-from holdfast.storage.names import RECOVERY_POINTS
+from holdfast.storage.file_names import RECOVERY_POINTS
 
 EPOCHS = "leader-epoch-checkpoint"
 Check = Callable[..., None]

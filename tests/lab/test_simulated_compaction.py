@@ -11,7 +11,7 @@ from holdfast.lab.simulation import SimulatedCluster, simulate
 from holdfast.lab.simulation.committing import Committer
 from holdfast.lab.simulation.compaction import OFFSETS
 from holdfast.lab.simulation.pace import Pace
-from holdfast.storage import compaction
+from holdfast.storage.cleaner import compaction
 
 PLAN = {
     "faults": ("kill", "kill-in-write", "power-loss", "disk-error"),

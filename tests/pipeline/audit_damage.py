@@ -21,8 +21,8 @@ from holdfast.pipeline.audit.standing import Replica
 from holdfast.pipeline.audit.stores import find_store
 from holdfast.protocol.records import RecordBatchHeader, batches
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import write_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, META_PROPERTIES, RECOVERY_POINTS
+from holdfast.storage.checkpoints.checkpoint_file import write_offsets
+from holdfast.storage.file_names import HIGH_WATERMARKS, META_PROPERTIES, RECOVERY_POINTS
 
 EPOCH_POSITION = 12
 BYTES = {

@@ -16,8 +16,8 @@ from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.protocol.records import crc32c
 from holdfast.protocol.records.arrow.reader import read_table
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import read_epochs, write_epochs
-from holdfast.storage.names import EPOCH_CHECKPOINT
+from holdfast.storage.checkpoints.checkpoint_file import read_epochs, write_epochs
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from tests.pipeline.audit_reference import Content, Line
 from tests.pipeline.audit_world import NAME, TOPIC, batches
 

@@ -27,8 +27,8 @@ from holdfast.pipeline.audit.sources import (
 from holdfast.protocol.records import BatchOptions, crc32c
 from holdfast.protocol.records.batch_builder import BatchBuilder
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import write_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, LOG_STARTS
+from holdfast.storage.checkpoints.checkpoint_file import write_offsets
+from holdfast.storage.file_names import HIGH_WATERMARKS, LOG_STARTS
 from tests.pipeline.audit_reference import Content, Copy, Findings, Line, Send, World
 
 TOPIC = "t"

@@ -26,8 +26,8 @@ from confluent_kafka.cimpl import NewTopic
 from holdfast.ledger import LedgerProducer
 from holdfast.model import TopicPartition
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import read_offsets
-from holdfast.storage.names import (
+from holdfast.storage.checkpoints.checkpoint_file import read_offsets
+from holdfast.storage.file_names import (
     HIGH_WATERMARKS,
     PARTITION_METADATA,
     RECOVERY_POINTS,

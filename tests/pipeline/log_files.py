@@ -21,8 +21,8 @@ from holdfast.protocol.records import (
     read_records,
 )
 from holdfast.storage import Log, LogSettings, RealDisk
-from holdfast.storage.checkpoints import write_offsets
-from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from holdfast.storage.checkpoints.checkpoint_file import write_offsets
+from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS
 from tests.unit.storage.support import CLEAN, NOW, batch, marker, opened, produced
 
 TOPIC = "events"

@@ -18,7 +18,7 @@ from holdfast.pipeline.audit.findings import Exit, Remedy
 from holdfast.pipeline.audit.kraft import METADATA
 from holdfast.pipeline.audit.metadata_records import read_records
 from holdfast.protocol.kraft_records.definitions import KINDS
-from holdfast.storage.properties import id_text
+from holdfast.storage.checkpoints.meta_properties import id_text
 from tests.pipeline.audit_damage import DamageTests, Files
 from tests.pipeline.audit_plants import write_consumed
 from tests.pipeline.audit_reference import Content

@@ -18,8 +18,13 @@ from holdfast.pipeline.audit.moving import Here
 from holdfast.pipeline.audit.running import Run
 from holdfast.pipeline.audit.stores import EMBEDDED
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import read_epochs, read_offsets, write_epochs, write_offsets
-from holdfast.storage.names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, HIGH_WATERMARKS
+from holdfast.storage.checkpoints.checkpoint_file import (
+    read_epochs,
+    read_offsets,
+    write_epochs,
+    write_offsets,
+)
+from holdfast.storage.file_names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, HIGH_WATERMARKS
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
 from tests.pipeline.audit_reference import Line
 from tests.pipeline.audit_world import NAME, TOPIC, batches

@@ -18,8 +18,8 @@ from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.roster import consumers, producers
 from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, ledger_packs
 from holdfast.storage import RealDisk
-from holdfast.storage import names as files
-from holdfast.storage.checkpoints import read_epochs, write_epochs, write_offsets
+from holdfast.storage import file_names as files
+from holdfast.storage.checkpoints.checkpoint_file import read_epochs, write_epochs, write_offsets
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told

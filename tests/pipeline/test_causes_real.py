@@ -31,7 +31,7 @@ from holdfast.pipeline.audit.findings import (
 from holdfast.pipeline.audit.replicas import find_replicas
 from holdfast.pipeline.audit.running import past_of
 from holdfast.storage import RealDisk, examine_log
-from holdfast.storage.inspect import checkpointed_epochs, log_files
+from holdfast.storage.inspect.log_files import checkpointed_epochs, log_files
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow

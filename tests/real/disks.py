@@ -8,8 +8,8 @@ from typing import NamedTuple
 from holdfast.cluster import Cluster
 from holdfast.protocol.records import Batch, batches, read_records
 from holdfast.storage import RealDisk, examine_log
-from holdfast.storage.inspect import log_files
-from holdfast.storage.names import LOG
+from holdfast.storage.file_names import LOG
+from holdfast.storage.inspect.log_files import log_files
 
 
 class Written(NamedTuple):

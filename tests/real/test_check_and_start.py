@@ -17,7 +17,11 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
 from holdfast.cli.errors import EXIT_BAD_INPUT
-from holdfast.storage.properties import MetaProperties, id_text, write_meta_properties
+from holdfast.storage.checkpoints.meta_properties import (
+    MetaProperties,
+    id_text,
+    write_meta_properties,
+)
 from holdfast.storage.real_disk import RealDisk
 from tests.support.ending import ended
 from tests.support.namespaces import why_missing

@@ -41,7 +41,7 @@ from holdfast.coordination import (
 from holdfast.core import BrokerLife, CleanShutdown, Guards
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.storage import LogDirectories, LogDirectory, NoLogDirectoryError
-from holdfast.storage.properties import (
+from holdfast.storage.checkpoints.meta_properties import (
     CleanShutdownMarker,
     MetaProperties,
     id_text,

@@ -7,8 +7,8 @@ from typing import Final
 
 from holdfast.broker.errors import StartError
 from holdfast.storage import Disk
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.properties import MetaProperties, read_meta_properties
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.checkpoints.meta_properties import MetaProperties, read_meta_properties
 
 META_VERSIONS: Final = (0, 1)
 

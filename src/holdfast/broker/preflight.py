@@ -24,9 +24,9 @@ from holdfast.broker.settings import BrokerSettings, Loaded, Problem
 from holdfast.coordination import StoreError, check_embedded, check_zookeeper
 from holdfast.model import TopicPartition
 from holdfast.storage import DuplicateLogError, NoLogDirectoryError, RealDisk
-from holdfast.storage.directories import reason
-from holdfast.storage.found_logs import is_unused, partitions_on
-from holdfast.storage.properties import MetaProperties
+from holdfast.storage.checkpoints.meta_properties import MetaProperties
+from holdfast.storage.inspect.log_listing import is_unused, partitions_on
+from holdfast.storage.log_directories import reason
 
 
 class Finding(NamedTuple):

@@ -19,8 +19,9 @@ from holdfast.cli.log_output import (
     verdict_text,
 )
 from holdfast.storage import RealDisk, examine_log
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.inspect import (
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.file_names import LOG, SNAPSHOT, LogFileName, parse_file_name
+from holdfast.storage.inspect.log_files import (
     LogFiles,
     checkpointed_epochs,
     find_logs,
@@ -30,8 +31,7 @@ from holdfast.storage.inspect import (
     read_producers,
     walk,
 )
-from holdfast.storage.names import LOG, SNAPSHOT, LogFileName, parse_file_name
-from holdfast.storage.scan import BadBatchError
+from holdfast.storage.segment.batch_scan import BadBatchError
 
 CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug of ours."
 

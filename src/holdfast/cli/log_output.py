@@ -10,9 +10,9 @@ import click
 from holdfast.model import EpochEntry
 from holdfast.protocol.records import MalformedBatchError, Record, control_type, read_records
 from holdfast.storage import Examined
-from holdfast.storage.inspect import Indexes, batch_facts
-from holdfast.storage.names import OFFSET_INDEX, TIME_INDEX
-from holdfast.storage.scan import FoundBatch
+from holdfast.storage.file_names import OFFSET_INDEX, TIME_INDEX
+from holdfast.storage.inspect.log_files import Indexes, batch_facts
+from holdfast.storage.segment.batch_scan import FoundBatch
 
 MOST_SHOWN = 60
 """Characters of a key or value in a table; JSON has all of it."""

@@ -7,19 +7,12 @@ It has no thread and no clock of its own. What a broker calls, when, and on whic
 `docs/storage.md`.
 """
 
-from holdfast.storage.appending import Appended, span_of
-from holdfast.storage.cleaning import Cleaner, CleaningNeed, Progress, clean, cleaning_need
-from holdfast.storage.compaction import Cleaning
-from holdfast.storage.deletions import Removal
-from holdfast.storage.directories import (
-    Disks,
-    DuplicateLogError,
-    LogDirectories,
-    NoLogDirectoryError,
-    is_full,
-)
-from holdfast.storage.directory import LogDirectory
-from holdfast.storage.directory_checkpoints import CheckpointWrite
+from holdfast.storage.append_checks import Appended, span_of
+from holdfast.storage.background_flush import BackgroundFlush
+from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
+from holdfast.storage.cleaner.cleaner import Cleaner, CleaningNeed, Progress, clean, cleaning_need
+from holdfast.storage.cleaner.compaction import Cleaning
+from holdfast.storage.deferred_deletions import Removal
 from holdfast.storage.disk import DirectoryLockedError, Disk, File
 from holdfast.storage.errors import (
     AppendRefusedError,
@@ -27,11 +20,17 @@ from holdfast.storage.errors import (
     LogOfflineError,
     OffsetOutOfRangeError,
 )
-from holdfast.storage.examine import Examined, Finding, examine_log
-from holdfast.storage.flushing import BackgroundFlush
+from holdfast.storage.inspect.log_verification import Examined, Finding, examine_log
 from holdfast.storage.log import Log
-from holdfast.storage.opening import LogOpening
-from holdfast.storage.reading import (
+from holdfast.storage.log_directories import (
+    Disks,
+    DuplicateLogError,
+    LogDirectories,
+    NoLogDirectoryError,
+    is_full,
+)
+from holdfast.storage.log_directory import LogDirectory
+from holdfast.storage.log_reader import (
     TimedOffset,
     aborted_transactions,
     latest_timestamp,
@@ -39,11 +38,12 @@ from holdfast.storage.reading import (
     offset_for_timestamp,
     read,
 )
+from holdfast.storage.log_settings import BROKER_NAMES, LogSettings, log_settings
 from holdfast.storage.real_disk import RealDisk
-from holdfast.storage.recovery import LastKnown, OpenedLog, Report, open_log
+from holdfast.storage.recovery.log_opening import LogOpening
+from holdfast.storage.recovery.log_recovery import LastKnown, OpenedLog, Report, open_log
 from holdfast.storage.retention import apply_retention, dropped_below
-from holdfast.storage.segment_files import Slice
-from holdfast.storage.settings import BROKER_NAMES, LogSettings, log_settings
+from holdfast.storage.segment.segment_files import Slice
 
 __all__ = [
     "BROKER_NAMES",

@@ -24,16 +24,16 @@ from typing import TypeVar
 from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, BatchHeader, Offset, ProducerId
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.appending import Appended, headers_of, needs_roll, note_producers, span_of
-from holdfast.storage.deletions import Deletions
+from holdfast.storage.append_checks import Appended, headers_of, needs_roll, note_producers, span_of
+from holdfast.storage.checkpoints.leader_epoch_checkpoint import EpochFile
+from holdfast.storage.deferred_deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
-from holdfast.storage.epoch_file import EpochFile
 from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
-from holdfast.storage.pending import Names, Snapshots
-from holdfast.storage.producers import ProducerBook
-from holdfast.storage.replay import producer_headers, rebuild_producers
-from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
-from holdfast.storage.settings import LogSettings
+from holdfast.storage.log_settings import LogSettings
+from holdfast.storage.pending_writes import Names, Snapshots
+from holdfast.storage.producers.producer_state import ProducerBook
+from holdfast.storage.producers.replay import producer_headers, rebuild_producers
+from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 
 _Result = TypeVar("_Result")
 

@@ -13,7 +13,7 @@ from holdfast.core import Follower
 from holdfast.lab.simulation import SimulatedCluster
 from holdfast.lab.simulation.clients import Ledger, Producer
 from holdfast.protocol.records import NewRecord, build_batch, stamp
-from holdfast.storage.flushing import MOST_SEGMENTS
+from holdfast.storage.background_flush import MOST_SEGMENTS
 
 SLOW_S = 1.0
 TOPIC = "events"

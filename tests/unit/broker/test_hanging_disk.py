@@ -12,7 +12,7 @@ from holdfast.broker.faulty_disk import FULL, DiskFault, FaultyDisk
 from holdfast.broker.node import Broker
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.messages.metadata import MetadataRequest
-from holdfast.storage.names import HIGH_WATERMARKS, RECOVERY_POINTS
+from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS
 from tests.support.stuck_disk import Hits, StuckDisk
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three

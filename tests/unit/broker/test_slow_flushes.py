@@ -23,8 +23,8 @@ from holdfast.protocol.messages.produce import (
     TopicProduceData,
 )
 from holdfast.protocol.records import NewRecord, build_batch
-from holdfast.storage.checkpoints import read_epochs
-from holdfast.storage.names import EPOCH_CHECKPOINT
+from holdfast.storage.checkpoints.checkpoint_file import read_epochs
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from tests.support.waiting import eventually
 from tests.unit.broker.test_admin_apis import create, new_topic
 from tests.unit.broker.three import Three, play

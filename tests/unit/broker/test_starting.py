@@ -89,7 +89,9 @@ def test_the_loop_turns_while_logs_are_opened(
             assert turned.wait(60.0), "the loop waits for the log"
             return open_log(*given)
 
-        monkeypatch.setattr("holdfast.storage.opening.open_log", open_when_the_loop_has_turned)
+        monkeypatch.setattr(
+            "holdfast.storage.recovery.log_opening.open_log", open_when_the_loop_has_turned
+        )
         three = Three(tmp_path)
         broker = await three.start(1)
         assert opened == len(broker.replicas.partitions) == 3

@@ -21,7 +21,7 @@ from holdfast.lab.crash_states import Bound, CrashState, crash_states
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import batches
 from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, read
-from holdfast.storage.replay import headers_from, rebuild_producers
+from holdfast.storage.producers.replay import headers_from, rebuild_producers
 from tests.unit.storage.support import NOW, batch, marker, produced, remove_due
 
 PARTITION = TopicPartition("t", 0)

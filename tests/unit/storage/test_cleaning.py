@@ -21,7 +21,7 @@ from holdfast.storage import (
     clean,
     cleaning_need,
 )
-from holdfast.storage.key_map import ENTRY_BYTES, KeyMap
+from holdfast.storage.cleaner.offset_map import ENTRY_BYTES, KeyMap
 from tests.unit.storage.support import (
     NOW,
     batch,
@@ -127,7 +127,7 @@ def test_a_marker_that_is_not_committed_keeps_its_transaction_from_the_cleaner(d
 
 
 def test_steps_are_small_and_the_log_lives_on(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.storage.cleaning.STEP_RECORDS", 3)
+    monkeypatch.setattr("holdfast.storage.cleaner.cleaner.STEP_RECORDS", 3)
     log = filled(disk)
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
     expected = newest(log)
@@ -232,7 +232,7 @@ def test_a_log_may_be_closed_or_cut_in_the_middle_of_a_swap(disk: Disk, flushes:
 def test_a_cut_under_the_cleaner_ends_the_run(
     disk: Disk, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.storage.cleaning.STEP_RECORDS", 1)
+    monkeypatch.setattr("holdfast.storage.cleaner.cleaner.STEP_RECORDS", 1)
     log = filled(disk)
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
     for _ in range(after):

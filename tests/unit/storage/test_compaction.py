@@ -11,7 +11,7 @@ from holdfast.lab.crash_states import Bound, crash_states
 from holdfast.model import Offset
 from holdfast.protocol.records import BatchOptions, Compression, batches, read_records
 from holdfast.storage import Disk, LastKnown, Log, LogSettings, clean, read
-from holdfast.storage.cleaning import cleanable_limit, dirty_ratio
+from holdfast.storage.cleaner.cleaner import cleanable_limit, dirty_ratio
 from tests.unit.storage.support import (
     DIRECTORY,
     NOW,

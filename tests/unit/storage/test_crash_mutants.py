@@ -10,12 +10,12 @@ import pytest
 from holdfast.lab.crash_states import Bound
 from holdfast.model import Offset
 from holdfast.storage import Log
-from holdfast.storage.directory_checkpoints import DirectoryCheckpoints
-from holdfast.storage.epoch_file import EpochFile, EpochWrite
+from holdfast.storage.checkpoints.leader_epoch_checkpoint import EpochFile, EpochWrite
+from holdfast.storage.checkpoints.offset_checkpoints import DirectoryCheckpoints
 from holdfast.storage.log import Log as LogClass
 from holdfast.storage.real_disk import RealFile
-from holdfast.storage.scan import BadBatchError
-from holdfast.storage.segment import Segment
+from holdfast.storage.segment.batch_scan import BadBatchError
+from holdfast.storage.segment.segment import Segment
 from tests.unit.storage.crashes import SETTINGS, Life
 from tests.unit.storage.test_crashes import cut, follow, grow, leave, seal, take_back
 

@@ -17,9 +17,9 @@ from holdfast.storage import (
     LogOfflineError,
     NoLogDirectoryError,
 )
+from holdfast.storage.checkpoints.meta_properties import CleanShutdownMarker
 from holdfast.storage.disk import read_whole
-from holdfast.storage.names import CLEAN_SHUTDOWN, HIGH_WATERMARKS
-from holdfast.storage.properties import CleanShutdownMarker
+from holdfast.storage.file_names import CLEAN_SHUTDOWN, HIGH_WATERMARKS
 from tests.unit.storage.support import NOW, SMALL, fill, records_of
 
 TOPIC = uuid.UUID(int=7)

@@ -19,21 +19,21 @@ from holdfast.storage import (
     LogOfflineError,
     RealDisk,
 )
-from holdfast.storage.disk import read_whole, write_whole
-from holdfast.storage.names import (
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-)
-from holdfast.storage.properties import (
+from holdfast.storage.checkpoints.meta_properties import (
     CleanShutdownMarker,
     MetaProperties,
     id_text,
     parse_id,
     read_meta_properties,
     write_meta_properties,
+)
+from holdfast.storage.disk import read_whole, write_whole
+from holdfast.storage.file_names import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
 )
 from tests.unit.storage.support import NOW, SMALL, fill, open_all, records_of
 

@@ -17,10 +17,10 @@ from holdfast.storage import (
     LogSettings,
     open_log,
 )
-from holdfast.storage.checkpoints import read_epochs
-from holdfast.storage.flushing import MOST_SEGMENTS
-from holdfast.storage.names import EPOCH_CHECKPOINT
-from holdfast.storage.replay import snapshot_offsets
+from holdfast.storage.background_flush import MOST_SEGMENTS
+from holdfast.storage.checkpoints.checkpoint_file import read_epochs
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
+from holdfast.storage.producers.replay import snapshot_offsets
 from tests.unit.storage.support import NOW, batch
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.storage import log_settings
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.index import OffsetIndex, TimeIndex
-from holdfast.storage.producers import ProducerEntry
-from holdfast.storage.settings import FOREVER
-from holdfast.storage.snapshots import decode_snapshot, encode_snapshot
-from holdfast.storage.transactions import decode_transactions
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.log_settings import FOREVER
+from holdfast.storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
+from holdfast.storage.producers.producer_state import ProducerEntry
+from holdfast.storage.segment.offset_and_time_index import OffsetIndex, TimeIndex
+from holdfast.storage.segment.transaction_index import decode_transactions
 
 SNAPSHOT = bytes.fromhex(
     "00010a3cf7d200000002000000000000000000000000000300000000000000030000"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.storage import Disk, LogSettings, indexed, offset_for_timestamp, segment
-from holdfast.storage.loaded import LoadedIndexes
+from holdfast.storage import Disk, LogSettings, offset_for_timestamp
+from holdfast.storage.segment import indexed_segment, segment
+from holdfast.storage.segment.index_cache import LoadedIndexes
 from tests.unit.storage.support import NOW, fill, open_, reopened, values_of
 
 SETTINGS = LogSettings(segment_bytes=1_000, index_interval_bytes=100)
@@ -14,7 +15,7 @@ SETTINGS = LogSettings(segment_bytes=1_000, index_interval_bytes=100)
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> LoadedIndexes:
     few = LoadedIndexes(150)
-    for module in (indexed, segment):
+    for module in (indexed_segment, segment):
         monkeypatch.setattr(module, "INDEXES", few)
     return few
 

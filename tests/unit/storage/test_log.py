@@ -27,7 +27,7 @@ from holdfast.storage import (
     read,
     real_disk,
 )
-from holdfast.storage.replay import snapshot_offsets
+from holdfast.storage.producers.replay import snapshot_offsets
 from tests.support.disks import close_files
 from tests.unit.storage.support import (
     NOW,

@@ -53,7 +53,7 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_a_start_after_a_crash_reads_no_more_of_a_longer_log(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.storage.replay.RETRIED_BYTES", 3_000)
+    monkeypatch.setattr("holdfast.storage.producers.replay.RETRIED_BYTES", 3_000)
     settings = LogSettings(segment_bytes=2_000, index_interval_bytes=100, cleanup_policy=(policy,))
     spent = []
     for count in (160, 1600):

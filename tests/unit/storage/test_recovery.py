@@ -20,8 +20,8 @@ from holdfast.storage import (
     read,
 )
 from holdfast.storage.disk import read_whole, write_whole
-from holdfast.storage.names import EPOCH_CHECKPOINT, LOG
-from holdfast.storage.replay import snapshot_offsets
+from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG
+from holdfast.storage.producers.replay import snapshot_offsets
 from tests.unit.storage.support import (
     CLEAN,
     DIRECTORY,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from holdfast.core.replica.producer_state import ProducerStates
 from holdfast.model import Offset, ProducerId
 from holdfast.storage import Disk, LastKnown, LogSettings
-from holdfast.storage.names import LOG
-from holdfast.storage.producers import ProducerBook, ProducerEntry
+from holdfast.storage.file_names import LOG
+from holdfast.storage.producers.producer_state import ProducerBook, ProducerEntry
 from tests.unit.storage.support import (
     NOW,
     fill,

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from holdfast.model import TopicPartition
 from holdfast.protocol.records import batches, read_records
 from holdfast.storage import LogDirectory, LogSettings, RealDisk, aborted_transactions, read
-from holdfast.storage.names import CLEAN_SHUTDOWN
-from holdfast.storage.properties import read_meta_properties
+from holdfast.storage.checkpoints.meta_properties import read_meta_properties
+from holdfast.storage.file_names import CLEAN_SHUTDOWN
 from tests.support.waiting import wait_until
 from tests.unit.storage import kafka
 from tests.unit.storage.support import open_all, records_of

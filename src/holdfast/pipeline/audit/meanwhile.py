@@ -22,8 +22,8 @@ from holdfast.pipeline.audit.segments import Segment, segment_at
 from holdfast.pipeline.audit.standing import Replica
 from holdfast.pipeline.audit.telling import Told
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import DamagedFileError, read_epochs, read_offsets
-from holdfast.storage.names import (
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs, read_offsets
+from holdfast.storage.file_names import (
     CLEANER_OFFSETS,
     DELETED,
     EPOCH_CHECKPOINT,

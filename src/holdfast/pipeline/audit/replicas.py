@@ -26,9 +26,9 @@ from holdfast.pipeline.audit.standing import FAR, Replica, Stranger, behind, sta
 from holdfast.pipeline.audit.stores import find_store, read_store
 from holdfast.pipeline.errors import PipelineError
 from holdfast.storage import Disk, RealDisk
-from holdfast.storage.checkpoints import DamagedFileError, read_offsets
-from holdfast.storage.inspect import LogFiles, checkpointed_epochs, log_files
-from holdfast.storage.names import (
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_offsets
+from holdfast.storage.checkpoints.meta_properties import read_topic_id
+from holdfast.storage.file_names import (
     CLEANER_OFFSETS,
     EPOCH_CHECKPOINT,
     HIGH_WATERMARKS,
@@ -37,7 +37,7 @@ from holdfast.storage.names import (
     RECOVERY_POINTS,
     partition_of,
 )
-from holdfast.storage.properties import read_topic_id
+from holdfast.storage.inspect.log_files import LogFiles, checkpointed_epochs, log_files
 
 Offsets = Mapping[TopicPartition, int]
 _T = TypeVar("_T")

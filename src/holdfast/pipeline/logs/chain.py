@@ -32,8 +32,14 @@ from holdfast.protocol.records.batch_header import (
     MAGIC_POSITION,
 )
 from holdfast.storage.disk import File
-from holdfast.storage.index import OffsetEntry, OffsetIndex
-from holdfast.storage.scan import BadBatchError, FoundHeader, Run, verified_runs, walk_headers
+from holdfast.storage.segment.batch_scan import (
+    BadBatchError,
+    FoundHeader,
+    Run,
+    verified_runs,
+    walk_headers,
+)
+from holdfast.storage.segment.offset_and_time_index import OffsetEntry, OffsetIndex
 
 RUN_BYTES = 8 << 20
 """Read and decoded at a time."""

@@ -10,11 +10,11 @@ from functools import partial
 from holdfast.pipeline.logs.chain import Chain, Damage
 from holdfast.pipeline.logs.pieces import Piece
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.index import OffsetIndex
-from holdfast.storage.inspect import LogFiles, read_indexes
-from holdfast.storage.names import LOG
-from holdfast.storage.scan import Run
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.file_names import LOG
+from holdfast.storage.inspect.log_files import LogFiles, read_indexes
+from holdfast.storage.segment.batch_scan import Run
+from holdfast.storage.segment.offset_and_time_index import OffsetIndex
 
 
 def read_piece(piece: Piece) -> Iterator[Run | Damage]:

@@ -22,9 +22,9 @@ from holdfast.model import Offset, TopicPartition
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.logs.chain import Span
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import DamagedFileError, read_offsets
-from holdfast.storage.inspect import log_files
-from holdfast.storage.names import HIGH_WATERMARKS, LOG, RECOVERY_POINTS, partition_of
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_offsets
+from holdfast.storage.file_names import HIGH_WATERMARKS, LOG, RECOVERY_POINTS, partition_of
+from holdfast.storage.inspect.log_files import log_files
 
 LEAST_SPLIT_BYTES = 16 << 20
 MOST_SPLIT_BYTES = 64 << 20

@@ -17,8 +17,8 @@ from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
 from holdfast.protocol.records.arrow.reader import read_runs
 from holdfast.protocol.records.arrow.rows import FIELDS
 from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END, TRANSACTIONAL
-from holdfast.storage.names import LOG, file_name
-from holdfast.storage.scan import Run
+from holdfast.storage.file_names import LOG, file_name
+from holdfast.storage.segment.batch_scan import Run
 
 _MOST_MS: Final = (1 << 63) // 1_000 - 1
 """What Spark, which counts microseconds, can hold."""

@@ -17,7 +17,7 @@ from holdfast.pipeline.audit.causes.kinds import RECREATED
 from holdfast.pipeline.audit.causes.reasons import Reason
 from holdfast.pipeline.audit.kraft import Election, Life
 from holdfast.pipeline.audit.standing import Stranger
-from holdfast.storage.properties import id_text
+from holdfast.storage.checkpoints.meta_properties import id_text
 
 
 class Past(NamedTuple):

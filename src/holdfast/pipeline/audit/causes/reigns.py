@@ -12,9 +12,9 @@ from typing import Final
 
 from holdfast.pipeline.audit.findings import EpochStart, ReplicaFacts
 from holdfast.storage import RealDisk
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.names import EPOCH_CHECKPOINT
-from holdfast.storage.properties import read_meta_properties
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.checkpoints.meta_properties import read_meta_properties
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
 
 _HEADER_LINES: Final = 2
 """Of a checkpoint: its version, and how many entries follow."""

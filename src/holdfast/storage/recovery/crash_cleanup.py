@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.storage.disk import Disk
-from holdfast.storage.names import (
+from holdfast.storage.file_names import (
     CLEANED,
     DELETED,
     LOG,
@@ -23,7 +23,7 @@ from holdfast.storage.names import (
     file_name,
     parse_file_name,
 )
-from holdfast.storage.scan import BadBatchError, walk_headers
+from holdfast.storage.segment.batch_scan import BadBatchError, walk_headers
 
 
 class Found(NamedTuple):

@@ -1,9 +1,9 @@
 """Producer snapshots, in Kafka's format: the state of a log's producers at one offset.
 
 A snapshot saves reading the log from its start. There is one for every roll and one for a clean
-shutdown, written when everything below its offset is on the disk (`pending` says why), but without
-a flush of its own: the CRC tells a torn one, and the one before it or the log itself can always
-stand in.
+shutdown, written when everything below its offset is on the disk (`pending_writes` says why), but
+without a flush of its own: the CRC tells a torn one, and the one before it or the log itself can
+always stand in.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import struct
 from collections.abc import Iterable
 
 from holdfast.protocol.records import crc32c
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole
-from holdfast.storage.names import SNAPSHOT, file_name
-from holdfast.storage.producers import ProducerEntry
+from holdfast.storage.file_names import SNAPSHOT, file_name
+from holdfast.storage.producers.producer_state import ProducerEntry
 
 _VERSION = 1
 _HEAD = struct.Struct(">hI")

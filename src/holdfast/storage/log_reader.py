@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.protocol.records import Batch, MalformedBatchError, read_records
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.errors import OffsetOutOfRangeError
 from holdfast.storage.log import Log
-from holdfast.storage.rebuild import rebuild_transactions
-from holdfast.storage.scan import walk_headers
-from holdfast.storage.segment import Segment
-from holdfast.storage.segment_files import Slice
-from holdfast.storage.transactions import AbortedTransaction, overlapping
+from holdfast.storage.recovery.transaction_index_rebuild import rebuild_transactions
+from holdfast.storage.segment.batch_scan import walk_headers
+from holdfast.storage.segment.segment import Segment
+from holdfast.storage.segment.segment_files import Slice
+from holdfast.storage.segment.transaction_index import AbortedTransaction, overlapping
 
 
 class TimedOffset(NamedTuple):

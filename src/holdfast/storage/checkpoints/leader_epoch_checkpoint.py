@@ -18,9 +18,9 @@ from contextlib import suppress
 from holdfast.core import EpochCache
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.checkpoints import epochs_content, write_epochs
+from holdfast.storage.checkpoints.checkpoint_file import epochs_content, write_epochs
 from holdfast.storage.disk import Disk
-from holdfast.storage.names import EPOCH_CHECKPOINT
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
 
 NEXT = ".next"
 

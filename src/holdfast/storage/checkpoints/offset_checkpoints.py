@@ -14,21 +14,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage.background_write import BackgroundWrite
-from holdfast.storage.checkpoints import (
+from holdfast.storage.batched_fsync import write_together
+from holdfast.storage.checkpoints.background_write import BackgroundWrite
+from holdfast.storage.checkpoints.checkpoint_file import (
     DamagedFileError,
     offsets_content,
     read_offsets,
 )
 from holdfast.storage.disk import Disk
-from holdfast.storage.log import Log
-from holdfast.storage.names import (
+from holdfast.storage.file_names import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
 )
-from holdfast.storage.together import write_together
+from holdfast.storage.log import Log
 
 Offsets = dict[TopicPartition, Offset]
 Logs = Mapping[TopicPartition, Log]

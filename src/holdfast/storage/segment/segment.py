@@ -12,18 +12,22 @@ from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.disk import Buffer, Disk, write_whole
-from holdfast.storage.index import NO_TIMESTAMP, TimeEntry
-from holdfast.storage.indexed import LARGEST_RELATIVE_OFFSET, NOTHING, IndexedSegment
-from holdfast.storage.loaded import INDEXES
-from holdfast.storage.names import (
+from holdfast.storage.file_names import (
     LOG,
     OFFSET_INDEX,
     SEGMENT_KINDS,
     TIME_INDEX,
     TRANSACTION_INDEX,
 )
-from holdfast.storage.scan import walk_headers
-from holdfast.storage.transactions import AbortedTransaction
+from holdfast.storage.segment.batch_scan import walk_headers
+from holdfast.storage.segment.index_cache import INDEXES
+from holdfast.storage.segment.indexed_segment import (
+    LARGEST_RELATIVE_OFFSET,
+    NOTHING,
+    IndexedSegment,
+)
+from holdfast.storage.segment.offset_and_time_index import NO_TIMESTAMP, TimeEntry
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 __all__ = ["LARGEST_RELATIVE_OFFSET", "Segment"]
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from holdfast.storage.disk import write_whole
+from holdfast.storage.file_names import TRANSACTION_INDEX
 from holdfast.storage.log import Log
-from holdfast.storage.names import TRANSACTION_INDEX
-from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, snapshot_offsets
-from holdfast.storage.segment import Segment
-from holdfast.storage.transactions import AbortedTransaction
+from holdfast.storage.producers.replay import (
+    headers_from,
+    marker_of,
+    newest_snapshot,
+    snapshot_offsets,
+)
+from holdfast.storage.segment.segment import Segment
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 def rebuild_transactions(log: Log, segment: Segment) -> list[AbortedTransaction]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.model import TopicPartition
-from holdfast.storage.checkpoints import DamagedFileError, read_epochs
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs
 from holdfast.storage.disk import Disk
-from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, parse_file_name, partition_of
+from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, parse_file_name, partition_of
 
 
 def partitions_on(disk: Disk) -> dict[TopicPartition, str]:

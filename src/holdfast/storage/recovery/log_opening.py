@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from holdfast.core import ProducerStates
 from holdfast.model import TopicPartition
 from holdfast.storage.log import Log
-from holdfast.storage.recovery import OpenedLog, open_log
+from holdfast.storage.recovery.log_recovery import OpenedLog, open_log
 
 if TYPE_CHECKING:
-    from holdfast.storage.directory import LogDirectory
+    from holdfast.storage.log_directory import LogDirectory
 
 
 class LogOpening:

@@ -14,9 +14,9 @@ import json
 import uuid
 from typing import NamedTuple
 
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, parent, read_whole, write_whole
-from holdfast.storage.names import CLEAN_SHUTDOWN, META_PROPERTIES, PARTITION_METADATA
+from holdfast.storage.file_names import CLEAN_SHUTDOWN, META_PROPERTIES, PARTITION_METADATA
 
 _METADATA_VERSION = 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 
 _VERSION = 0
 _ENTRY = struct.Struct(">hqqqq")

@@ -10,11 +10,11 @@ from holdfast.protocol.records import Batch, RecordBatchHeader, parse_header
 from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END
 from holdfast.storage.disk import Buffer
 from holdfast.storage.errors import AppendRefusedError
-from holdfast.storage.index import OFFSET_ENTRY_BYTES
-from holdfast.storage.producers import ProducerBook, marker_in
-from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
-from holdfast.storage.settings import LogSettings
-from holdfast.storage.transactions import AbortedTransaction
+from holdfast.storage.log_settings import LogSettings
+from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.segment.offset_and_time_index import OFFSET_ENTRY_BYTES
+from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 class Appended(NamedTuple):

@@ -1,6 +1,7 @@
 """Looking at logs without opening them for use: ours, or those of an Apache Kafka, running or not.
 
-Nothing is written, mended or locked here. What is found is told as it is; `examine` judges it.
+Nothing is written, mended or locked here. What is found is told as it is; `log_verification` judges
+it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from typing import NamedTuple
 
 from holdfast.model import EpochEntry
 from holdfast.protocol.records import Compression, RecordBatchHeader
-from holdfast.storage.checkpoints import read_epochs
+from holdfast.storage.checkpoints.checkpoint_file import read_epochs
 from holdfast.storage.disk import Disk, read_whole
-from holdfast.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, TimeIndex
-from holdfast.storage.names import (
+from holdfast.storage.file_names import (
     EPOCH_CHECKPOINT,
     LOG,
     OFFSET_INDEX,
@@ -24,10 +24,16 @@ from holdfast.storage.names import (
     parse_file_name,
     partition_of,
 )
-from holdfast.storage.producers import ProducerEntry
-from holdfast.storage.scan import FoundBatch, verified_batches
-from holdfast.storage.snapshots import decode_snapshot
-from holdfast.storage.transactions import AbortedTransaction, decode_transactions
+from holdfast.storage.producers.producer_snapshot import decode_snapshot
+from holdfast.storage.producers.producer_state import ProducerEntry
+from holdfast.storage.segment.batch_scan import FoundBatch, verified_batches
+from holdfast.storage.segment.offset_and_time_index import (
+    OFFSET_ENTRY_BYTES,
+    TIME_ENTRY_BYTES,
+    OffsetIndex,
+    TimeIndex,
+)
+from holdfast.storage.segment.transaction_index import AbortedTransaction, decode_transactions
 
 
 class LogFiles(NamedTuple):

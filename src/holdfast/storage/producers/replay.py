@@ -8,13 +8,13 @@ from typing import Final
 
 from holdfast.model import BatchHeader, Offset
 from holdfast.protocol.records import Batch, EndMarker
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
-from holdfast.storage.names import SNAPSHOT, parse_file_name
-from holdfast.storage.producers import ProducerBook, marker_in
-from holdfast.storage.scan import BadBatchError, FoundHeader, walk_headers
-from holdfast.storage.segment import Segment
-from holdfast.storage.snapshots import read_snapshot
+from holdfast.storage.file_names import SNAPSHOT, parse_file_name
+from holdfast.storage.producers.producer_snapshot import read_snapshot
+from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.segment.batch_scan import BadBatchError, FoundHeader, walk_headers
+from holdfast.storage.segment.segment import Segment
 
 RETRIED_BYTES: Final = 5 << 20
 """How far before a snapshot batches are looked for that a client may send again: five of the
@@ -36,7 +36,7 @@ def newest_snapshot(
     """The last good snapshot of an offset in [start, end].
 
     Without any, an empty book at the start: then all batches are looked at. A damaged one keeps
-    its file, because its name still proves that everything below it was flushed (`pending`).
+    its file, because its name still proves that everything below it was flushed (`pending_writes`).
     """
     for offset in reversed(offsets):
         if not start <= offset <= end:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.model import Offset
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, File, read_whole
-from holdfast.storage.names import DELETED, LOG, SEGMENT_KINDS, file_name
+from holdfast.storage.file_names import DELETED, LOG, SEGMENT_KINDS, file_name
 
 
 class Slice(NamedTuple):

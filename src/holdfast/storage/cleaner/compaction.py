@@ -7,7 +7,7 @@ same way, once no record of their transaction is left; records of aborted ones g
 
 Batches keep their offsets, and what is not changed is copied byte for byte. The last batch of a
 live producer stays even if it is empty, or its sequence would be forgotten. Which segments are
-cleaned, and when, is in `cleaning`.
+cleaned, and when, is in `cleaner`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from holdfast.protocol.records import (
     RecordBatchHeader,
     read_records,
 )
-from holdfast.storage.key_map import KeyMap
+from holdfast.storage.cleaner.offset_map import KeyMap
 from holdfast.storage.log import Log
-from holdfast.storage.transactions import AbortedTransaction
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 @dataclass(slots=True)

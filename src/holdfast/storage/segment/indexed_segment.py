@@ -2,21 +2,34 @@
 
 An index file may be stale or damaged. So a look-up believes an entry only if the batch it points
 to ends at the very offset the entry names; if not, the index is built anew from the batches. The
-indexes of sealed segments are loaded when wanted, and let go again when memory is short (`loaded`).
+indexes of sealed segments are loaded when wanted, and let go again when memory is short
+(`index_cache`).
 """
 
 from __future__ import annotations
 
 from holdfast.model import Offset
 from holdfast.protocol.records.batch_header import LENGTH_END
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole, write_whole
-from holdfast.storage.index import NO_TIMESTAMP, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex
-from holdfast.storage.loaded import INDEXES
-from holdfast.storage.names import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
-from holdfast.storage.scan import BadBatchError, FoundHeader, Run, read_header, walk_headers
-from holdfast.storage.segment_files import SegmentFiles, Slice
-from holdfast.storage.transactions import AbortedTransaction, decode_transactions
+from holdfast.storage.file_names import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from holdfast.storage.segment.batch_scan import (
+    BadBatchError,
+    FoundHeader,
+    Run,
+    read_header,
+    walk_headers,
+)
+from holdfast.storage.segment.index_cache import INDEXES
+from holdfast.storage.segment.offset_and_time_index import (
+    NO_TIMESTAMP,
+    OffsetEntry,
+    OffsetIndex,
+    TimeEntry,
+    TimeIndex,
+)
+from holdfast.storage.segment.segment_files import SegmentFiles, Slice
+from holdfast.storage.segment.transaction_index import AbortedTransaction, decode_transactions
 
 LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
 """Indexes keep offsets relative to the segment's first in 31 bits."""

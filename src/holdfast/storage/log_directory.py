@@ -20,16 +20,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.deletions import Removal
-from holdfast.storage.directory_checkpoints import CheckpointWrite, DirectoryCheckpoints
-from holdfast.storage.disk import Disk, Lock
-from holdfast.storage.errors import LogClosedError, LogOfflineError
-from holdfast.storage.found_logs import is_unused, partitions_on
-from holdfast.storage.log import Log
-from holdfast.storage.names import LOCK, PARTITION_METADATA, is_deleted_directory
-from holdfast.storage.opening import LogOpening
-from holdfast.storage.properties import (
+from holdfast.storage.batched_fsync import flush_new, write_together
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.checkpoints.meta_properties import (
     CleanShutdownMarker,
     read_clean_shutdown,
     read_topic_id,
@@ -38,10 +31,17 @@ from holdfast.storage.properties import (
     write_clean_shutdown,
     write_topic_id,
 )
-from holdfast.storage.recovery import LastKnown, OpenedLog, open_log
+from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite, DirectoryCheckpoints
+from holdfast.storage.deferred_deletions import Removal
+from holdfast.storage.disk import Disk, Lock
+from holdfast.storage.errors import LogClosedError, LogOfflineError
+from holdfast.storage.file_names import LOCK, PARTITION_METADATA, is_deleted_directory
+from holdfast.storage.inspect.log_listing import is_unused, partitions_on
+from holdfast.storage.log import Log
+from holdfast.storage.log_settings import LogSettings
+from holdfast.storage.recovery.log_opening import LogOpening
+from holdfast.storage.recovery.log_recovery import LastKnown, OpenedLog, open_log
 from holdfast.storage.retention import dropped_below
-from holdfast.storage.settings import LogSettings
-from holdfast.storage.together import flush_new, write_together
 
 SettingsOf = Callable[[TopicPartition], LogSettings]
 _ZERO = Offset(0)

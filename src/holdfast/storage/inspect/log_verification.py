@@ -15,9 +15,10 @@ from typing import NamedTuple
 from holdfast.core import EpochCache
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, read_records
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
-from holdfast.storage.inspect import (
+from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX
+from holdfast.storage.inspect.log_files import (
     LogFiles,
     checkpointed_epochs,
     read_aborted,
@@ -25,8 +26,7 @@ from holdfast.storage.inspect import (
     read_producers,
     walk,
 )
-from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX
-from holdfast.storage.scan import BadBatchError, FoundBatch
+from holdfast.storage.segment.batch_scan import BadBatchError, FoundBatch
 
 
 class Finding(NamedTuple):

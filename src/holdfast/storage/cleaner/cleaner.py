@@ -23,15 +23,15 @@ from typing import NamedTuple
 
 from holdfast.model import Offset
 from holdfast.protocol.records import MalformedBatchError, parse_header, read_records
-from holdfast.storage.checkpoints import DamagedFileError
-from holdfast.storage.compaction import Aborted, Cleaning, Sieve
-from holdfast.storage.flushing import SegmentFlush
-from holdfast.storage.key_map import KeyMap
+from holdfast.storage.background_flush import SegmentFlush
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
+from holdfast.storage.cleaner.compaction import Aborted, Cleaning, Sieve
+from holdfast.storage.cleaner.offset_map import KeyMap
+from holdfast.storage.file_names import CLEANED, SEGMENT_KINDS, SWAP
 from holdfast.storage.log import Log, no_swap
-from holdfast.storage.names import CLEANED, SEGMENT_KINDS, SWAP
-from holdfast.storage.reading import aborted_transactions
-from holdfast.storage.scan import BadBatchError, FoundBatch, verified_batches
-from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
+from holdfast.storage.log_reader import aborted_transactions
+from holdfast.storage.segment.batch_scan import BadBatchError, FoundBatch, verified_batches
+from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 
 DEDUPE_BUFFER_BYTES = 128 << 20
 """log.cleaner.dedupe.buffer.size"""
@@ -292,7 +292,8 @@ class Cleaner:
             pass
 
     def _swap(self, group: list[Segment], target: Segment) -> Iterator[int]:
-        """Three steps, each on the disk before the next; `leftovers` finishes what a crash cuts.
+        """Three steps, each on the disk before the next; `crash_cleanup` finishes what a crash
+        cuts.
 
         Until the last one the log goes on with the old segments, whatever they are called by then.
         """

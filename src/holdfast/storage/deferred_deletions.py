@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from holdfast.storage.disk import Disk, remove_tree
-from holdfast.storage.segment import Segment
+from holdfast.storage.segment.segment import Segment
 
 
 class PendingDeletion(NamedTuple):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from holdfast.model import Offset
 from holdfast.storage.disk import File, SharedFile
 from holdfast.storage.log import Log
-from holdfast.storage.segment import Segment
+from holdfast.storage.segment.segment import Segment
 
 MOST_SEGMENTS = 4
 """In one flush: up to four files each."""

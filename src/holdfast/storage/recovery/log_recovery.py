@@ -29,18 +29,23 @@ from holdfast.core import EpochCache
 from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
-from holdfast.storage.checkpoints import DamagedFileError, read_epochs, write_epochs
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs, write_epochs
 from holdfast.storage.disk import Disk
-from holdfast.storage.leftovers import tidy_directory
+from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
 from holdfast.storage.log import Log
-from holdfast.storage.names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
-from holdfast.storage.producers import ProducerBook, marker_in
-from holdfast.storage.replay import headers_from, marker_of, newest_snapshot, rebuild_producers
-from holdfast.storage.scan import BadBatchError, Run, verified_runs
-from holdfast.storage.segment import LARGEST_RELATIVE_OFFSET, Segment
-from holdfast.storage.settings import LogSettings
-from holdfast.storage.snapshots import read_snapshot, snapshot_path
-from holdfast.storage.transactions import AbortedTransaction
+from holdfast.storage.log_settings import LogSettings
+from holdfast.storage.producers.producer_snapshot import read_snapshot, snapshot_path
+from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.producers.replay import (
+    headers_from,
+    marker_of,
+    newest_snapshot,
+    rebuild_producers,
+)
+from holdfast.storage.recovery.crash_cleanup import tidy_directory
+from holdfast.storage.segment.batch_scan import BadBatchError, Run, verified_runs
+from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 _ZERO = Offset(0)
 
@@ -182,7 +187,7 @@ class _Opening:
         self.producers = self._producers_at(first, snapshots)
         self._load_epochs(self.segments[:place], Offset(first.base_offset))
         # A segment follows after a gap only if the one before it is known to be complete: by the
-        # cleaner's checkpoint, or by the name of a snapshot (`pending`).
+        # cleaner's checkpoint, or by the name of a snapshot (`pending_writes`).
         self.proved = dict.fromkeys(snapshots)
         self.end = first.base_offset
         for index in range(place, len(self.segments)):

@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.storage.directory import LogDirectory, SettingsOf
+from holdfast.storage.checkpoints.meta_properties import CleanShutdownMarker
 from holdfast.storage.disk import Disk, remove_tree
 from holdfast.storage.log import Log
-from holdfast.storage.opening import LogOpening
-from holdfast.storage.properties import CleanShutdownMarker
+from holdfast.storage.log_directory import LogDirectory, SettingsOf
+from holdfast.storage.recovery.log_opening import LogOpening
 
 Disks = Mapping[str, Disk | OSError]
 """By their paths as in log.dirs; an error stands for a directory that cannot be used."""

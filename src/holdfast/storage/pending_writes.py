@@ -14,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.storage.disk import Disk
-from holdfast.storage.producers import ProducerEntry
-from holdfast.storage.replay import snapshot_offsets
-from holdfast.storage.snapshots import encode_snapshot, snapshot_path, write_snapshot
+from holdfast.storage.producers.producer_snapshot import (
+    encode_snapshot,
+    snapshot_path,
+    write_snapshot,
+)
+from holdfast.storage.producers.producer_state import ProducerEntry
+from holdfast.storage.producers.replay import snapshot_offsets
 
 
 class Names:

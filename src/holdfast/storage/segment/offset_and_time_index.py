@@ -16,7 +16,7 @@ from itertools import islice
 from operator import lt
 from typing import NamedTuple
 
-from holdfast.storage.checkpoints import DamagedFileError
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 
 OFFSET_ENTRY_BYTES = 8
 TIME_ENTRY_BYTES = 12

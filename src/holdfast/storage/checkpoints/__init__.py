@@ -1,0 +1,1 @@
+"""Small files beside the logs: offset and leader-epoch checkpoints, meta.properties."""

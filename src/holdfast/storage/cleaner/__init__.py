@@ -1,0 +1,1 @@
+"""Log compaction: when a log is cleaned, and which records survive."""

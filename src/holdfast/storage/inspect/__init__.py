@@ -1,0 +1,1 @@
+"""Reading and verifying the files of a log without opening it for use."""

@@ -1,0 +1,1 @@
+"""Opening a log: recovery after an unclean shutdown, and what a crash left."""
