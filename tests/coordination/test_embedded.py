@@ -154,7 +154,7 @@ async def test_a_file_that_was_replaced_is_not_written_any_more(embedded: Embedd
 async def test_a_watcher_that_lags_too_far_behind_takes_all_for_changed(
     embedded: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.coordination.tree.KEPT_CHANGES", 10)
+    monkeypatch.setattr("holdfast.coordination.embedded.node_tree.KEPT_CHANGES", 10)
     async with embedded.store() as store:
         await store.commit_all([[Create("/a")], [Create("/b")]])
         told: list[str] = []

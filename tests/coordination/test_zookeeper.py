@@ -116,6 +116,6 @@ async def test_an_address_that_makes_no_sense_is_one_clear_error() -> None:
 @on_loop
 async def test_a_missing_kazoo_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kazoo.client", None)
-    monkeypatch.delitem(sys.modules, "holdfast.coordination.zookeeper_session", raising=False)
+    monkeypatch.delitem(sys.modules, "holdfast.coordination.zookeeper.kazoo_session", raising=False)
     with pytest.raises(StoreUnusableError, match=r"pip install holdfast\[zookeeper\]"):
         await ZooKeeperStore("localhost:2181").open()

@@ -5,8 +5,8 @@ ZooKeeper. What the nodes mean is not known here.
 """
 
 from holdfast.coordination import paths
-from holdfast.coordination.checking import check_embedded, check_zookeeper
-from holdfast.coordination.embedded import EmbeddedStore
+from holdfast.coordination.availability import check_embedded, check_zookeeper
+from holdfast.coordination.embedded.embedded_store import EmbeddedStore
 from holdfast.coordination.operations import (
     LASTING,
     Check,
@@ -26,7 +26,7 @@ from holdfast.coordination.operations import (
     parent_of,
 )
 from holdfast.coordination.store import SessionState, Store, Watch
-from holdfast.coordination.zookeeper import ZooKeeperStore
+from holdfast.coordination.zookeeper.zookeeper_store import ZooKeeperStore
 
 __all__ = [
     "LASTING",

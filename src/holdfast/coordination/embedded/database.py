@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from holdfast.coordination.lives import Life, Neighbours
+from holdfast.coordination.embedded.node_tree import Tree
+from holdfast.coordination.embedded.schema import connect
+from holdfast.coordination.embedded.sessions import Life, Neighbours
 from holdfast.coordination.operations import (
     ConflictError,
     Node,
@@ -22,9 +24,7 @@ from holdfast.coordination.operations import (
     StoreAwayError,
     Transaction,
 )
-from holdfast.coordination.schema import connect
 from holdfast.coordination.store import SessionState
-from holdfast.coordination.tree import Tree
 
 TRY_AGAIN_S = 0.25
 

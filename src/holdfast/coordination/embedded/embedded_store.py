@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.coordination.database import Database, Told
+from holdfast.coordination.embedded.database import Database, Told
+from holdfast.coordination.embedded.worker_thread import Worker
 from holdfast.coordination.operations import (
     Node,
     Outcome,
@@ -25,7 +26,6 @@ from holdfast.coordination.operations import (
     is_path,
 )
 from holdfast.coordination.store import SessionState, Store
-from holdfast.coordination.worker import Worker
 
 T = TypeVar("T")
 

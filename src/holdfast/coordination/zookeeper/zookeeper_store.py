@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.coordination.checking import check_zookeeper
+from holdfast.coordination.availability import check_zookeeper
 from holdfast.coordination.operations import (
     Node,
     Outcome,
@@ -24,7 +24,7 @@ from holdfast.coordination.operations import (
 from holdfast.coordination.store import SessionState, Store, Watch, WatchCallback
 
 if TYPE_CHECKING:
-    from holdfast.coordination.zookeeper_session import ZooKeeperSession
+    from holdfast.coordination.zookeeper.kazoo_session import ZooKeeperSession
 
 T = TypeVar("T")
 Ask = Callable[[Callable[[T | StoreError], None]], None]
@@ -126,7 +126,7 @@ class ZooKeeperStore(Store):
 
     def _new_session(self) -> ZooKeeperSession:
         check_zookeeper(self._hosts)
-        from holdfast.coordination.zookeeper_session import ZooKeeperSession
+        from holdfast.coordination.zookeeper.kazoo_session import ZooKeeperSession
 
         def told_state(state: SessionState) -> None:
             self._tell(self._hear, session, state)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.coordination.embedded.schema import connect, no_way_in
 from holdfast.coordination.operations import StoreUnusableError
-from holdfast.coordination.schema import connect, no_way_in
 
 BUSY_MS = 5_000
 
@@ -22,7 +22,7 @@ def check_embedded(file: Path) -> None:
 def check_zookeeper(hosts: str) -> None:
     """StoreUnusableError if this is no address of ZooKeeper servers."""
     try:
-        from holdfast.coordination.zookeeper_session import check_hosts
+        from holdfast.coordination.zookeeper.kazoo_session import check_hosts
     except ModuleNotFoundError as missing:
         message = "the ZooKeeper store needs kazoo; install it: pip install holdfast[zookeeper]"
         raise StoreUnusableError(message) from missing
