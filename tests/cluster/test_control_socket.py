@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.broker import unix_sockets
-from holdfast.broker.control_socket import LONGEST_LINE, ControlSocket
-from holdfast.broker.faulty_disk import DiskFault, FaultyDisk
-from holdfast.broker.links import Links
+from holdfast.broker.faults.control_socket import LONGEST_LINE, ControlSocket
+from holdfast.broker.faults.faulty_disk import DiskFault, FaultyDisk
+from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.network import unix_sockets
 
 
 class FakeBroker:

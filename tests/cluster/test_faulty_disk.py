@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.faulty_disk import FULL, IO_ERROR, DiskFault, FaultyDisk
+from holdfast.broker.faults.faulty_disk import FULL, IO_ERROR, DiskFault, FaultyDisk
 from tests.support.disks import close_files
 
 

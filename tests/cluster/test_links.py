@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.broker.links import Links
+from holdfast.broker.faults.link_faults import Links
 
 
 class Loop:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.unflushed import UNFLUSHED
+from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.cluster import Cluster
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.broker.faulty_disk import FaultyDisk
-from holdfast.broker.unflushed import JOURNAL, KEPT, take_unflushed
+from holdfast.broker.faults.faulty_disk import FaultyDisk
+from holdfast.broker.faults.unflushed_bytes import JOURNAL, KEPT, take_unflushed
 from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
 from holdfast.storage.disk import Disk, write_whole
 from tests.support.disks import close_files
@@ -241,7 +241,7 @@ def test_a_torn_last_line_is_ignored(disk: FaultyDisk) -> None:
 
 
 def test_the_journal_stays_short(disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.broker.unflushed.LONGEST_BYTES", 2000)
+    monkeypatch.setattr("holdfast.broker.faults.unflushed_bytes.LONGEST_BYTES", 2000)
     file = disk.open("a", create=True)
     disk.flush_directory("")
     for _ in range(500):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from holdfast import storage
-from holdfast.broker import partition, replicas
-from holdfast.broker.fetch_sessions import FetchSession, Reader
-from holdfast.broker.fetching import ParkedFetch
-from holdfast.broker.refused import Refused
+from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
+from holdfast.broker.fetch.parked_fetch import ParkedFetch
+from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.replication import partition, replicas
 from holdfast.core import Replica
 from holdfast.lab import build
 from holdfast.storage import LogOfflineError, log_directory

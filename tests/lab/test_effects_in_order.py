@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 import pytest
 
-from holdfast.broker import replicas
-from holdfast.broker.partition import Partition
+from holdfast.broker.replication import replicas
+from holdfast.broker.replication.partition import Partition
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker import replicas
+from holdfast.broker.replication import replicas
 from holdfast.core import Replica
 from holdfast.lab import build, fold
 from holdfast.lab.byte_disk import ByteDisk

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
-from holdfast.broker.metadata import KnownBroker
+from holdfast.broker.metadata.metadata_cache import KnownBroker
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.core import BrokerLife, ControllerFact, Judgement
 from holdfast.lab.simulation import simulate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.controller.nodes import (
+from holdfast.broker.metadata.store_nodes import (
     TopicNode,
     UncleanElection,
     decode_unclean,

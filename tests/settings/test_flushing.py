@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.broker.unflushed import UNFLUSHED, take_unflushed
+from holdfast.broker.faults.unflushed_bytes import UNFLUSHED, take_unflushed
 from holdfast.model import ErrorCode
 from tests.settings.conftest import Give
 from tests.settings.servers import Server, Servers, record

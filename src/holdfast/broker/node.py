@@ -13,35 +13,35 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from holdfast.broker.addresses import canonical_name
 from holdfast.broker.apis import HANDLERS
-from holdfast.broker.auto_creation import AutoCreation
-from holdfast.broker.chores import Chores
 from holdfast.broker.clock import Clock
-from holdfast.broker.commands import Commands
-from holdfast.broker.configs import Configs
-from holdfast.broker.controller.elector import Elector
+from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.errors import StartError
-from holdfast.broker.failures import FailureReports
-from holdfast.broker.fetch_sessions import FetchSessions
-from holdfast.broker.fetchers import Fetchers
+from holdfast.broker.faults.link_faults import Links
+from holdfast.broker.fetch.fetch_sessions import FetchSessions
+from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
-from holdfast.broker.links import Links
-from holdfast.broker.listener import Limits, Listener
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.membership import RETRY_S, Membership
-from holdfast.broker.metadata import Metadata
-from holdfast.broker.peer_set import Peers
-from holdfast.broker.peers import Patience
+from holdfast.broker.maintenance.maintenance import Chores
+from holdfast.broker.maintenance.stray_logs import drop_strays
+from holdfast.broker.membership.controlled_shutdown import move_leaderships
+from holdfast.broker.membership.registration import RETRY_S, Membership
+from holdfast.broker.metadata.auto_topic_creation import AutoCreation
+from holdfast.broker.metadata.controller_fencing import Commands
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.metadata.metadata_cache import Metadata
+from holdfast.broker.network.host_names import canonical_name
+from holdfast.broker.network.listener import Limits, Listener
+from holdfast.broker.network.peer_connection import Patience
+from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.producer_ids import ProducerIds
-from holdfast.broker.proposals import Proposals
-from holdfast.broker.quota import Quota
-from holdfast.broker.replicas import Replicas
+from holdfast.broker.replication.isr_proposals import Proposals
+from holdfast.broker.replication.log_failures import FailureReports
+from holdfast.broker.replication.replica_fetcher import Fetchers
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.shutdown import move_leaderships
-from holdfast.broker.strays import drop_strays
 from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerLife
@@ -56,7 +56,7 @@ from holdfast.storage import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.broker.tracing import BrokerTrace
+    from holdfast.broker.trace_events import BrokerTrace
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from holdfast.broker.addresses import canonical_name
 from holdfast.broker.errors import StartError
-from holdfast.broker.owners import check_together, read_owner
+from holdfast.broker.membership.log_dir_owners import check_together, read_owner
+from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.settings import BrokerSettings, Loaded, Problem
 from holdfast.coordination import StoreError, check_embedded, check_zookeeper
 from holdfast.model import TopicPartition

@@ -9,18 +9,18 @@ import signal
 from pathlib import Path
 from typing import Final
 
-from holdfast.broker.control_socket import ControlSocket
-from holdfast.broker.controlled import ControlledBroker
 from holdfast.broker.errors import DisksLostError, StartError
-from holdfast.broker.faulty_disk import FaultyDisk
-from holdfast.broker.flushes import wait_for_all
+from holdfast.broker.faults.control_socket import ControlSocket
+from holdfast.broker.faults.control_target import ControlledBroker
+from holdfast.broker.faults.faulty_disk import FaultyDisk
+from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
-from holdfast.broker.parent import end_with_parent
+from holdfast.broker.parent_watch import end_with_parent
+from holdfast.broker.replication.flushes import wait_for_all
 from holdfast.broker.settings import BrokerSettings, Layers
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.broker.trace_file import TraceFile
-from holdfast.broker.tracing import BrokerTrace
-from holdfast.broker.unflushed import UNFLUSHED
 from holdfast.coordination import EmbeddedStore, Store, StoreError
 from holdfast.storage import Disks, NoLogDirectoryError, RealDisk
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.protocol import Response
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.broker.settings import load
-from holdfast.broker.unflushed import UNFLUSHED
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.manifest import ZOOKEEPER, BrokerEntry, Manifest
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from holdfast.broker.faults.unflushed_bytes import take_unflushed
 from holdfast.broker.trace_file import TraceFile
-from holdfast.broker.unflushed import take_unflushed
 from holdfast.cluster import manifest
 from holdfast.cluster.configuring import BrokerFiles, unflushed_of
 from holdfast.cluster.errors import ClusterError

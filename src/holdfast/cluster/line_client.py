@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from holdfast.broker import unix_sockets
+from holdfast.broker.network import unix_sockets
 from holdfast.cluster.errors import ClusterError
 
 

@@ -2,7 +2,7 @@
 
 A process id is used again by the system, so a process is known by its id and the moment it began.
 Processes are started by one thread that lives as long as we do: the kernel kills a broker when the
-thread that started it ends (see `broker.parent`).
+thread that started it ends (see `broker.parent_watch`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from holdfast.broker.parent import PIPE_VARIABLE
+from holdfast.broker.parent_watch import PIPE_VARIABLE
 from holdfast.cluster.errors import ClusterError
 
 _STAT_AFTER_NAME: Final = 2

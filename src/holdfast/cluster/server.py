@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.broker import unix_sockets
+from holdfast.broker.network import unix_sockets
 from holdfast.cluster import line_client
 from holdfast.cluster.cluster import Cluster
 from holdfast.cluster.errors import ClusterError

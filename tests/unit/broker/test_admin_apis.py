@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.controller.nodes import decode_topic
+from holdfast.broker.metadata.store_nodes import decode_topic
 from holdfast.broker.node import Broker
 from holdfast.broker.settings import Source
 from holdfast.cluster.ports import Port

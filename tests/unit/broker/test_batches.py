@@ -1,6 +1,6 @@
 """Batches on their way into a log."""
 
-from holdfast.broker.batches import as_copied, fitting, split
+from holdfast.broker.replication.append_batches import as_copied, fitting, split
 from holdfast.protocol.records import (
     EndMarker,
     NewRecord,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
-from holdfast.broker.commands import Commands
-from holdfast.broker.controller import channel
+from holdfast.broker.controller import broker_channel
+from holdfast.broker.metadata.controller_fencing import Commands
 from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -60,7 +60,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         obey(self, call, command, *rest)
 
     monkeypatch.setattr(Commands, "obey", noted)
-    monkeypatch.setattr(channel, "MOST_TOLD", MOST_TOLD)
+    monkeypatch.setattr(broker_channel, "MOST_TOLD", MOST_TOLD)
     for api in (leader_and_isr, stop_replica, update_metadata):
         monkeypatch.setattr(api, "PART", PART)
     return found

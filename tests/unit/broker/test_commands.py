@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.controller import messages
-from holdfast.broker.controller.channel import Stop
+from holdfast.broker.controller import request_builders
+from holdfast.broker.controller.broker_channel import Stop
 from holdfast.broker.node import Broker
 from holdfast.coordination import Node
 from holdfast.model import ErrorCode, Offset, ProducerId, TopicPartition
@@ -46,13 +46,15 @@ def stop_of(three: Three, broker: Broker) -> StopReplicaRequest:
     """As the controller itself would send it."""
     service = three.controller.controller
     assert service is not None
-    return messages.stop_replica(service, broker.life.broker_epoch, {P: Stop(-2, delete=True)})
+    return request_builders.stop_replica(
+        service, broker.life.broker_epoch, {P: Stop(-2, delete=True)}
+    )
 
 
 def roles_of(three: Three, broker: Broker) -> Any:
     service = three.controller.controller
     assert service is not None
-    return messages.leader_and_isr(
+    return request_builders.leader_and_isr(
         service, broker.life.broker_epoch, {P: service.core.partitions[P]}
     )
 
@@ -65,9 +67,9 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
         broker = three.other
         stop, roles = stop_of(three, broker), roles_of(three, broker)
         broker.store.cut()
-        answer = await three.ask(broker, roles, messages.LEADER_AND_ISR_VERSION)
+        answer = await three.ask(broker, roles, request_builders.LEADER_AND_ISR_VERSION)
         assert [one.error_code for one in answer.topics[0].partition_errors] == [0]
-        answer = await three.ask(broker, stop, messages.STOP_REPLICA_VERSION)
+        answer = await three.ask(broker, stop, request_builders.STOP_REPLICA_VERSION)
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
 
         delete = DeleteTopicsRequest(
@@ -103,7 +105,7 @@ def test_many_made_up_controller_epochs_cost_few_reads(
         monkeypatch.setattr(broker.store, "get_newest", noted)
         forged = stop_of(three, broker)
         forged.controller_epoch = 1_000_000
-        version = messages.STOP_REPLICA_VERSION
+        version = request_builders.STOP_REPLICA_VERSION
         answers = await asyncio.gather(*(three.ask(broker, forged, version) for _ in range(100)))
         codes = {one.error_code for one in answers}
         assert codes == {ErrorCode.STALE_CONTROLLER_EPOCH}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.broker.fetch_sessions import FetchSession, Reader
+from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
 from holdfast.model import BrokerId
 
 TWO, THREE = BrokerId(2), BrokerId(3)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.node import Broker
-from holdfast.broker.partition import Partition
-from holdfast.broker.quota import Quota
-from holdfast.broker.settings.topics import ThrottledReplicas
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.settings.topic_settings import ThrottledReplicas
 from holdfast.core import LogState, Replica
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.produce import (

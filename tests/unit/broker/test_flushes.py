@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.broker.flushes import DISK_THREADS
-from holdfast.broker.partition import Partition
-from holdfast.broker.replicas import Replicas
+from holdfast.broker.replication.flushes import DISK_THREADS
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.core import Follower
 from holdfast.lab.simulation import SimulatedCluster
 from holdfast.lab.simulation.clients import Ledger, Producer

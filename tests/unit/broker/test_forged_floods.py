@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from holdfast.broker.controller import messages
+from holdfast.broker.controller import request_builders
 from holdfast.broker.node import Broker
 from holdfast.coordination import Node
 from holdfast.core import LOOK_PAUSE_MS
@@ -99,7 +99,7 @@ def made_up_topics(three: Three, broker: Broker) -> tuple[Request, int]:
         )
         for number in range(MANY)
     ]
-    return roles(three, broker, topics), messages.LEADER_AND_ISR_VERSION
+    return roles(three, broker, topics), request_builders.LEADER_AND_ISR_VERSION
 
 
 def made_up_partitions(three: Three, broker: Broker) -> tuple[Request, int]:
@@ -108,7 +108,7 @@ def made_up_partitions(three: Three, broker: Broker) -> tuple[Request, int]:
         topic_id=real_id(broker),
         partition_states=[role(number) for number in range(MANY)],
     )
-    return roles(three, broker, [topic]), messages.LEADER_AND_ISR_VERSION
+    return roles(three, broker, [topic]), request_builders.LEADER_AND_ISR_VERSION
 
 
 def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
@@ -137,7 +137,7 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
         topic_states=topics,
         live_brokers=[],
     )
-    return request, messages.UPDATE_METADATA_VERSION
+    return request, request_builders.UPDATE_METADATA_VERSION
 
 
 @pytest.mark.parametrize("forged", [made_up_topics, made_up_partitions, made_up_metadata])
@@ -166,7 +166,7 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
         service = three.controller.controller
         assert service is not None
         name = TopicPartition(REAL, 0)
-        real = messages.leader_and_isr(
+        real = request_builders.leader_and_isr(
             service, broker.life.broker_epoch, {name: service.core.partitions[name]}
         )
         # Known to nobody here, so that the store has to confirm it.
@@ -175,7 +175,7 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
         reads = Reads(broker, monkeypatch)
         forged = [asyncio.create_task(three.ask(broker, request, version)) for _ in range(10)]
         await eventually(lambda: reads.nodes > 0, "the broker looks up a made-up command")
-        answer = await three.ask(broker, real, messages.LEADER_AND_ISR_VERSION)
+        answer = await three.ask(broker, real, request_builders.LEADER_AND_ISR_VERSION)
         assert [one.error_code for one in answer.topics[0].partition_errors] == [0]
         assert name in broker.replicas.partitions
         assert reads.nodes < FEW_READS
@@ -199,7 +199,7 @@ def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
         reads = Reads(broker, monkeypatch)
         begun_ms = broker.clock.now_ms()
         for request in (roles(three, broker, [one]), later) * 6:
-            answer = await three.ask(broker, request, messages.LEADER_AND_ISR_VERSION)
+            answer = await three.ask(broker, request, request_builders.LEADER_AND_ISR_VERSION)
             codes = [code.error_code for topic in answer.topics for code in topic.partition_errors]
             refused = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], ErrorCode.STALE_CONTROLLER_EPOCH
             assert codes == refused[0] or answer.error_code == refused[1]

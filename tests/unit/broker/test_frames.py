@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.broker import frames
-from holdfast.broker.frames import FIRST_BYTES, SCRATCH_BYTES, TRUST, FrameReader
+from holdfast.broker.network import frames
+from holdfast.broker.network.frames import FIRST_BYTES, SCRATCH_BYTES, TRUST, FrameReader
 from holdfast.protocol import MalformedMessage
 
 

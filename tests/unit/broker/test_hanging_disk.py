@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.faulty_disk import FULL, DiskFault, FaultyDisk
+from holdfast.broker.faults.faulty_disk import FULL, DiskFault, FaultyDisk
 from holdfast.broker.node import Broker
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.messages.metadata import MetadataRequest

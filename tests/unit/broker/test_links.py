@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, cast
 
-from holdfast.broker.links import Links
+from holdfast.broker.faults.link_faults import Links
 
 
 class Wire:

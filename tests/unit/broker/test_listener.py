@@ -8,11 +8,11 @@ import io
 import socket
 from collections.abc import AsyncIterator, Callable
 
-from holdfast.broker.calls import Call
-from holdfast.broker.connection import MAX_CALLS, Connection
-from holdfast.broker.links import Links
-from holdfast.broker.listener import BROKER_CLIENT_ID, Limits, Listener
+from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.network.calls import Call
+from holdfast.broker.network.connection import MAX_CALLS, Connection
+from holdfast.broker.network.listener import BROKER_CLIENT_ID, Limits, Listener
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, Request, decode_response, encode_request
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -17,8 +17,8 @@ from holdfast.broker.settings import (
     load,
     load_file,
 )
-from holdfast.broker.settings.broker_settings import SPECIAL
 from holdfast.broker.settings.layers import TOPIC_SYNONYMS
+from holdfast.broker.settings.typed_settings import SPECIAL
 
 KRAFT = """
 process.roles=broker,controller

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from holdfast.broker.links import Links
-from holdfast.broker.peer_set import FETCH, Peers
-from holdfast.broker.peers import Patience, Peer
+from holdfast.broker.faults.link_faults import Links
+from holdfast.broker.network.peer_connection import Patience, Peer
+from holdfast.broker.network.peer_set import FETCH, Peers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 from holdfast.protocol import Response

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from holdfast.broker.quota import LOOK_AGAIN_S, Quota
+from holdfast.broker.fetch.replication_throttle import LOOK_AGAIN_S, Quota
 
 
 class StandingClock:

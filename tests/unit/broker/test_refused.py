@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker import refused as module
-from holdfast.broker.refused import Refused
+from holdfast.broker.network import sequence_gap_guard as module
+from holdfast.broker.network.sequence_gap_guard import Refused
 from holdfast.core import ProducerStates
 from holdfast.model import ErrorCode, Offset
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch, parse_header

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.partition import Partition
+from holdfast.broker.replication.partition import Partition
 from holdfast.model import EpochEntry, LeaderEpoch, TopicPartition
 from holdfast.protocol.messages.offsets import (
     DeleteRecordsPartition,

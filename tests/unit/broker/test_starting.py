@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker import membership
+from holdfast.broker.membership import registration
 from holdfast.broker.node import Broker
 from holdfast.coordination import EmbeddedStore, SessionState
 from holdfast.model import TopicPartition
@@ -105,7 +105,7 @@ def test_a_session_that_comes_and_goes_writes_few_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it does ten times a second while the disk of the store is full."""
-    monkeypatch.setattr(membership, "SESSION_LINE_S", 0.2)
+    monkeypatch.setattr(registration, "SESSION_LINE_S", 0.2)
 
     async def run() -> None:
         three = Three(tmp_path)

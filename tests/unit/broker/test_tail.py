@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from holdfast.broker.tail import LARGEST_TAIL, Tail, TailMemory
+from holdfast.broker.replication.append_cache import LARGEST_TAIL, Tail, TailMemory
 
 
 class Frame(bytearray):

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.broker.replicas import TICK_MS, Replicas
-from holdfast.broker.tail import Tail, TailMemory
+from holdfast.broker.replication.append_cache import Tail, TailMemory
+from holdfast.broker.replication.replicas import TICK_MS, Replicas
 from holdfast.model import BrokerId, TopicPartition
 
 

@@ -45,7 +45,7 @@ from holdfast.broker.apis import (
     unserved,
     update_metadata,
 )
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.protocol.messages import control
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.configs import ConfigResource, alter_each
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.alter_configs_common import ConfigResource, alter_each
+from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import Alteration, replacing
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (

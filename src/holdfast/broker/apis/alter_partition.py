@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.network.calls import Call
 from holdfast.core import ProposeIsr
 from holdfast.model import (
     BrokerEpoch,

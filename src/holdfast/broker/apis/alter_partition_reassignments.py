@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
-from holdfast.broker.controller.moving import reassign
+from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.controller.reassignment import reassign
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.validation import RefusedError
+from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,

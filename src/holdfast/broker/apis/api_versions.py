@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.apis.unserved import UNLISTED
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.protocol import APIS
 from holdfast.protocol.messages.api_versions import (
     ApiVersion,

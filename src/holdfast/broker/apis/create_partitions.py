@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.validation import RefusedError, check_count
+from holdfast.broker.controller.topic_validation import RefusedError, check_count
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.topics import (
     CreatePartitionsRequest,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.controller.topic_validation import Cluster, RefusedError, check_count
 from holdfast.broker.controller.topics import Planned
-from holdfast.broker.controller.validation import Cluster, RefusedError, check_count
+from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import TopicConfigs, describe_topic
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.topics import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerDelete, Effects, Groups
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.group_admin import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
 from holdfast.core import Leader
 from holdfast.model import ErrorCode
@@ -20,7 +20,7 @@ from holdfast.storage import LogOfflineError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
-    from holdfast.broker.partition import Partition
+    from holdfast.broker.replication.partition import Partition
 
 UP_TO_HIGH_WATERMARK: Final = -1
 LOOK_AGAIN_S: Final = 0.01

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.validation import RefusedError
+from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.topics import (

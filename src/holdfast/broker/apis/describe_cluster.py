@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.authorized import NOT_ASKED, OF_CLUSTER
-from holdfast.broker.calls import Call
+from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.cluster import (
     DescribeClusterBroker,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.configs import GROUP, unexpected
-from holdfast.broker.calls import Call
-from holdfast.broker.controller.configuring import ALL_BROKERS, BROKER, TOPIC
-from holdfast.broker.controller.nodes import DamagedNodeError, decode_config
-from holdfast.broker.controller.validation import RefusedError
+from holdfast.broker.apis.alter_configs_common import GROUP, unexpected
+from holdfast.broker.controller.config_changes import ALL_BROKERS, BROKER, TOPIC
+from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
+from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import (
     Described,
     TopicConfigs,

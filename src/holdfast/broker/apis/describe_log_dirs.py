@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.cluster import (
     DescribeLogDirsPartition,
@@ -23,7 +23,7 @@ from holdfast.protocol.messages.cluster import (
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
-    from holdfast.broker.partition import Partition
+    from holdfast.broker.replication.partition import Partition
     from holdfast.storage import LogDirectory
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.authorized import OF_TOPIC
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.authorized_operations import OF_TOPIC
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.validation import RefusedError, check_name
-from holdfast.broker.topic_names import INTERNAL_TOPICS
+from holdfast.broker.controller.topic_validation import RefusedError, check_name
+from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS
+from holdfast.broker.network.calls import Call
 from holdfast.model import NO_BROKER, ErrorCode, TopicPartition
 from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.metadata import (

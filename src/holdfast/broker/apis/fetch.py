@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
-from holdfast.broker.fetching import ParkedFetch
+from holdfast.broker.fetch.parked_fetch import ParkedFetch
+from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.protocol.messages.fetch import FetchRequest, FetchResponse
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, Offset
 from holdfast.protocol.messages.control import (
     GetReplicaLogInfoRequest,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
-from holdfast.broker.commands import PART
-from holdfast.broker.replicas import Told
+from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.metadata.store_facts import Facts, read_brokers
+from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.replicas import Told
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.store_facts import Facts, read_brokers
 from holdfast.core import Found, PartitionFact, is_known, role_of
 from holdfast.model import (
     NO_BROKER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.model import NO_EPOCH, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol.messages.offsets import (
     ListOffsetsPartition,
@@ -17,7 +17,7 @@ from holdfast.storage import LogOfflineError, latest_timestamp, offset_for_times
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
-    from holdfast.broker.partition import Partition
+    from holdfast.broker.replication.partition import Partition
 
 LATEST: Final = -1
 EARLIEST: Final = -2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.relay import answer_as_controller
-from holdfast.broker.calls import Call
+from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.reassignments import (
     ListPartitionReassignmentsRequest,

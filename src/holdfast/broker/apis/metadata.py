@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.authorized import NOT_ASKED, OF_CLUSTER, OF_TOPIC
-from holdfast.broker.calls import Call
-from holdfast.broker.metadata import KnownTopic
+from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC
+from holdfast.broker.metadata.metadata_cache import KnownTopic
+from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, why_not_a_name
+from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
-from holdfast.broker.topic_names import INTERNAL_TOPICS, why_not_a_name
 from holdfast.model import ErrorCode
 from holdfast.protocol import ZERO_UUID
 from holdfast.protocol.messages.metadata import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerCommit, Caller, Commit
 from holdfast.model import (
     NO_TIMESTAMP,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.core.groups import FetchedOffsets
 from holdfast.model import CommittedOffset, ErrorCode, Offset, TopicPartition
 from holdfast.protocol.messages.committed_offsets import (

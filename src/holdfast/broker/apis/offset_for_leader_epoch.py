@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.model import LeaderEpoch
 from holdfast.protocol.messages.offsets import (
     OffsetForLeaderEpochEndOffset,

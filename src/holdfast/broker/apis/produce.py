@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
-from holdfast.broker.moved import produce_endpoints
+from holdfast.broker.fetch.leader_hints import produce_endpoints
+from holdfast.broker.network.calls import Call
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
@@ -23,8 +23,8 @@ from holdfast.protocol.records.errors import RecordError
 
 if TYPE_CHECKING:
     from holdfast.broker.node import Broker
-    from holdfast.broker.partition import Partition
-    from holdfast.broker.tracing import BrokerTrace
+    from holdfast.broker.replication.partition import Partition
+    from holdfast.broker.trace_events import BrokerTrace
 
 _MAY_ACK: Final = (-1, 0, 1)
 NO_TRANSACTIONS: Final = "this broker has no transaction coordinator"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
-from holdfast.broker.commands import PART
-from holdfast.broker.store_facts import Facts
+from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.metadata.store_facts import Facts
+from holdfast.broker.network.calls import Call
 from holdfast.core import Found, PartitionFact, is_removed
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (

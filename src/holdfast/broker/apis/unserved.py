@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.broker.calls import Call
+from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol import Response
 from holdfast.protocol.messages import (

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.calls import Call
-from holdfast.broker.commands import PART
-from holdfast.broker.metadata import ChangedPartition, KnownBroker, KnownPartition, Update
+from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.metadata.metadata_cache import (
+    ChangedPartition,
+    KnownBroker,
+    KnownPartition,
+    Update,
+)
+from holdfast.broker.metadata.store_facts import Facts, read_brokers
+from holdfast.broker.network.calls import Call
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.store_facts import Facts, read_brokers
 from holdfast.core import Found, PartitionFact
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (

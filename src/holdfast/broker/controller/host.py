@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.peers import Answered
+from holdfast.broker.network.peer_connection import Answered
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Store
 from holdfast.model import BrokerId
@@ -15,9 +15,9 @@ from holdfast.protocol import Request
 
 if TYPE_CHECKING:
     from holdfast.broker.clock import Clock
-    from holdfast.broker.configs import Configs
     from holdfast.broker.controller.service import ControllerService
-    from holdfast.broker.tracing import BrokerTrace
+    from holdfast.broker.metadata.dynamic_configs import Configs
+    from holdfast.broker.trace_events import BrokerTrace
 
 
 class Sender(Protocol):

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from holdfast.broker.controller.channel import Channel, Stop
-from holdfast.broker.controller.failures import FailureReader
+from holdfast.broker.controller.auto_leader_rebalance import Rebalancer
+from holdfast.broker.controller.broker_channel import Channel, Stop
+from holdfast.broker.controller.conditions import Conditions, Repeated, Tasks
 from holdfast.broker.controller.host import Host
-from holdfast.broker.controller.loading import LiveBrokers, Loaded, load, load_brokers
-from holdfast.broker.controller.nodes import TopicNode, encode_topic
-from holdfast.broker.controller.rebalancing import Rebalancer
-from holdfast.broker.controller.states import StateWrites
+from holdfast.broker.controller.log_failures import FailureReader
+from holdfast.broker.controller.partition_state_writes import StateWrites
+from holdfast.broker.controller.state_loading import LiveBrokers, Loaded, load, load_brokers
+from holdfast.broker.controller.store_writer import StoreWriter
 from holdfast.broker.controller.topics import Topics
-from holdfast.broker.controller.waiting import Conditions, Repeated, Tasks
-from holdfast.broker.controller.writer import StoreWriter
+from holdfast.broker.metadata.store_nodes import TopicNode, encode_topic
 from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Check, Set, StoreError, Watch, paths

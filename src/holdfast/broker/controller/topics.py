@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from holdfast.broker.controller.channel import Stop
-from holdfast.broker.controller.messages import DURING_DELETION, GoneTopic
-from holdfast.broker.controller.nodes import TopicNode, encode_config, encode_topic
-from holdfast.broker.controller.validation import (
+from holdfast.broker.controller.broker_channel import Stop
+from holdfast.broker.controller.request_builders import DURING_DELETION, GoneTopic
+from holdfast.broker.controller.topic_validation import (
     Assignment,
     Cluster,
     Dice,
@@ -19,6 +18,7 @@ from holdfast.broker.controller.validation import (
     choose,
     replicas_of_new,
 )
+from holdfast.broker.metadata.store_nodes import TopicNode, encode_config, encode_topic
 from holdfast.broker.settings import ConfigRefusedError, check_topic_configs
 from holdfast.coordination import Create, Delete, Operation, Set, paths
 from holdfast.core import WriteState

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from holdfast.broker.groups.reign import Reign
-from holdfast.broker.identities import new_uuid
-from holdfast.broker.metadata import KnownBroker
-from holdfast.broker.partition import Partition
-from holdfast.broker.topic_names import OFFSETS_TOPIC
+from holdfast.broker.groups.coordinator_shard import Reign
+from holdfast.broker.metadata.metadata_cache import KnownBroker
+from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.uuids import new_uuid
 from holdfast.core.groups import Caller, Effect, Effects, Groups, GroupSettings, Phase
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.coordinator_records import partition_for, subscribed_topics

@@ -1,10 +1,10 @@
 """A broker's and a topic's settings, by Kafka's names: what is known, what is given, what holds.
 
 `load_file` reads a server.properties into `BrokerSettings`; `TopicConfigs` is what a topic has set
-on top of its broker's `Layers`. The tables of all settings are text files in `tables/`.
+on top of its broker's `Layers`. The tables of all settings are text files in `definitions/`.
 """
 
-from holdfast.broker.settings.altering import (
+from holdfast.broker.settings.config_changes import (
     Alteration,
     ConfigRefusedError,
     Operation,
@@ -15,8 +15,7 @@ from holdfast.broker.settings.altering import (
     replacing,
     usable,
 )
-from holdfast.broker.settings.broker_settings import BrokerSettings
-from holdfast.broker.settings.describing import (
+from holdfast.broker.settings.config_descriptions import (
     Described,
     Synonym,
     describe_broker,
@@ -24,19 +23,26 @@ from holdfast.broker.settings.describing import (
     describe_group,
     describe_topic,
 )
+from holdfast.broker.settings.definition_tables import BROKER, TOPIC, nearest_name
+from holdfast.broker.settings.java_properties import PropertiesError, Property, read_properties
 from holdfast.broker.settings.layers import Found, Layers, Source
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.settings.loading import Loaded, Problem, SettingsError, load, load_file
-from holdfast.broker.settings.properties import PropertiesError, Property, read_properties
+from holdfast.broker.settings.server_properties import (
+    Loaded,
+    Problem,
+    SettingsError,
+    load,
+    load_file,
+)
 from holdfast.broker.settings.setting import Change, Kind, Scope, Setting, Value
-from holdfast.broker.settings.table import BROKER, TOPIC, nearest_name
-from holdfast.broker.settings.topics import (
+from holdfast.broker.settings.topic_settings import (
     Effective,
     ThrottledReplicas,
     TopicConfigs,
     TopicSettings,
     flush_rule,
 )
+from holdfast.broker.settings.typed_settings import BrokerSettings
 
 __all__ = [
     "BROKER",

@@ -13,8 +13,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from holdfast.broker.settings.definition_tables import BROKER
 from holdfast.broker.settings.setting import Value
-from holdfast.broker.settings.table import BROKER
 from holdfast.storage import BROKER_NAMES
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from holdfast.broker.partition import Partition
+from holdfast.broker.replication.partition import Partition
 from holdfast.lab.simulation.clients import Ledger, Producer
 from holdfast.lab.simulation.cluster import SimulatedCluster
 from holdfast.lab.simulation.machine import LOG_DIRS

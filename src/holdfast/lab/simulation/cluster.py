@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping
 from random import Random
 from typing import Any, Final
 
-from holdfast.broker.controller.nodes import decode_state
+from holdfast.broker.metadata.store_nodes import decode_state
 from holdfast.coordination import Node, paths
 from holdfast.lab.memory_store import MemoryServer
 from holdfast.lab.simulation.loop import SimLoop, Timeline

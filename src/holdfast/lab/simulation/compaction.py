@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.broker.topic_names import OFFSETS_TOPIC
+from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
 from holdfast.lab.simulation.checks import content_of
 from holdfast.lab.simulation.cluster import SimulatedCluster
 from holdfast.model import TopicPartition, TraceEvent

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from holdfast.broker.controller.nodes import decode_controller_epoch, decode_topic
+from holdfast.broker.metadata.store_nodes import decode_controller_epoch, decode_topic
 from holdfast.coordination import paths
 from holdfast.lab.simulation.cluster import SimulatedCluster
 from holdfast.lab.simulation.machine import Machine

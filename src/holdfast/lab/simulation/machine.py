@@ -16,7 +16,7 @@ from holdfast.broker.errors import StartError
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
 from holdfast.broker.settings import Layers
-from holdfast.broker.tracing import BrokerTrace
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import StoreError
 from holdfast.lab.byte_disk import ByteDisk, Step, Write, apply
 from holdfast.lab.crash_states import drawn_power_loss, flushed_only

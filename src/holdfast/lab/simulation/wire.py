@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
-from holdfast.broker.frames import FrameReader
+from holdfast.broker.network.frames import FrameReader
 from holdfast.lab.simulation.loop import SimLoop
 from holdfast.lab.simulation.network import Address
 from holdfast.model import ErrorCode, TopicPartition

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from holdfast.broker.controller.nodes import (
+from holdfast.broker.metadata.store_nodes import (
     DamagedNodeError,
     decode_state,
     decode_topic,

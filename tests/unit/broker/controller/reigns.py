@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.broker.clock import Clock
-from holdfast.broker.configs import Configs
-from holdfast.broker.controller.elector import Elector
-from holdfast.broker.controller.nodes import BrokerNode, decode_state, encode_broker
+from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topics import Planned
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.peers import Answered
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.metadata.store_nodes import BrokerNode, decode_state, encode_broker
+from holdfast.broker.network.peer_connection import Answered
 from holdfast.broker.settings import Layers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Create, Delete, EmbeddedStore, Outcome, Transaction, paths

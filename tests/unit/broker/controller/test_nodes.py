@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from holdfast.broker.controller import nodes
-from holdfast.broker.controller.nodes import BrokerNode, DamagedNodeError, TopicNode
+from holdfast.broker.metadata import store_nodes
+from holdfast.broker.metadata.store_nodes import BrokerNode, DamagedNodeError, TopicNode
 from holdfast.model import (
     BrokerEpoch,
     BrokerId,
@@ -37,15 +37,15 @@ STATE = PartitionState(
 
 
 def test_a_partition_state_is_read_as_it_was_written() -> None:
-    data = nodes.encode_state(STATE, ControllerEpoch(2))
-    assert nodes.decode_state("/x", data) == STATE
+    data = store_nodes.encode_state(STATE, ControllerEpoch(2))
+    assert store_nodes.decode_state("/x", data) == STATE
     assert json.loads(data).items() >= {"leader": 2, "leader_epoch": 4, "version": 1}.items()
 
 
 def test_a_broker_is_read_as_it_was_written() -> None:
     node = BrokerNode(BrokerId(3), "host", 9092, "rack-a", BrokerEpoch(11), "dir")
-    data = nodes.encode_broker(node, 123)
-    assert nodes.decode_broker(PATH, data) == node
+    data = store_nodes.encode_broker(node, 123)
+    assert store_nodes.decode_broker(PATH, data) == node
     assert json.loads(data)["endpoints"] == ["PLAINTEXT://host:9092"]
     assert node.registration(BrokerEpoch(20)).intact_since == 11
 
@@ -57,20 +57,20 @@ def test_a_broker_without_a_past_is_intact_since_it_registered() -> None:
 
 def test_a_topic_is_read_as_it_was_written() -> None:
     node = TopicNode(bytes(range(16)), {0: (BrokerId(1),), 10: (BrokerId(2),)}, {}, {})
-    data = nodes.encode_topic(node)
-    assert nodes.decode_topic("/t", data) == node
+    data = store_nodes.encode_topic(node)
+    assert store_nodes.decode_topic("/t", data) == node
     assert json.loads(data)["topic_id"] == "AAECAwQFBgcICQoLDA0ODw"
 
 
 def test_settings_controller_and_failures_are_read_as_they_were_written() -> None:
-    assert nodes.decode_config("/c", nodes.encode_config({"a": "1"})) == {"a": "1"}
-    assert nodes.decode_config("/c", b"") == {}
-    assert nodes.decode_controller("/c", nodes.encode_controller(BrokerId(4), 1)) == 4
-    epoch = nodes.encode_controller_epoch(ControllerEpoch(5))
-    assert (epoch, nodes.decode_controller_epoch("/c", epoch)) == (b"5", 5)
-    failures = nodes.ReplicaFailures(BrokerId(1), BrokerEpoch(8), (("t", 0), ("u", 1)))
-    data = nodes.encode_replica_failures(failures)
-    assert nodes.decode_replica_failures("/l", data) == failures
+    assert store_nodes.decode_config("/c", store_nodes.encode_config({"a": "1"})) == {"a": "1"}
+    assert store_nodes.decode_config("/c", b"") == {}
+    assert store_nodes.decode_controller("/c", store_nodes.encode_controller(BrokerId(4), 1)) == 4
+    epoch = store_nodes.encode_controller_epoch(ControllerEpoch(5))
+    assert (epoch, store_nodes.decode_controller_epoch("/c", epoch)) == (b"5", 5)
+    failures = store_nodes.ReplicaFailures(BrokerId(1), BrokerEpoch(8), (("t", 0), ("u", 1)))
+    data = store_nodes.encode_replica_failures(failures)
+    assert store_nodes.decode_replica_failures("/l", data) == failures
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_settings_controller_and_failures_are_read_as_they_were_written() -> Non
 )
 def test_damage_names_the_node(data: bytes) -> None:
     with pytest.raises(DamagedNodeError, match=PATH):
-        nodes.decode_broker(PATH, data)
+        store_nodes.decode_broker(PATH, data)
 
 
 @pytest.mark.parametrize(
     "change", [{"isr": [True]}, {"isr": "12"}, {"leader": None}, {"member_epochs": [[1]]}]
 )
 def test_a_damaged_state_names_the_node(change: dict[str, object]) -> None:
-    fields = json.loads(nodes.encode_state(STATE, ControllerEpoch(2))) | change
+    fields = json.loads(store_nodes.encode_state(STATE, ControllerEpoch(2))) | change
     with pytest.raises(DamagedNodeError, match="/some/state"):
-        nodes.decode_state("/some/state", json.dumps(fields).encode())
+        store_nodes.decode_state("/some/state", json.dumps(fields).encode())
 
 
 def test_a_damaged_topic_id_or_epoch_names_the_node() -> None:
     with pytest.raises(DamagedNodeError, match="/t"):
-        nodes.decode_topic("/t", b'{"topic_id":"short","partitions":{}}')
+        store_nodes.decode_topic("/t", b'{"topic_id":"short","partitions":{}}')
     with pytest.raises(DamagedNodeError, match="/e"):
-        nodes.decode_controller_epoch("/e", b"one")
+        store_nodes.decode_controller_epoch("/e", b"one")
     with pytest.raises(DamagedNodeError, match="/ids/x"):
-        nodes.decode_broker("/ids/x", b'{"host":"h","port":1}')
+        store_nodes.decode_broker("/ids/x", b'{"host":"h","port":1}')

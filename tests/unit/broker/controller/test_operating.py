@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.controller.configuring import alter_broker_configs, alter_topic_configs
-from holdfast.broker.controller.moving import PREFERRED, UNCLEAN, elect, reassign
-from holdfast.broker.controller.nodes import ReplicaFailures, encode_replica_failures
-from holdfast.broker.controller.rebalancing import imbalanced
-from holdfast.broker.controller.validation import RefusedError
-from holdfast.broker.failures import NOTIFICATIONS
+from holdfast.broker.controller.auto_leader_rebalance import imbalanced
+from holdfast.broker.controller.config_changes import alter_broker_configs, alter_topic_configs
+from holdfast.broker.controller.reassignment import PREFERRED, UNCLEAN, elect, reassign
+from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.metadata.store_nodes import ReplicaFailures, encode_replica_failures
+from holdfast.broker.replication.log_failures import NOTIFICATIONS
 from holdfast.broker.settings import Alteration, ConfigRefusedError, Operation
 from holdfast.coordination import Create, Delete, Set, paths
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.broker.controller import nodes
+from holdfast.broker.metadata import store_nodes
 from holdfast.coordination import Delete, Set, StoreAwayError, paths
 from holdfast.coordination.operations import Outcome
 from holdfast.core import WriteState
@@ -32,7 +32,7 @@ from tests.unit.broker.controller.reigns import (
 async def epoch_in_store(reign: Reign) -> int:
     node = await reign.store.get(paths.CONTROLLER_EPOCH)
     assert node is not None
-    return nodes.decode_controller_epoch(paths.CONTROLLER_EPOCH, node.data)
+    return store_nodes.decode_controller_epoch(paths.CONTROLLER_EPOCH, node.data)
 
 
 def test_the_first_reign_has_epoch_one_and_resigning_frees_the_office(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_the_first_reign_has_epoch_one_and_resigning_frees_the_office(tmp_path: 
         assert (await epoch_in_store(reign), reign.service.controller_epoch) == (1, 1)
         node = await reign.store.get(paths.CONTROLLER)
         assert node is not None
-        assert nodes.decode_controller(paths.CONTROLLER, node.data) == A
+        assert store_nodes.decode_controller(paths.CONTROLLER, node.data) == A
         await reign.elector.stop()
         assert reign.controller is None
         assert await reign.store.get(paths.CONTROLLER) is None
@@ -198,7 +198,7 @@ def test_a_write_whose_answer_was_lost_is_found_to_have_happened(tmp_path: Path)
         [write] = commands
         assert isinstance(write, WriteState)
         path = paths.partition_state(*P)
-        data = nodes.encode_state(write.state, service.controller_epoch)
+        data = store_nodes.encode_state(write.state, service.controller_epoch)
 
         async def done_unheard() -> list[Outcome] | None:
             await reign.store.commit(Set(path, data, 0))

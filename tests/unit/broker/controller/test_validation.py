@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.controller.validation import (
+from holdfast.broker.controller.topic_validation import (
     Cluster,
     Dice,
     RefusedError,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from holdfast.broker.groups import GroupCoordinator
-from holdfast.broker.metadata import KnownPartition, KnownTopic
-from holdfast.broker.topic_names import OFFSETS_TOPIC
+from holdfast.broker.metadata.metadata_cache import KnownPartition, KnownTopic
+from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
 from holdfast.model import NO_OFFSET, BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.records import RecordBatchHeader, Rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.groups.writing import split
+from holdfast.broker.groups.offsets_writer import split
 from holdfast.core.groups import AnswerCommit, Caller, Commit
 from holdfast.model import CommittedOffset, ErrorCode, Offset, OffsetRecord, TopicPartition
 from holdfast.protocol.coordinator_records import decode_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.groups.loading import SLICE_RECORDS, Loader
+from holdfast.broker.groups.offsets_loader import SLICE_RECORDS, Loader
 from holdfast.core.groups import Groups, GroupSettings
 from holdfast.model import CommittedOffset, Offset, OffsetRecord, TopicPartition
 from holdfast.protocol.coordinator_records import encode_record, subscribed_topics

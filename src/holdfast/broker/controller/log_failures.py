@@ -1,0 +1,66 @@
+"""Reading what brokers report of failed logs, in /log_dir_event_notification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.controller.conditions import Repeated
+from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_replica_failures
+from holdfast.broker.replication.log_failures import NOTIFICATIONS
+from holdfast.coordination import Delete, StoreError, Watch
+from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, TopicPartition
+
+if TYPE_CHECKING:
+    from holdfast.broker.controller.service import ControllerService
+
+
+class FailureReader:
+    """Takes the reports out of the store, each once.
+
+    A report that is read and not acted upon before the reign ends is no loss: the failed log
+    answers the next controller's LeaderAndIsr with KAFKA_STORAGE_ERROR.
+    """
+
+    def __init__(self, service: ControllerService) -> None:
+        self._service = service
+        self._watch: Watch | None = None
+        self._read = Repeated(service.host.loop, self._read_all, service.host.log)
+
+    def start(self) -> None:
+        """Read what is there, and what comes."""
+        self._watch = self._service.host.store.watch(NOTIFICATIONS, lambda _: self._read.soon())
+        self._read.soon()
+
+    def close(self) -> None:
+        """Read no more."""
+        self._read.close()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _read_all(self) -> None:
+        store = self._service.host.store
+        try:
+            names = await store.children(NOTIFICATIONS)
+            wanted = [f"{NOTIFICATIONS}/{name}" for name in names]
+            nodes = await store.get_many(wanted)
+        except StoreError as error:
+            self._service.host.log.warning("failed logs not read", error=str(error))
+            return
+        for path, node in zip(wanted, nodes, strict=True):
+            if node is not None and not self._service.is_over:
+                self._take(path, node.data)
+                self._service.writer.add([Delete(path)], lambda _: None)
+
+    def _take(self, path: str, data: bytes) -> None:
+        service = self._service
+        try:
+            told = decode_replica_failures(path, data)
+        except DamagedNodeError as error:
+            service.host.log.error("a report of failed logs is dropped", error=str(error))
+            return
+        known = service.core.brokers.get(told.broker)
+        epoch = told.broker_epoch
+        if epoch == NO_BROKER_EPOCH and known is not None:
+            epoch = BrokerEpoch(known.broker_epoch)
+        for topic, number in told.partitions:
+            service.replica_failed(TopicPartition(topic, number), told.broker, epoch)

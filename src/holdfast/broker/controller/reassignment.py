@@ -1,0 +1,150 @@
+"""Leaders and replicas moved by hand: elections and reassignments that somebody asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from holdfast.broker.controller.topic_validation import RefusedError, check_replicas
+from holdfast.model import NO_BROKER, BrokerId, ErrorCode, PartitionState, TopicPartition
+
+if TYPE_CHECKING:
+    from holdfast.broker.controller.service import ControllerService
+
+PREFERRED: Final = 0
+UNCLEAN: Final = 1
+
+
+class Elected(NamedTuple):
+    """What became of one election."""
+
+    partition: TopicPartition
+    error: ErrorCode
+    message: str | None = None
+
+
+async def elect(
+    service: ControllerService,
+    partitions: tuple[TopicPartition, ...],
+    election_type: int,
+    timeout_s: float,
+) -> list[Elected]:
+    """Elect where that is needed and possible; answered when the store has agreed."""
+    known = tuple(one for one in partitions if service.knows(one))
+    await service.settled(known, timeout_s)
+    results: dict[TopicPartition, Elected] = {}
+    begun: list[TopicPartition] = []
+    for partition in partitions:
+        state = service.core.partitions.get(partition)
+        if state is None:
+            results[partition] = _unknown(service, partition)
+        elif _is_needless(state, election_type):
+            results[partition] = Elected(
+                partition,
+                ErrorCode.ELECTION_NOT_NEEDED,
+                "Leader election not needed for topic partition.",
+            )
+        else:
+            service.run(service.core.elect(partition, unclean=election_type == UNCLEAN))
+            begun.append(partition)
+    in_time = await service.settled(begun, timeout_s)
+    for partition in begun:
+        results[partition] = _result(service, partition, election_type, in_time=in_time)
+    return [results[one] for one in partitions]
+
+
+def needs_election(state: PartitionState, election_type: int) -> bool:
+    """Whether an election over all partitions would touch this one."""
+    return not _is_needless(state, election_type)
+
+
+def _is_needless(state: PartitionState, election_type: int) -> bool:
+    if election_type == UNCLEAN:
+        return state.leader != NO_BROKER
+    return state.leader == state.replicas[0]
+
+
+def _result(
+    service: ControllerService, partition: TopicPartition, election_type: int, *, in_time: bool
+) -> Elected:
+    state = service.core.partitions.get(partition)
+    if state is None:
+        return _unknown(service, partition)
+    if _is_needless(state, election_type):
+        return Elected(partition, ErrorCode.NONE)
+    if not in_time:
+        return Elected(partition, ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+    if election_type == UNCLEAN:
+        return Elected(
+            partition,
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            "Eligible topic partition leaders are not available.",
+        )
+    return Elected(
+        partition,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        "The preferred leader was not available.",
+    )
+
+
+def _unknown(service: ControllerService, partition: TopicPartition) -> Elected:
+    what = f"No such partition as {partition.topic}-{partition.partition}"
+    if partition.topic not in service.topics:
+        what = f"No such topic as {partition.topic}"
+    return Elected(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
+
+
+async def reassign(
+    service: ControllerService,
+    partition: TopicPartition,
+    target: tuple[BrokerId, ...] | None,
+    *,
+    keeps_count: bool,
+    timeout_s: float,
+) -> None:
+    """Begin to move one partition, or (None) to move it back; RefusedError."""
+    if not service.knows(partition):
+        raise RefusedError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"Unable to find partition {partition.topic}:{partition.partition}.",
+        )
+    if target is not None:
+        cluster = await service.admin.cluster()
+        check_replicas(target, cluster.known)
+    # At most two rounds unless leaders keep changing their ISR: then the time ends it.
+    until_s = service.host.loop.time() + timeout_s
+    wanted: tuple[BrokerId, ...] | None = None
+    while await service.settled([partition], until_s - service.host.loop.time()):
+        state = service.core.partitions.get(partition)
+        if state is None:
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted.")
+        if wanted is None:
+            wanted = _target(state, target, keeps_count=keeps_count)
+        if _is_on_its_way(state, wanted):
+            return
+        service.run(service.core.reassign(partition, wanted))
+        if service.is_over:
+            break
+    raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+
+
+def _target(
+    state: PartitionState, target: tuple[BrokerId, ...] | None, *, keeps_count: bool
+) -> tuple[BrokerId, ...]:
+    before = tuple(one for one in state.replicas if one not in state.adding)
+    if target is None:
+        if not (state.adding or state.removing):
+            raise RefusedError(
+                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+            )
+        return before
+    if keeps_count and len(target) != len(before):
+        raise RefusedError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {len(before)} to {len(target)}",
+        )
+    return target
+
+
+def _is_on_its_way(state: PartitionState, wanted: tuple[BrokerId, ...]) -> bool:
+    """Whether the agreed state is the move that was asked for, under way or done."""
+    return tuple(one for one in state.replicas if one not in state.removing) == wanted

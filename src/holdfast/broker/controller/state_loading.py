@@ -1,0 +1,95 @@
+"""What a new controller finds in the store.
+
+Read after the controller's epoch was raised: from then on nobody else can write these nodes, so
+what is read piece by piece belongs together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.store_nodes import (
+    BrokerNode,
+    DamagedNodeError,
+    TopicNode,
+    UncleanElection,
+    decode_broker,
+    decode_config,
+    decode_state,
+    decode_topic,
+    decode_unclean,
+)
+from holdfast.coordination import Store, paths
+from holdfast.model import BrokerEpoch, BrokerId, PartitionState, TopicPartition
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Everything that is agreed."""
+
+    topics: dict[str, TopicNode] = field(default_factory=dict)
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    versions: dict[TopicPartition, int] = field(default_factory=dict)
+    unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LiveBrokers:
+    """The brokers with a session."""
+
+    nodes: dict[BrokerId, BrokerNode] = field(default_factory=dict)
+    epochs: dict[BrokerId, BrokerEpoch] = field(default_factory=dict)
+
+
+async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
+    """Who is alive. A registration that cannot be read is not counted, and said so."""
+    names = await store.children(paths.BROKER_IDS)
+    wanted = [f"{paths.BROKER_IDS}/{name}" for name in names]
+    live = LiveBrokers()
+    for path, node in zip(wanted, await store.get_many(wanted), strict=True):
+        if node is None:
+            continue
+        try:
+            known = decode_broker(path, node.data)
+        except DamagedNodeError as error:
+            log.error("broker ignored", error=str(error))
+            continue
+        live.nodes[known.broker] = known
+        live.epochs[known.broker] = BrokerEpoch(node.created)
+    return live
+
+
+async def load(store: Store, log: LogLines) -> Loaded:
+    """All topics and partitions. What is damaged is left alone, and said so: never guessed at."""
+    loaded = Loaded()
+    names = await store.children(paths.TOPICS)
+    nodes = await store.get_many([paths.topic(name) for name in names])
+    configs = await store.get_many([paths.topic_config(name) for name in names])
+    for name, node, config in zip(names, nodes, configs, strict=True):
+        if node is None:
+            continue
+        try:
+            loaded.topics[name] = decode_topic(paths.topic(name), node.data)
+            own = config.data if config is not None else b""
+            loaded.configs[name] = decode_config(paths.topic_config(name), own)
+        except DamagedNodeError as error:
+            log.error("topic not governed", error=str(error))
+            loaded.topics.pop(name, None)
+    partitions = [
+        TopicPartition(name, number)
+        for name, topic in loaded.topics.items()
+        for number in topic.replicas
+    ]
+    wanted = [paths.partition_state(*one) for one in partitions]
+    for partition, path, node in zip(partitions, wanted, await store.get_many(wanted), strict=True):
+        try:
+            if node is None:
+                raise DamagedNodeError(path, "it is missing")
+            loaded.states[partition] = decode_state(path, node.data)
+            loaded.unclean[partition] = decode_unclean(path, node.data)
+            loaded.versions[partition] = node.version
+        except DamagedNodeError as error:
+            log.error("partition not governed", error=str(error))
+    return loaded

@@ -1,0 +1,1 @@
+"""Faults that a test injects into a running broker: disk errors, links, unflushed bytes."""

@@ -1,0 +1,1 @@
+"""Serving Fetch requests: sessions, parked fetches, replica selection, throttles."""

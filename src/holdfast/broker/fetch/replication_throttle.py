@@ -1,0 +1,60 @@
+"""How fast replicas may be copied, where a rate is set: for moves that must not starve clients.
+
+A bucket: it fills with the rate, holds at most one second of it, and may be overdrawn by one
+answer; then it has to fill again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.clock import Clock
+from holdfast.core import Leader
+from holdfast.model import BrokerId
+
+if TYPE_CHECKING:
+    from holdfast.broker.replication.partition import Partition
+
+LOOK_AGAIN_S: Final = 1.0
+"""Nobody waits longer without asking again: the rate may be raised, or the throttle lifted."""
+
+
+class Quota:
+    """Bytes a second, for all throttled replicas of a broker together."""
+
+    def __init__(self, clock: Clock, rate: Callable[[], int]) -> None:
+        self._clock = clock
+        self._rate = rate
+        """Asked each time: it can be changed while the broker runs."""
+        self._level = 0.0
+        self._filled_ms = clock.now_ms()
+
+    def wait_s(self) -> float:
+        """How long to wait before asking again; 0 if more may be copied now."""
+        rate = self._rate()
+        now_ms = self._clock.now_ms()
+        gained = rate * (now_ms - self._filled_ms) / 1000
+        self._level = min(float(rate), self._level + gained)
+        self._filled_ms = now_ms
+        if self._level >= 0:
+            return 0.0
+        return min(-self._level / rate, LOOK_AGAIN_S) if rate else LOOK_AGAIN_S
+
+    def spend(self, size: int) -> None:
+        """So many bytes were copied."""
+        self._level -= size
+
+
+def is_throttled(partition: Partition, follower: BrokerId, *, at_leader: bool) -> bool:
+    """Whether copying to this follower is throttled: only one that is not in sync ever is.
+
+    Each side looks for itself in its own list, as in Kafka: the leader's names the leader.
+    """
+    topic, replica = partition.settings.topic, partition.replica
+    throttled = topic.leader_throttled if at_leader else topic.follower_throttled
+    if not throttled.entries or not throttled.has(partition.name.partition, replica.broker):
+        return False
+    role, state = replica.role, partition.state
+    isr = role.insync.isr if isinstance(role, Leader) else state.isr if state else ()
+    return follower not in isr

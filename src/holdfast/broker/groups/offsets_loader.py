@@ -1,0 +1,129 @@
+"""Reading an offsets partition back: everything that was in the log when we began to lead it.
+
+To the end of the log and not to the high watermark: a new leader's high watermark may trail its
+predecessor's, so what was acknowledged may lie above it (KIP-101). Kafka reads as far. What lies
+above the true high watermark counts too once it is committed, which a `Reign` waits for.
+
+Loading is done in slices, because the loop that does it also serves clients. A record that cannot
+be used is left out and reported. A batch that is damaged means a failing disk, and forgotten
+offsets: then the log is given up, so that a replica with a sound one can lead.
+
+Offsets in a transaction (Kafka wrote such, we do not yet) count when its marker says so.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Final
+
+from holdfast.broker.replication.partition import Partition
+from holdfast.core.groups import Groups, Record
+from holdfast.protocol.coordinator_records import Skipped, decode_record
+from holdfast.protocol.records import (
+    Batch,
+    MalformedBatchError,
+    batches,
+    check_batch,
+    read_end_marker,
+    read_records,
+)
+from holdfast.storage import LogOfflineError, OffsetOutOfRangeError, read
+
+CHUNK_BYTES: Final = 256 * 1024
+SLICE_RECORDS: Final = 200
+"""Some milliseconds of work."""
+
+
+class Loader:
+    """Feeds the records of a log to a `Groups`, a slice at a time."""
+
+    def __init__(self, partition: Partition, groups: Groups) -> None:
+        self.end_offset = partition.replica.log.log_end_offset
+        """Where to stop; what comes after is our own."""
+        self.records = 0
+        self.skipped = 0
+        self.first_skipped = ""
+        self._partition = partition
+        self._groups = groups
+        self._open: dict[int, list[Record]] = {}
+        """Records of transactions that have not ended, by producer."""
+        self._left_in_slice = SLICE_RECORDS
+        self._slices = self._run()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return self._partition.log.log_start_offset >= self.end_offset
+
+    def step(self) -> bool:
+        """One slice more; False when there is none left. LogOfflineError if the log has failed."""
+        return next(self._slices, False)
+
+    def _run(self) -> Iterator[bool]:
+        offset: int = self._partition.log.log_start_offset
+        # Each round goes on behind the last batch of the one before.
+        while offset < self.end_offset:
+            try:
+                chunk = read(self._partition.log, offset, CHUNK_BYTES, self.end_offset)
+            except OffsetOutOfRangeError as error:
+                # Records were deleted below us while we read. Of what is gone nothing counts.
+                if error.log_start_offset <= offset:
+                    break
+                offset = error.log_start_offset
+                continue
+            if not chunk:
+                break
+            for batch in self._batches(chunk):
+                yield from self._replay(batch)
+                offset = batch.header.end_offset
+        for left_open in self._open.values():
+            self._skip(f"{len(left_open)} offsets of a transaction without an end")
+
+    def _batches(self, chunk: bytes) -> Iterator[Batch]:
+        try:
+            for batch in batches(chunk):
+                check_batch(batch)
+                yield batch
+        except MalformedBatchError as error:
+            cause = OSError(errno.EIO, f"groups cannot be loaded: {error}")
+            raise LogOfflineError(str(self._partition.name), cause) from error
+
+    def _replay(self, batch: Batch) -> Iterator[bool]:
+        header = batch.header
+        try:
+            for record in read_records(batch):
+                if header.is_control:
+                    marker = read_end_marker(record, header.producer_id, header.producer_epoch)
+                    if marker is not None:
+                        self._end_transaction(header.producer_id, is_commit=marker.is_commit)
+                    continue
+                decoded = decode_record(record.key, record.value)
+                if isinstance(decoded, Skipped):
+                    self._skip(decoded.reason)
+                elif header.is_transactional:
+                    self._open.setdefault(header.producer_id, []).append(decoded)
+                else:
+                    self._count(decoded)
+                self._left_in_slice -= 1
+                if not self._left_in_slice:
+                    self._left_in_slice = SLICE_RECORDS
+                    yield True
+        except MalformedBatchError as error:
+            self._skip(str(error))
+
+    def _end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        ended = self._open.pop(producer_id, [])
+        if is_commit:
+            for record in ended:
+                self._count(record)
+
+    def _count(self, record: Record) -> None:
+        self.records += 1
+        fault = self._groups.replay(record)
+        if fault is not None:
+            self._skip(fault)
+
+    def _skip(self, reason: str) -> None:
+        self.skipped += 1
+        self.first_skipped = self.first_skipped or reason

@@ -1,0 +1,1 @@
+"""Periodic work: retention, cleaning, flushing, checkpoints, stray logs."""

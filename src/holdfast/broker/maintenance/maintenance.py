@@ -1,0 +1,168 @@
+"""What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
+
+One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
+also serves clients, except for the cleaner's flushes. What concerns whole log directories is in
+`directory_upkeep`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.maintenance.directory_upkeep import DirectoryUpkeep
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import TICK_MS
+from holdfast.storage import (
+    Cleaner,
+    LogOfflineError,
+    Progress,
+    apply_retention,
+    cleaning_need,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+FILES_S: Final = 1.0
+"""How often files whose delay is over are deleted."""
+
+
+class Chores:
+    """The timers of a broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._cleaner: Cleaner | None = None
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
+        self._uncleanable: dict[Partition, None] = {}
+        """Logs with a damaged batch: as in Kafka, the cleaner leaves them alone."""
+        self._directories = DirectoryUpkeep(broker)
+
+    def start(self) -> None:
+        """From now on, until `stop`."""
+        settings = self._broker.settings
+        self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
+        checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
+        self._every("checkpoints", checkpoint_ms / 1000, self._directories.write_checkpoints)
+        self._every("files", FILES_S, self._directories.remove_files)
+        retention_ms = settings.log_retention_check_interval_ms
+        self._every("retention", retention_ms / 1000, self._apply_retention)
+        self.settings_changed()
+
+    def settings_changed(self) -> None:
+        """Wait as long for the cleaner as log.cleaner.backoff.ms says now."""
+        settings = self._broker.settings
+        if settings.log_cleaner_enable:
+            self._every("cleaning", settings.log_cleaner_backoff_ms / 1000, self._clean)
+
+    def stop(self) -> None:
+        """No more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _every(self, name: str, seconds: float, work: Callable[[], None]) -> None:
+        def run() -> None:
+            self._timers[name] = self._broker.loop.call_later(seconds, run)
+            work()
+
+        if name in self._timers:
+            self._timers[name].cancel()
+        self._timers[name] = self._broker.loop.call_later(seconds, run)
+
+    async def finish(self) -> None:
+        """Wait for what is under way on the disks."""
+        await self._directories.finish()
+
+    # Retention.
+
+    def _apply_retention(self) -> None:
+        """Move the logs' starts. The segments below them go when a checkpoint says the same."""
+        wall_ms = self._broker.clock.wall_ms()
+        has_moved = False
+        for partition in tuple(self._broker.replicas.partitions.values()):
+            if partition.replica.has_failed:
+                continue
+            was = partition.log.log_start_offset
+            try:
+                start = apply_retention(
+                    partition.log, partition.replica.log.high_watermark, wall_ms
+                )
+            except LogOfflineError as error:
+                partition.failed(error)
+                continue
+            if start > was:
+                partition.replica.log.advance_start_to(start)
+                has_moved = True
+        if has_moved:
+            self._directories.write_checkpoints()
+
+    # Cleaning.
+
+    def _clean(self) -> None:
+        """Begin with the log that wants it most, unless one is being cleaned."""
+        if self._cleaner is not None:
+            return
+        broker = self._broker
+        wall_ms = broker.clock.wall_ms()
+        hosted = broker.replicas.partitions
+        bad = self._uncleanable
+        self._uncleanable = {one: None for one in bad if hosted.get(one.name) is one}
+        wanted = []
+        for partition in hosted.values():
+            if self._may_clean(partition):
+                directory = broker.directory.of(partition.name)
+                checkpointed = directory.cleaner_offsets.get(partition.name, 0)
+                high_watermark = partition.replica.log.high_watermark
+                try:
+                    need = cleaning_need(partition.log, checkpointed, high_watermark, wall_ms)
+                except OSError as error:
+                    partition.failed(partition.log.fail(error))
+                    continue
+                if need.is_wanted:
+                    wanted.append((need.overdue_ms > 0, need.ratio, partition, need.first_dirty))
+        if wanted:
+            _, _, partition, first_dirty = max(wanted, key=lambda one: one[:2])
+            high_watermark = partition.replica.log.high_watermark
+            self._cleaner = Cleaner(partition.log, first_dirty, high_watermark, wall_ms)
+            self._step(partition)
+
+    def _may_clean(self, partition: Partition) -> bool:
+        is_wanted = partition.log.settings.is_compacted and not partition.replica.has_failed
+        return is_wanted and partition not in self._uncleanable
+
+    def _step(self, partition: Partition) -> None:
+        cleaner, broker = self._cleaner, self._broker
+        if cleaner is None or broker.is_stopping:
+            return
+        try:
+            progress = cleaner.step()
+        except LogOfflineError as error:
+            self._cleaner = None
+            partition.failed(error)
+            return
+        if progress is Progress.FLUSH:
+            flush = broker.loop.run_in_executor(self._threads, cleaner.flush)
+            flush.add_done_callback(lambda _: self._step(partition))
+            return
+        if progress is Progress.MORE:
+            broker.loop.call_soon(self._step, partition)
+            return
+        self._cleaner = None
+        result = cleaner.result
+        if result.problem:
+            self._uncleanable[partition] = None
+            broker.log.error(
+                "a log cannot be cleaned", partition=str(partition.name), error=result.problem
+            )
+        if cleaner.has_given_up:
+            return
+        offsets = broker.directory.of(partition.name).cleaner_offsets
+        if result.cleaned_below > offsets.get(partition.name, 0):
+            # Others may wait: log.cleaner.backoff.ms is for when nothing does.
+            broker.loop.call_soon(self._clean)
+        offsets[partition.name] = result.cleaned_below

@@ -1,0 +1,36 @@
+"""Logs of topics that were deleted, or moved elsewhere, while no command could reach us.
+
+A log is a stray only if the coordination store says so (`core.is_removed`): it knows the topic's
+name with another id or not at all, or does not count us among the replicas. What cannot be read is
+kept. While we run, a partition that has left us may come back at any moment, so then only topics
+that are gone for good count: an id never comes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.metadata.store_facts import read_partitions
+from holdfast.core import is_removed
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+
+async def drop_strays(broker: Broker, *, is_running: bool) -> None:
+    """Delete those that the disk lets us. StoreError if the store cannot be asked: then none is."""
+    replicas = broker.replicas
+    own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
+    facts = await read_partitions(broker.store, list(own))
+    for name, identity in own.items():
+        fact = facts.get(name)
+        if fact is not None and is_running:
+            fact = fact._replace(state=None)
+        # By now a new topic of the same name may have taken its place.
+        is_same = replicas.has(name) and replicas.topic_id(name) == identity
+        if is_same and is_removed(broker.id, identity, fact):
+            broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
+            try:
+                replicas.drop(name)
+            except OSError as error:
+                broker.log.error("a stray is not deleted", partition=str(name), error=str(error))

@@ -1,0 +1,1 @@
+"""What this broker knows of the cluster: from the coordination store and from the controller."""

@@ -1,0 +1,77 @@
+"""Topics that come to be because somebody asked for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
+from holdfast.model import ErrorCode
+from holdfast.protocol import Response
+from holdfast.protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+CREATE_VERSION: Final = 7
+TIMEOUT_MS: Final = 10_000
+
+
+class AutoCreation:
+    """Asks the controller; a topic that is being asked for is not asked for twice."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._asked: dict[str, None] = {}
+
+    def create(self, names: list[str]) -> None:
+        """Ask for topics with the cluster's defaults; clients ask again until they are there."""
+        broker = self._broker
+        controller = broker.metadata.controller
+        fresh = [name for name in names if name not in self._asked]
+        if not fresh or controller is None or not broker.peers.knows(controller):
+            return
+        self._asked.update(dict.fromkeys(fresh))
+        request = CreateTopicsRequest(
+            topics=[self._topic(name) for name in fresh], timeout_ms=TIMEOUT_MS
+        )
+
+        def answered(response: Response | None) -> None:
+            for name in fresh:
+                self._asked.pop(name, None)
+            if isinstance(response, CreateTopicsResponse):
+                self._report(response)
+
+        broker.peers.to(controller).send(request, CREATE_VERSION, answered)
+
+    def _report(self, response: CreateTopicsResponse) -> None:
+        """Say which topics were not created. Clients ask again and again; the log counts."""
+        for one in response.topics:
+            error = ErrorCode(one.error_code)
+            if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                why = one.error_message or error.name
+                self._broker.log.warning("topic not created", topic=one.name, reason=why)
+
+    def _topic(self, name: str) -> CreatableTopic:
+        settings = self._broker.settings
+        if name != OFFSETS_TOPIC:
+            return CreatableTopic(
+                name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[]
+            )
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+        }
+        return CreatableTopic(
+            name=name,
+            num_partitions=settings.offsets_topic_num_partitions,
+            # Never fewer because few brokers are up now: they would stay fewer (KIP-115).
+            replication_factor=settings.offsets_topic_replication_factor,
+            assignments=[],
+            configs=[CreatableTopicConfig(name=key, value=text) for key, text in configs.items()],
+        )

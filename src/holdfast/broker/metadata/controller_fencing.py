@@ -1,0 +1,255 @@
+"""A controller's commands: whether they are for us, and carrying them out part by part.
+
+A command to an earlier incarnation of this broker is refused by the broker epoch: it could make a
+restarted broker lead where it has lost records. An earlier controller is refused by its epoch. Both
+are numbers that anybody can guess, so nothing else in a command is believed: what it names is read
+in the coordination store, and the store's word is carried out (`command_confirmation`).
+
+Commands are carried out in rounds. A round takes the next part of every command that waits, reads
+what all of them need with one look at the store, and does one part after the other. One round is
+under way at a time, from its read to its end. Otherwise a command that has read that this broker
+hosts a partition no more could remove the log after a later one has brought it back.
+
+So a stranger's command holds up the controller's by one part at most, however large it is, and
+a thousand that name the same cost one read. A command that the store contradicts ends with that
+part; a controller sends it again. After a read in vain the next round waits (`core.LookPace`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from holdfast.broker.metadata.store_facts import Facts, read_controller, read_partitions
+from holdfast.broker.metadata.topic_names import why_not_a_name
+from holdfast.broker.network.calls import Call
+from holdfast.broker.tasks import answer_by
+from holdfast.coordination import StoreError
+from holdfast.core import Found, Judgement, LookPace
+from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, TopicPartition
+from holdfast.protocol import Response
+from holdfast.protocol.messages.control import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+MOST_PARTITIONS: Final = 200_000
+"""In one command. A controller with more to say says it in several (`controller.channel`)."""
+PART: Final = 1_000
+"""Partitions of one command in a round."""
+MOST_BROKERS: Final = 10_000
+
+Command = LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest
+C = TypeVar("C", LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
+
+
+class CommandRefusedError(Exception):
+    """The command may not be carried out, or no further."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class Work(Protocol):
+    """One command, part by part."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no part is left."""
+
+    def next_part(self) -> Sequence[TopicPartition]:
+        """Turn to the next part; gives the partitions that have to be looked up for it."""
+
+    async def carry_out(self, facts: Facts) -> Found:
+        """Do this part as the store has it."""
+
+    def response(self) -> Response:
+        """What became of all parts."""
+
+
+class _Waiting:
+    """A command that is not answered yet."""
+
+    __slots__ = ("answer", "bug", "command", "found", "make_work", "refused", "work")
+
+    def __init__(
+        self,
+        command: Command,
+        make_work: Callable[[], Work],
+        refused: Callable[[ErrorCode], Response],
+    ) -> None:
+        self.command = command
+        self.make_work = make_work
+        self.refused = refused
+        self.work: Work | None = None
+        self.found = Found.NEWS
+        self.answer: Response | None = None
+        self.bug: Exception | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.answer is not None or self.bug is not None
+
+
+class Commands:
+    """The commands that this broker gets."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._turn = asyncio.Lock()
+        self._waiting: dict[_Waiting, None] = {}
+        self._pace = LookPace()
+
+    def obey(
+        self,
+        call: Call,
+        command: C,
+        work: Callable[[Broker, C], Work],
+        refused: Callable[[ErrorCode], Response],
+    ) -> None:
+        """Answer with what the work gives, or with a refusal that changed nothing."""
+        try:
+            if not _is_well_formed(command):
+                raise CommandRefusedError(ErrorCode.INVALID_REQUEST)
+            self._judge(command, is_newest=False)
+        except CommandRefusedError as error:
+            self._trace(command, error)
+            call.answer(refused(error.code))
+            return
+        one = _Waiting(command, lambda: work(self._broker, command), refused)
+        self._waiting[one] = None
+        answer_by(self._broker, call, self._answer_to(one))
+
+    async def _answer_to(self, one: _Waiting) -> Response:
+        """Whichever command has the turn carries out a round for all."""
+        try:
+            while not one.is_over:
+                async with self._turn:
+                    if not one.is_over:
+                        await self._round()
+        finally:
+            self._waiting.pop(one, None)
+        if one.bug is not None:
+            raise one.bug
+        assert one.answer is not None
+        return one.answer
+
+    async def _round(self) -> None:
+        """The next part of every command that waits."""
+        clock = self._broker.clock
+        if wait_ms := self._pace.wait_ms(clock.now_ms()):
+            await asyncio.sleep(wait_ms / 1000)
+        some = [one for one in self._waiting if not one.is_over]
+        try:
+            await self._confirm_controller(some)
+            facts = await self._look_up(some)
+        except StoreError:
+            for one in some:
+                _send_again(one)
+            return
+        for one in some:
+            if not one.is_over:
+                await self._do_part(one, facts)
+        self._pace.looked(clock.now_ms(), [one.found for one in some])
+
+    async def _confirm_controller(self, some: list[_Waiting]) -> None:
+        """Refuse those whose sender is not the controller; the store is asked once for all."""
+        unsure = [one for one in some if self._is_unsure(one, is_newest=False)]
+        if unsure:
+            self._broker.life.confirm_controller(await read_controller(self._broker.store))
+        for one in unsure:
+            self._is_unsure(one, is_newest=True)
+            one.found = Found.CONTRADICTION if one.is_over else Found.NEWS
+
+    def _is_unsure(self, one: _Waiting, *, is_newest: bool) -> bool:
+        try:
+            return self._judge(one.command, is_newest=is_newest) is Judgement.ASK_STORE
+        except CommandRefusedError as error:
+            self._refuse(one, error)
+            return False
+
+    async def _look_up(self, some: list[_Waiting]) -> Facts:
+        wanted: dict[TopicPartition, None] = {}
+        for one in some:
+            if not one.is_over:
+                with _noting_bugs(one):
+                    one.work = one.work or one.make_work()
+                    wanted.update(dict.fromkeys(one.work.next_part()))
+        return await read_partitions(self._broker.store, list(wanted)) if wanted else {}
+
+    async def _do_part(self, one: _Waiting, facts: Facts) -> None:
+        assert one.work is not None
+        try:
+            with _noting_bugs(one):
+                self.check(one.command)
+                one.found = await one.work.carry_out(facts)
+                if one.work.is_done:
+                    one.answer = one.work.response()
+                elif one.found is Found.CONTRADICTION:
+                    _send_again(one)
+        except CommandRefusedError as error:
+            self._refuse(one, error)
+        except StoreError:
+            _send_again(one)
+
+    def _refuse(self, one: _Waiting, error: CommandRefusedError) -> None:
+        self._trace(one.command, error)
+        one.answer = one.refused(error.code)
+
+    def check(self, command: Command) -> None:
+        """Raise if the command may not go on: we or the controller may have changed meanwhile."""
+        self._judge(command, is_newest=True)
+
+    def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
+        broker = self._broker
+        epoch = command.broker_epoch
+        if broker.membership.is_leaving or epoch < 0 or epoch != broker.life.broker_epoch:
+            raise CommandRefusedError(ErrorCode.STALE_BROKER_EPOCH)
+        judgement = broker.life.judge_controller(
+            BrokerId(command.controller_id),
+            ControllerEpoch(command.controller_epoch),
+            is_newest=is_newest,
+        )
+        if judgement is Judgement.REFUSE:
+            raise CommandRefusedError(ErrorCode.STALE_CONTROLLER_EPOCH)
+        return judgement
+
+    def _trace(self, command: Command, error: CommandRefusedError) -> None:
+        if self._broker.trace is not None:
+            self._broker.trace.command_refused(command.controller_epoch, error.code)
+
+
+def _send_again(one: _Waiting) -> None:
+    """Neither confirmed nor refused as a whole: the controller sends it again."""
+    one.answer = one.refused(ErrorCode.REQUEST_TIMED_OUT)
+
+
+@contextmanager
+def _noting_bugs(one: _Waiting) -> Iterator[None]:
+    """A bug in one command is its own: the others of the round are carried out."""
+    try:
+        yield
+    except (CommandRefusedError, StoreError):
+        raise
+    except Exception as error:  # noqa: BLE001  # `answer_by` reports it
+        one.bug = error
+
+
+def _is_well_formed(command: Command) -> bool:
+    """Names become directories and paths in the store, and numbers become work."""
+    if isinstance(command, UpdateMetadataRequest) and len(command.live_brokers) > MOST_BROKERS:
+        return False
+    if sum(len(topic.partition_states) for topic in command.topic_states) > MOST_PARTITIONS:
+        return False
+    return all(
+        why_not_a_name(topic.topic_name) is None
+        and all(one.partition_index >= 0 for one in topic.partition_states)
+        for topic in command.topic_states
+    )

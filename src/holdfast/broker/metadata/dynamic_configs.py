@@ -1,0 +1,121 @@
+"""The settings that hold now: the file's, and what the agreed store says on top of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
+from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, TopicSettings
+from holdfast.coordination import Store, paths
+from holdfast.core import Settings
+from holdfast.model import BrokerId
+from holdfast.protocol.records import Compression, Rules
+from holdfast.storage import LogSettings
+
+
+class Chosen(NamedTuple):
+    """What one topic's settings come to."""
+
+    log: LogSettings
+    core: Settings
+    records: Rules
+    topic: TopicSettings
+
+
+class Configs:
+    """Asked for a topic's settings, and told when the store's have changed."""
+
+    def __init__(self, broker: BrokerId, layers: Layers, log: LogLines) -> None:
+        self._broker = broker
+        self._log = log
+        self._reading = asyncio.Lock()
+        self.layers = layers
+        self.settings = BrokerSettings.of(layers)
+        self.topics: dict[str, Mapping[str, str]] = {}
+        """What topics have set themselves."""
+        self._chosen: dict[str, Chosen] = {}
+        self._common: Chosen | None = None
+        """For all topics that have set nothing."""
+
+    def of_topic(self, name: str) -> Chosen:
+        """The settings that hold for a topic."""
+        own = self.topics.get(name)
+        if own is None:
+            if self._common is None:
+                self._common = self._choose({})
+            return self._common
+        chosen = self._chosen.get(name)
+        if chosen is None:
+            chosen = self._chosen[name] = self._choose(own)
+        return chosen
+
+    def _choose(self, own: Mapping[str, str]) -> Chosen:
+        configs = self.topic_configs(own)
+        topic = configs.settings(self.settings)
+        rules = Rules(
+            max_message_bytes=topic.log.max_message_bytes,
+            is_append_time=topic.stamps_append_time,
+            timestamp_before_max_ms=topic.message_timestamp_before_max_ms,
+            timestamp_after_max_ms=topic.message_timestamp_after_max_ms,
+            needs_keys=topic.log.is_compacted,
+            compression=_codec(configs.value("compression.type")),
+        )
+        return Chosen(topic.log, topic.replica, rules, topic)
+
+    def topic_configs(self, own: Mapping[str, str]) -> TopicConfigs:
+        """A topic's own settings over this broker's."""
+        return TopicConfigs(own, self.layers)
+
+    async def reload(self, store: Store) -> list[str] | None:
+        """Read what the store says; gives the topics whose settings changed, None for all."""
+        # One reading after the other, so that what is read last is what holds.
+        async with self._reading:
+            return await self._reload(store)
+
+    async def read_topics(self, store: Store, names: Sequence[str]) -> None:
+        """Read these topics' settings now: they are new, and the news may be slower."""
+        wanted = [paths.topic_config(name) for name in names]
+        async with self._reading:
+            found = await store.get_many(wanted)
+            for name, path, node in zip(names, wanted, found, strict=True):
+                self._chosen.pop(name, None)
+                self.topics.pop(name, None)
+                if node is not None:
+                    self.topics[name] = self._decode(path, node.data)
+
+    async def _reload(self, store: Store) -> list[str] | None:
+        names = await store.children(paths.TOPIC_CONFIGS)
+        mine, common = paths.broker_config(self._broker), paths.broker_config("<default>")
+        wanted = [mine, common, *map(paths.topic_config, names)]
+        found = await store.get_many(wanted)
+        texts = [
+            self._decode(path, node.data) if node is not None else {}
+            for path, node in zip(wanted, found, strict=True)
+        ]
+        layers = replace(self.layers, broker=texts[0], cluster=texts[1])
+        before, self.topics = self.topics, dict(zip(names, texts[2:], strict=True))
+        self._chosen.clear()
+        if layers != self.layers:
+            self.layers, self._common = layers, None
+            self.settings = BrokerSettings.of(layers)
+            return None
+        changed = dict.fromkeys((*before, *self.topics))
+        return [name for name in changed if before.get(name) != self.topics.get(name)]
+
+    def _decode(self, path: str, data: bytes) -> dict[str, str]:
+        try:
+            return decode_config(path, data)
+        except DamagedNodeError as error:
+            self._log.error("settings ignored", error=str(error))
+            return {}
+
+
+def _codec(name: str) -> int | None:
+    """compression.type: the codec that batches are kept in; None for the producer's own."""
+    if name == "producer":
+        return None
+    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

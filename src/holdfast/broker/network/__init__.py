@@ -1,0 +1,1 @@
+"""Connections of clients and to other brokers: listener, frames, requests, responses."""

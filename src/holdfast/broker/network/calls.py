@@ -1,0 +1,90 @@
+"""A request that is being answered, and its place in the order of its connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.protocol import Api, Payload, Request, Response, encode_response
+
+if TYPE_CHECKING:
+    from holdfast.broker.network.connection import Connection
+
+
+class Call:
+    """One request. Answered once, at any later time; the connection keeps the order."""
+
+    __slots__ = (
+        "answer_size",
+        "api",
+        "client_id",
+        "closes",
+        "connection",
+        "correlation_id",
+        "dropped",
+        "parts",
+        "request",
+        "size",
+        "version",
+    )
+
+    parts: list[Payload] | None
+    """The answer's bytes once there is one; empty if none is to be sent."""
+    answer_size: int
+    """How many they are; there with them."""
+    closes: bool
+    """The connection closes in place of an answer."""
+    dropped: Callable[[], None] | None
+    """Called if the connection is lost before there is an answer: nobody waits any more."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        api: Api,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        request: Request,
+        size: int,
+    ) -> None:
+        self.connection = connection
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.request = request
+        self.size = size
+        """Bytes of its frame, which stay in memory until it is answered."""
+        self.parts = None
+        self.closes = False
+        self.dropped = None
+
+    def answer(self, response: Response) -> None:
+        """Send the response as soon as those before it have been sent."""
+        self.answer_bytes(
+            encode_response(response, self.version, correlation_id=self.correlation_id)
+        )
+
+    def answer_bytes(self, parts: list[Payload]) -> None:
+        """The same for an answer that is encoded already."""
+        assert self.parts is None, f"{self.api.name} answered twice"
+        self.parts = parts
+        self.connection.answered(self)
+
+    def answer_nothing(self) -> None:
+        """Produce with acks=0: the client does not wait for anything."""
+        self.answer_bytes([])
+
+    def answer_by_closing(self) -> None:
+        """Produce with acks=0 that failed: nothing else would make the client look again.
+
+        The requests before it are answered first; those after it are not read.
+        """
+        self.closes = True
+        self.connection.stop_taking()
+        self.answer_bytes([])
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer has been given, sent or not."""
+        return self.parts is not None

@@ -1,0 +1,290 @@
+"""One client's connection: frames in, answers out in the order of the requests.
+
+Several requests may be under way at once. What becomes ready in one tick of the loop leaves with
+one write. Back-pressure never drops anything: a connection with too much under way, or a reader
+that does not read, is not read from until that has changed. Frames that came in one read with the
+one that was too much wait here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final, cast
+
+from holdfast.broker.network.calls import Call
+from holdfast.broker.network.frames import FrameReader
+from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from holdfast.broker.network.listener import Listener
+
+MAX_CALLS: Final = 256
+"""Requests of one connection under way before we stop reading from it."""
+UNSENT_BYTES: Final = 1024 * 1024
+"""Bytes of answers that one connection may have waiting before we stop reading from it."""
+MOST_UNSENT_BYTES: Final = 256 * 1024 * 1024
+"""The same of all connections, before a fetch gives one batch at a time."""
+
+_CALLS: Final = "calls"
+_ANSWERS: Final = "answers"
+_SLOW_READER: Final = "slow reader"
+_ENDED: Final = "ended"
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A client, or another broker."""
+
+    __slots__ = (
+        "_calls",
+        "_closes",
+        "_holds",
+        "_is_queued",
+        "_listener",
+        "_reader",
+        "_ready",
+        "_ready_bytes",
+        "_untaken",
+        "_waiting_bytes",
+        "broker",
+        "bytes_under_way",
+        "host",
+        "last_active_s",
+        "refused",
+        "transport",
+        "unsent_bytes",
+    )
+
+    _closes: bool
+    """A request was answered by closing, and all before it have their answers."""
+    _holds: dict[str, None]
+    """Why we do not read now; empty while we do."""
+    _untaken: list[bytearray]
+    """Frames that came, and are looked at when we go on."""
+    _waiting_bytes: int
+    """Answers that wait for an earlier one or for the end of the tick."""
+    unsent_bytes: int
+    """The same and what the other side has not taken, as of the last look. Nobody looks while all
+    is well: then it is little."""
+    broker: int | None
+    """The broker at the other end, if it is one: it says so in its client id."""
+    last_active_s: float
+    """When bytes last came or went."""
+    refused: Refused
+    """Batches that its producers have to send again before any other."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._reader = FrameReader(listener.limits.request_bytes)
+        self._calls: deque[Call] = deque()
+        self._ready: list[Payload] = []
+        self._ready_bytes = 0
+        self._is_queued = False
+        self._closes = False
+        self._holds = {}
+        self._untaken = []
+        self._waiting_bytes = 0
+        self.unsent_bytes = 0
+        self.transport: asyncio.Transport | None = None
+        self.host = ""
+        self.broker = None
+        self.last_active_s = listener.loop.time()
+        self.refused = Refused()
+        self.bytes_under_way = 0
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no subclasses of asyncio's, and are all that is asked of them.
+        self.transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self.host = str(peer[0]) if peer else ""
+        if not self._listener.connected(self):
+            self.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
+        return self._reader.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            frames = self._reader.received(nbytes)
+        except MalformedMessage as error:
+            self.refuse(str(error))
+            return
+        if self._listener.links.swallows(self.broker, self.transport):
+            return
+        self.last_active_s = self._listener.loop.time()
+        for frame in frames:
+            if self._holds:
+                self._untaken.append(frame)
+            else:
+                self._take(frame)
+
+    def _take(self, frame: bytearray) -> None:
+        listener, known = self._listener, self.broker
+        try:
+            call = listener.decode(self, frame)
+        except (MalformedMessage, UnsupportedVersionError) as error:
+            self.refuse(str(error))
+            return
+        except Exception as error:  # noqa: BLE001  # whatever it was, others are served
+            listener.log.bug("request not read", error, client=self.host)
+            self.close()
+            return
+        if self.broker != known and listener.links.swallows(self.broker, self.transport):
+            return  # Only its first request says who it is.
+        self._calls.append(call)
+        self._listener.bytes_came(self, len(frame))
+        if len(self._calls) >= MAX_CALLS:
+            self.hold(_CALLS)
+        self._listener.handle(call)
+
+    def pause_writing(self) -> None:
+        self.hold(_SLOW_READER)
+        self._look_at_unsent()
+
+    def resume_writing(self) -> None:
+        self._look_at_unsent()
+        self.release(_SLOW_READER)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._end()
+        self.transport = None
+        for call in self._calls:
+            if call.dropped is not None and not call.is_answered:
+                call.dropped()
+        self._calls.clear()
+        self._ready.clear()
+        self._waiting_bytes = 0
+        self._look_at_unsent()
+        self._listener.lost(self)
+
+    # What the broker calls.
+
+    def answered(self, call: Call) -> None:
+        """A call has its answer; send what the order allows."""
+        calls = self._calls
+        if not calls:
+            return
+        assert call.parts is not None
+        size = call.answer_size = sum(map(len, call.parts))
+        self._waiting_bytes += size
+        if self._waiting_bytes > UNSENT_BYTES:
+            self.hold(_ANSWERS)
+            self._look_at_unsent()
+        if calls[0] is not call:
+            return
+        done = 0
+        while calls and (parts := calls[0].parts) is not None:
+            self._ready += parts
+            first = calls.popleft()
+            self._ready_bytes += first.answer_size
+            done += first.size
+            self._closes |= first.closes
+        if not self._is_queued:
+            self._is_queued = True
+            self._listener.queue_write(self)
+        if _CALLS in self._holds and len(calls) < MAX_CALLS // 2:
+            self.release(_CALLS)
+        self._listener.bytes_went(self, done)
+
+    def write(self) -> None:
+        """One write for everything that became ready in this tick."""
+        self._is_queued = False
+        ready, self._ready = self._ready, []
+        self._waiting_bytes -= self._ready_bytes
+        self._ready_bytes = 0
+        if self.transport is None:
+            return
+        if ready:
+            self.last_active_s = self._listener.loop.time()
+            self._listener.links.write(self.broker, self.transport, ready)
+        if self._closes:
+            self.close()
+        elif self._holds:
+            self._look_at_unsent()
+            if self._waiting_bytes <= UNSENT_BYTES:
+                self.release(_ANSWERS)
+
+    def _look_at_unsent(self) -> bool:
+        """Count what waits on this side; say whether that has changed since the last look."""
+        transport = self.transport
+        left = transport.get_write_buffer_size() if transport is not None else 0
+        change = self._waiting_bytes + left - self.unsent_bytes
+        self.unsent_bytes += change
+        self._listener.unsent_bytes += change
+        return change != 0
+
+    def room_for(self, wanted: int) -> int:
+        """How many bytes of records an answer may have: 0 for one batch, -1 for none at all."""
+        if self.unsent_bytes > UNSENT_BYTES:
+            return -1
+        return 0 if self._listener.unsent_bytes > MOST_UNSENT_BYTES else wanted
+
+    def hold(self, reason: str) -> None:
+        """Do not read until this reason is gone."""
+        if not self._holds and self.transport is not None and self.transport.is_reading():
+            self.transport.pause_reading()
+        self._holds[reason] = None
+
+    def release(self, reason: str) -> None:
+        """One reason is gone; the last one lets us go on."""
+        self._holds.pop(reason, None)
+        if self._holds or self.transport is None:
+            return
+        if self._untaken:
+            # Not now: whoever answers a request may be far down in the handling of another.
+            self._listener.loop.call_soon(self._go_on)
+        else:
+            self.transport.resume_reading()
+
+    def _go_on(self) -> None:
+        frames, self._untaken = self._untaken, []
+        for place, frame in enumerate(frames):
+            if self._holds:
+                self._untaken = frames[place:]
+                return
+            self._take(frame)
+        if not self._holds and self.transport is not None:
+            self.transport.resume_reading()
+
+    def refuse(self, reason: str) -> None:
+        """What came cannot be answered: say why in the log, and hang up."""
+        self.warn("request refused", reason=reason)
+        self.close()
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Write to the broker's log what this client did."""
+        self._listener.log.client_warning(event, self.host, **fields)
+
+    def stop_taking(self) -> None:
+        """Take no more requests; those under way are answered."""
+        self.hold(_ENDED)
+        self._untaken.clear()
+
+    def close(self) -> None:
+        """Hang up when what was answered is sent; requests under way are forgotten."""
+        self._end()
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        self._end()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _end(self) -> None:
+        """Nothing that came, or comes, is looked at any more."""
+        self._holds[_ENDED] = None
+        self._untaken.clear()
+
+    def abort_if_idle(self, now_s: float, idle_s: float) -> None:
+        """Hang up if no byte has moved for so long; one that the other side takes counts, too."""
+        if now_s - self.last_active_s <= idle_s:
+            return
+        if self._look_at_unsent():
+            self.last_active_s = now_s
+        else:
+            self.abort()

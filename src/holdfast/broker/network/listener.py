@@ -1,0 +1,258 @@
+"""The listening side: who may connect, what a frame asks, and who handles it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.broker.faults.link_faults import Links
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.network.calls import Call
+from holdfast.broker.network.connection import Connection
+from holdfast.protocol import (
+    UnsupportedVersionError,
+    encode_unsupported_api_versions,
+    request_start,
+)
+from holdfast.protocol.messages.api_versions import ApiVersionsRequest
+from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
+
+BROKER_CLIENT_ID: Final = "holdfast-broker-"
+"""How brokers name themselves to each other, followed by their id."""
+
+LONGEST_ID: Final = 10
+"""Digits of a broker's id."""
+SPARE_DESCRIPTORS: Final = 96
+"""What is kept from connections besides the eighth for files: for flushes, which have handles of
+their own, for other brokers and for the coordination store."""
+SAY_S: Final = 1.0
+"""How often the log tells of connections that were refused."""
+
+_API_VERSIONS: Final = ApiVersionsRequest.API_KEY
+_LOG_INFO_KEY: Final = GetReplicaLogInfoRequest.API_KEY.to_bytes(2, "big")
+_EARLIER_KEY: Final = (93).to_bytes(2, "big")
+"""What GetReplicaLogInfo was in release 0.1, whose controller asks us during a rolling upgrade.
+Kafka 4.4 gave the number to another API."""
+
+_OWN_BYTES: Final = "bytes"
+_ALL_BYTES: Final = "queued bytes"
+
+Handler = Callable[[Call], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What strangers may ask of us; by Kafka's settings."""
+
+    request_bytes: int = 104_857_600
+    """socket.request.max.bytes."""
+    connections: int = 2**31 - 1
+    """max.connections."""
+    connections_per_address: int = 2**31 - 1
+    """max.connections.per.ip."""
+    of_address: Mapping[str, int] = field(default_factory=dict)
+    """max.connections.per.ip.overrides."""
+    send_buffer_bytes: int = -1
+    """socket.send.buffer.bytes, if somebody has set it: the system's own tuning is better."""
+    receive_buffer_bytes: int = -1
+    """socket.receive.buffer.bytes, likewise."""
+    queued_bytes: int = -1
+    """queued.max.request.bytes: requests under way, of all connections; -1 for no limit."""
+    idle_s: float = 600.0
+    """connections.max.idle.ms."""
+    backlog: int = 50
+    """socket.listen.backlog.size."""
+
+
+class Listener:
+    """Accepts connections and hands their requests to handlers by API key."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        handlers: Mapping[int, Handler],
+        limits: Limits,
+        links: Links,
+        log: LogLines,
+    ) -> None:
+        self.loop = loop
+        self.limits = limits
+        self.links = links
+        self.log = log
+        self._handlers = handlers
+        self._server: asyncio.AbstractServer | None = None
+        self._is_closed = False
+        self.connections: dict[Connection, None] = {}
+        self._per_address: dict[str, int] = {}
+        self._to_write: list[Connection] = []
+        self._held: dict[Connection, None] = {}
+        self._bytes_under_way = 0
+        self.unsent_bytes = 0
+        """Answers that clients have not taken, where there are many."""
+        self._refused: dict[str, int] = {}
+        """Connections by the limit they met, since the log last told of any."""
+
+    @property
+    def handled(self) -> Iterable[int]:
+        """The keys of the APIs that somebody handles."""
+        return self._handlers
+
+    async def open(self, host: str, port: int) -> int:
+        """Listen; gives the port, which the system chose if it was 0."""
+        self._server = await self.loop.create_server(
+            lambda: Connection(self), host, port, backlog=self.limits.backlog
+        )
+        self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
+        sockets = getattr(self._server, "sockets", ())
+        return int(sockets[0].getsockname()[1]) if sockets else port
+
+    def close(self) -> None:
+        """Hang up on everybody, also on those who are being accepted."""
+        self._is_closed = True
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self.connections):
+            connection.close()
+
+    # Connections.
+
+    def connected(self, connection: Connection) -> bool:
+        """Whether there is room for one more."""
+        host = connection.host
+        count = self._per_address.get(host, 0)
+        self._per_address[host] = count + 1
+        self.connections[connection] = None
+        limits = self.limits
+        descriptor = _set_buffers(connection, limits)
+        reason = ""
+        if count >= limits.of_address.get(host, limits.connections_per_address):
+            reason = "max.connections.per.ip"
+        elif len(self.connections) > limits.connections:
+            reason = "max.connections"
+        elif descriptor > _highest_descriptor():
+            # The next file of a log must find one, or the log fails.
+            reason = "the system's limit of open files"
+        if reason:
+            self._say_refused(host, reason)
+        return not reason and not self._is_closed
+
+    def _say_refused(self, host: str, reason: str) -> None:
+        """Tell of the first at once, and of how many there were a little later."""
+        count = self._refused[reason] = self._refused.get(reason, 0) + 1
+        if count == 1:
+            self.log.warning("connection refused: too many", client=host, limit=reason)
+            self.loop.call_later(SAY_S, self._say_how_many, reason)
+
+    def _say_how_many(self, reason: str) -> None:
+        count = self._refused.pop(reason)
+        if count > 1:
+            self.log.warning("connections refused: too many", count=count, limit=reason)
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is gone."""
+        if self.connections.pop(connection, 0) is None:
+            self._per_address[connection.host] -= 1
+            if not self._per_address[connection.host]:
+                del self._per_address[connection.host]
+        self._held.pop(connection, None)
+        self.bytes_went(connection, connection.bytes_under_way)
+
+    def _close_idle(self) -> None:
+        now = self.loop.time()
+        for connection in tuple(self.connections):
+            connection.abort_if_idle(now, self.limits.idle_s)
+        self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
+
+    # Requests.
+
+    def decode(self, connection: Connection, frame: bytearray) -> Call:
+        """What a frame asks. A version that we lack is an error, but for ApiVersions."""
+        if connection.broker is not None and frame.startswith(_EARLIER_KEY):
+            frame[:2] = _LOG_INFO_KEY
+        api, version, correlation_id, client_id, position = request_start(frame)
+        if api.key not in self._handlers:
+            raise UnsupportedVersionError(f"API {api.key}", version)
+        if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
+            number = client_id.removeprefix(BROKER_CLIENT_ID)
+            is_id = number.isdecimal() and len(number) <= LONGEST_ID
+            connection.broker = int(number) if is_id else None
+        if api.key == _API_VERSIONS and version not in api.versions:
+            asked = ApiVersionsRequest()
+            call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
+            call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
+            return call
+        # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
+        request, _ = api.request.decode_from(frame, version, position)
+        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
+
+    def handle(self, call: Call) -> None:
+        """Let the API's handler answer; a bug in one costs a connection, not the broker."""
+        if call.is_answered:
+            call.connection.answered(call)
+            return
+        try:
+            self._handlers[call.api.key](call)
+        except Exception as error:  # noqa: BLE001  # whatever happens, others are served
+            self.log.bug("request failed", error, api=call.api.name, version=call.version)
+            call.connection.close()
+
+    def queue_write(self, connection: Connection) -> None:
+        """Write at the end of this tick."""
+        if not self._to_write:
+            self.loop.call_soon(self._write_all)
+        self._to_write.append(connection)
+
+    def _write_all(self) -> None:
+        connections, self._to_write = self._to_write, []
+        for connection in connections:
+            connection.write()
+
+    def bytes_came(self, connection: Connection, size: int) -> None:
+        """Count what is under way, and stop reading when it is too much."""
+        connection.bytes_under_way += size
+        self._bytes_under_way += size
+        if connection.bytes_under_way > self.limits.request_bytes:
+            connection.hold(_OWN_BYTES)
+        if 0 <= self.limits.queued_bytes < self._bytes_under_way:
+            connection.hold(_ALL_BYTES)
+            self._held[connection] = None
+
+    def bytes_went(self, connection: Connection, size: int) -> None:
+        """Requests of this size are answered, or their connection is gone."""
+        was_too_much = connection.bytes_under_way > self.limits.request_bytes
+        connection.bytes_under_way -= size
+        self._bytes_under_way -= size
+        if was_too_much and connection.bytes_under_way <= self.limits.request_bytes:
+            connection.release(_OWN_BYTES)
+        if self._held and self._bytes_under_way <= self.limits.queued_bytes:
+            held, self._held = self._held, {}
+            for one in held:
+                one.release(_ALL_BYTES)
+
+
+def _highest_descriptor() -> int:
+    """Of a connection: an eighth is left for files, which `RealDisk` keeps to, and some for what
+    comes and goes. The system gives the lowest that is free.
+    """
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return most - most // 8 - SPARE_DESCRIPTORS
+
+
+def _set_buffers(connection: Connection, limits: Limits) -> int:
+    """As the settings say; gives the connection's descriptor."""
+    transport = connection.transport
+    end = transport.get_extra_info("socket") if transport is not None else None
+    if end is not None:
+        if limits.send_buffer_bytes > 0:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
+        if limits.receive_buffer_bytes > 0:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
+        return int(end.fileno())
+    return -1

@@ -1,0 +1,1 @@
+"""The replicas of this broker: partitions, replica fetchers, ISR proposals, failed logs."""

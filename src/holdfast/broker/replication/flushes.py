@@ -1,0 +1,117 @@
+"""Flushes: logs forced to the disk when a rule asks for it, without stopping the loop.
+
+The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
+One flush of a log is under way at a time, and covers what was written when it began. A flush that
+is wanted while another is under way begins when that one has ended; so does the next one of a log
+that has more sealed segments than one flush takes.
+
+Nothing is answered here: the core gives out what waited for a flush when it is called with how far
+the disk is (`Partition.flushed`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.replication.partition import Partition
+from holdfast.model import Offset
+from holdfast.storage import BackgroundFlush, LogOfflineError
+
+if TYPE_CHECKING:
+    from holdfast.broker.replication.replicas import Replicas
+
+DISK_THREADS: Final = 4
+"""Flushes that may wait for the disk at once."""
+MOST_THREADS: Final = 16
+"""The same while nothing else is done."""
+
+
+def wait_for_all(flushes: Sequence[Callable[[], None]]) -> None:
+    """Wait for many on as many threads as help: the system writes for all of them together."""
+    with ThreadPoolExecutor(min(MOST_THREADS, max(1, len(flushes)))) as threads:
+        waiting = [threads.submit(flush) for flush in flushes]
+    for one in waiting:
+        one.result()
+
+
+class Flushes:
+    """Those that are wanted, and those under way."""
+
+    def __init__(self, owner: Replicas) -> None:
+        self._owner = owner
+        self._wanted: dict[Partition, bool] = {}
+        """Whether its records are to be flushed, or only its epochs."""
+        self._under_way: dict[Partition, bool | None] = {}
+        """What is wanted after it, if anything."""
+        self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
+
+    def want(self, partition: Partition, *, has_records: bool = True) -> None:
+        """Flush this log when the tick is over, or when its flush under way has ended.
+
+        Without records: only its leader-epoch checkpoint.
+        """
+        if partition in self._under_way:
+            self._under_way[partition] = has_records or bool(self._under_way[partition])
+            return
+        if not self._wanted:
+            self._owner.loop.call_soon(self._begin_some)
+        self._wanted[partition] = has_records or self._wanted.get(partition, False)
+
+    def now(self, partition: Partition) -> None:
+        """Flush this log before anything else happens."""
+        try:
+            end = partition.log.flush(self._owner.clock.wall_ms())
+        except LogOfflineError as error:
+            partition.failed(error)
+            return
+        self._ended(partition, end)
+
+    def _begin_some(self) -> None:
+        """As many as there are threads: each holds descriptors of its own until it has ended."""
+        while self._wanted and len(self._under_way) < DISK_THREADS:
+            partition = next(iter(self._wanted))
+            has_records = self._wanted.pop(partition)
+            if self._is_hosted(partition) and partition.log.offline is None:
+                self._begin(partition, has_records=has_records)
+
+    def _begin(self, partition: Partition, *, has_records: bool) -> None:
+        try:
+            work = BackgroundFlush(partition.log, has_records=has_records)
+        except OSError as error:
+            partition.failed(partition.log.fail(error))
+            return
+        self._under_way[partition] = None
+        future = self._owner.loop.run_in_executor(self._threads, work.run)
+        future.add_done_callback(lambda done: self._done(partition, work, done))
+
+    def _done(
+        self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
+    ) -> None:
+        wanted = self._under_way.pop(partition)
+        self._owner.loop.call_soon(self._begin_some)
+        error = done.exception()
+        assert error is None or isinstance(error, OSError), error
+        try:
+            end = work.end(error, self._owner.clock.wall_ms())
+        except LogOfflineError as offline:
+            if self._is_hosted(partition):
+                partition.failed(offline)
+            return
+        if self._is_hosted(partition):
+            self._ended(partition, end)
+            if wanted or partition.log.has_unflushed_seals:
+                self.want(partition)
+            elif wanted is not None:
+                self.want(partition, has_records=False)
+
+    def _ended(self, partition: Partition, end: Offset) -> None:
+        """The core may answer producers now; a follower may ask for more."""
+        partition.flushed(end)
+        self._owner.fetchers.flushed(partition)
+
+    def _is_hosted(self, partition: Partition) -> bool:
+        """Whether it is still here. A flush must not bring back one that was dropped meanwhile."""
+        return self._owner.partitions.get(partition.name) is partition

@@ -1,0 +1,129 @@
+"""ISR proposals on their way to the controller: sent until they are answered.
+
+A proposal ends only with an answer that is certain. Silence ends nothing: the store may have it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast.broker.replication.partition import Partition
+from holdfast.core import Leader
+from holdfast.model import BrokerId, ErrorCode, LeaderEpoch, PartitionEpoch, PartitionState
+from holdfast.protocol import Response
+from holdfast.protocol.messages.control import (
+    AlterPartitionRequest,
+    AlterPartitionRequestPartitionData,
+    AlterPartitionRequestTopicData,
+    AlterPartitionResponse,
+    AlterPartitionResponsePartitionData,
+    BrokerState,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.node import Broker
+
+ALTER_VERSION: Final = 3
+RETRY_S: Final = 0.05
+
+
+class Proposals:
+    """Those that have not been answered. One request is under way at a time."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._open: dict[Partition, None] = {}
+        self._is_under_way = False
+        self._timer: asyncio.Handle | None = None
+
+    def add(self, partition: Partition) -> None:
+        """A partition has a proposal."""
+        self._open[partition] = None
+        self._send_soon(0.0)
+
+    def forget(self, partition: Partition) -> None:
+        """The partition has left this broker."""
+        self._open.pop(partition, None)
+
+    def _send_soon(self, delay_s: float) -> None:
+        if self._timer is None and not self._is_under_way:
+            self._timer = self._broker.loop.call_later(delay_s, self._send)
+
+    def _send(self) -> None:
+        self._timer = None
+        topics: dict[bytes, list[AlterPartitionRequestPartitionData]] = {}
+        for partition in tuple(self._open):
+            proposal = _proposal_of(partition)
+            if proposal is None:
+                del self._open[partition]
+                continue
+            members = [
+                BrokerState(broker_id=one.broker, broker_epoch=one.broker_epoch)
+                for one in proposal.isr
+            ]
+            data = AlterPartitionRequestPartitionData(
+                partition_index=partition.name.partition,
+                leader_epoch=proposal.leader_epoch,
+                new_isr_with_epochs=members,
+                partition_epoch=proposal.partition_epoch,
+            )
+            topics.setdefault(partition.topic_id, []).append(data)
+        if not topics:
+            return
+        broker = self._broker
+        controller = broker.metadata.controller
+        if controller is None or not broker.peers.knows(controller):
+            self._send_soon(RETRY_S)
+            return
+        request = AlterPartitionRequest(
+            broker_id=broker.id,
+            broker_epoch=broker.life.broker_epoch,
+            topics=[
+                AlterPartitionRequestTopicData(topic_id=identity, partitions=partitions)
+                for identity, partitions in topics.items()
+            ],
+        )
+        self._is_under_way = True
+        broker.peers.to(controller).send(request, ALTER_VERSION, self._answered)
+
+    def _answered(self, response: Response | None) -> None:
+        self._is_under_way = False
+        if isinstance(response, AlterPartitionResponse) and not response.error_code:
+            for topic in response.topics:
+                for data in topic.partitions:
+                    self._partition_answered(topic.topic_id, data)
+        if self._open:
+            self._send_soon(RETRY_S)
+
+    def _partition_answered(
+        self, topic_id: bytes, data: AlterPartitionResponsePartitionData
+    ) -> None:
+        partition = self._broker.replicas.find(topic_id, data.partition_index)
+        if partition is None or partition not in self._open:
+            return
+        error = ErrorCode(data.error_code)
+        if error in _ASK_AGAIN:
+            return
+        known = partition.state
+        state: PartitionState | None = None
+        if known is not None and data.leader_epoch == known.leader_epoch and data.isr:
+            state = known._replace(
+                leader=BrokerId(data.leader_id),
+                leader_epoch=LeaderEpoch(data.leader_epoch),
+                isr=tuple(map(BrokerId, data.isr)),
+                partition_epoch=PartitionEpoch(data.partition_epoch),
+            )
+        if error and self._broker.trace is not None:
+            self._broker.trace.isr_refused(partition, error)
+        partition.isr_answered(error, state)
+        if _proposal_of(partition) is None:
+            self._open.pop(partition, None)
+
+
+_ASK_AGAIN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _proposal_of(partition: Partition) -> Any:
+    role = partition.replica.role
+    return role.insync.proposal if isinstance(role, Leader) else None

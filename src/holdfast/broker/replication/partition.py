@@ -1,0 +1,400 @@
+"""One partition on this broker: drives a `Replica` of the core and a `Log` of storage.
+
+It decides nothing. What happens goes to the core as a call; the effects that come back are carried
+out in order. Two rules of its own:
+
+1. Batches that came in one tick are written with one write, at the end of the tick. Between giving
+   a batch its offset and writing it the role does not change: whoever changes it writes first.
+2. A disk that fails takes this replica offline, and the controller is told. Nothing is answered
+   with success after that.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, cast
+
+from holdfast.broker.replication.append_batches import ProduceWaiter, as_copied, fitting, split
+from holdfast.broker.replication.append_cache import Tail
+from holdfast.core import (
+    Acknowledge,
+    ConsiderExpand,
+    Effects,
+    Flush,
+    HighWatermarkMoved,
+    IsrApplied,
+    Leader,
+    ProposeIsr,
+    Refuse,
+    Replica,
+    TruncateTo,
+    WakeFetch,
+    WriteEpoch,
+)
+from holdfast.model import (
+    NO_BROKER,
+    NO_OFFSET,
+    BrokerId,
+    ErrorCode,
+    Offset,
+    PartitionState,
+    TopicPartition,
+)
+from holdfast.protocol import Payload
+from holdfast.protocol.records import (
+    MalformedBatchError,
+    RecordBatchHeader,
+    Rules,
+    prepare_produced,
+    stamp,
+    stamped,
+)
+from holdfast.storage import Log, LogOfflineError, read, span_of
+
+if TYPE_CHECKING:
+    from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
+    from holdfast.broker.metadata.dynamic_configs import Chosen
+    from holdfast.broker.replication.replicas import Replicas
+
+
+class Partition:
+    """A replica and its log."""
+
+    __slots__ = (
+        "_unacknowledged",
+        "_unwritten",
+        "_unwritten_headers",
+        "append_time_ms",
+        "copy_problem",
+        "leader_high_watermark",
+        "log",
+        "name",
+        "owner",
+        "replica",
+        "rules",
+        "sessions",
+        "settings",
+        "state",
+        "tail",
+        "topic_id",
+    )
+
+    state: PartitionState | None
+    """What the controller told us last."""
+    sessions: dict[FetchSession, Reader]
+    """Fetch sessions that read this partition, to be told when one of its marks moves."""
+    rules: Rules
+    """What producers may send, by the topic's settings."""
+
+    def __init__(
+        self,
+        owner: Replicas,
+        name: TopicPartition,
+        topic_id: bytes,
+        replica: Replica,
+        log: Log,
+        settings: Chosen,
+    ) -> None:
+        self.owner = owner
+        self.name = name
+        self.topic_id = topic_id
+        self.replica = replica
+        self.log = log
+        self.settings = settings
+        self.rules = settings.records
+        self.state = None
+        self.sessions = {}
+        self.tail = Tail(owner.tail_memory)
+        self.append_time_ms = -1
+        self.leader_high_watermark = 0
+        """As a leader told it last, for the lag."""
+        self.copy_problem = ""
+        """Why our leader's batches could not be copied the last time; empty if they could."""
+        self._unwritten: list[memoryview] = []
+        self._unwritten_headers: list[RecordBatchHeader] = []
+        self._unacknowledged: list[tuple[ProduceWaiter, Offset]] = []
+        """Waiters with acks=0 of this tick: only whether the write fails concerns them."""
+
+    # Producers.
+
+    def append(
+        self, data: memoryview, acks: int, waiter: ProduceWaiter, deadline_ms: int, wall_ms: int
+    ) -> None:
+        """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
+        ready, header = prepare_produced(data, wall_ms, self.rules)
+        if header.size > self.log.settings.segment_bytes:
+            reason = f"{header.size} bytes, a segment has {self.log.settings.segment_bytes}"
+            raise MalformedBatchError(0, reason, ErrorCode.RECORD_LIST_TOO_LARGE)
+        self.append_time_ms = wall_ms
+        self.append_checked(memoryview(ready), header, acks, waiter, deadline_ms)
+
+    def append_checked(
+        self,
+        data: memoryview,
+        header: RecordBatchHeader,
+        acks: int,
+        waiter: ProduceWaiter,
+        deadline_ms: int,
+    ) -> None:
+        """Take a batch that has been looked at; it is written at the end of this tick."""
+        answer = self.replica.append_as_leader(header.to_model(), acks, waiter, deadline_ms)
+        if answer.error:
+            waiter.finished(answer.error, NO_OFFSET)
+            return
+        if answer.duplicate:
+            self.run(answer.effects)
+            if not acks:
+                waiter.finished(ErrorCode.NONE, answer.base_offset)
+            return
+        stamp(data, 0, answer.base_offset, answer.leader_epoch)
+        if not self._unwritten:
+            self.owner.queue_write(self)
+        self._unwritten.append(data)
+        self._unwritten_headers.append(stamped(header, answer.base_offset, answer.leader_epoch))
+        if not acks:
+            self._unacknowledged.append((waiter, answer.base_offset))
+
+    def write(self) -> None:
+        """Write what this tick has brought."""
+        batches, headers = self._unwritten, self._unwritten_headers
+        if not batches:
+            return
+        self._unwritten, self._unwritten_headers = [], []
+        try:
+            self._append(batches, headers)
+            effects = self.replica.appended(self.owner.clock.now_ms())
+        except LogOfflineError as error:
+            self.failed(error)
+            return
+        except Exception as error:  # noqa: BLE001  # only this partition is lost by it
+            self._disagrees(error)
+            return
+        self.tail.trim(self.replica.log.high_watermark)
+        for header, data in zip(headers, batches, strict=True):
+            self.tail.add(header[0], header.end_offset, data)
+        self._trace(headers, as_leader=True)
+        self.run(effects)
+        self._finish_unacknowledged(ErrorCode.NONE)
+
+    def _finish_unacknowledged(self, error: ErrorCode) -> None:
+        waiting, self._unacknowledged = self._unacknowledged, []
+        for waiter, base_offset in waiting:
+            waiter.finished(error, NO_OFFSET if error else base_offset)
+
+    def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
+        """One write, or several if together they are larger than a segment may be."""
+        for part in fitting(batches, self.log.settings.segment_bytes):
+            self.log.append(batches[part], self.owner.clock.wall_ms(), headers[part])
+
+    def _trace(self, headers: list[RecordBatchHeader], *, as_leader: bool) -> None:
+        if self.owner.trace is not None:
+            for header in headers:
+                self.owner.trace.appended(self, header, as_leader=as_leader)
+
+    # Following.
+
+    def copy(
+        self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
+    ) -> bool:
+        """Write what our leader has sent; False if the log failed. AppendRefusedError if it cannot
+        be appended: then nothing has changed.
+        """
+        clock = self.owner.clock
+        models = [as_copied(header) for header in headers]
+        try:
+            if len(records) <= self.log.settings.segment_bytes:
+                if headers:
+                    self.log.append([records], clock.wall_ms(), headers)
+            else:
+                span_of(headers, self.log.log_end_offset)  # Refused as a whole, or not at all.
+                self._append(split(records, headers), headers)
+        except LogOfflineError as error:
+            self.failed(error)
+            return False
+        high_watermark = Offset(leader_high_watermark)
+        try:
+            effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
+        except Exception as error:  # noqa: BLE001  # only this partition is lost by it
+            self._disagrees(error)
+            return False
+        self._trace(headers, as_leader=False)
+        self.leader_high_watermark = leader_high_watermark
+        self.run(effects)
+        if self.replica.is_awaited:
+            self.owner.await_tick(self)
+        return True
+
+    def advance_start_to(self, offset: int) -> None:
+        """Records below are gone."""
+        start = Offset(min(offset, self.replica.log.high_watermark))
+        if start > self.log.log_start_offset:
+            self.log.advance_start_to(start)
+            self.replica.log.advance_start_to(start)
+            for session in self.sessions:
+                session.mark_moved(self)
+
+    # Roles.
+
+    def apply(self, state: PartitionState) -> None:
+        """The controller has told us a newer agreed state."""
+        self.write()
+        self.tail.clear()
+        replica = self.replica
+        before = replica.role
+        self._know(state)
+        if state.leader == replica.broker:
+            effects = replica.become_leader(state, self.owner.clock.now_ms())
+        else:
+            effects = replica.become_follower(state)
+        changed = replica.role is not before and not replica.has_failed
+        if changed and self.owner.trace is not None:
+            self.owner.trace.role_changed(self, state)
+        self.run(effects)
+
+    def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
+        """The controller has answered our proposal."""
+        if state is not None:
+            self._know(state)
+        self.run(self.replica.isr_answer(error, state))
+        self.owner.await_tick(self)
+
+    def _know(self, state: PartitionState) -> None:
+        """Keep the newest: a command that was repeated may say what was true before."""
+        known = self.state
+        if known is None or (state.leader_epoch, state.partition_epoch) >= (
+            known.leader_epoch,
+            known.partition_epoch,
+        ):
+            self.state = state
+
+    def failed(self, error: LogOfflineError) -> None:
+        """The disk has failed: nobody is served any more, and the controller hears of it."""
+        if self.replica.has_failed:
+            return
+        self.owner.log_failed(self, error)
+        self.tail.clear()
+        self._unwritten, self._unwritten_headers = [], []
+        self.run(self.replica.log_failed(str(error)))
+        self._finish_unacknowledged(ErrorCode.KAFKA_STORAGE_ERROR)
+        self.owner.on_role(self)
+
+    def _disagrees(self, error: Exception) -> None:
+        """A bug between a write and the core: they no longer know the same end. The replica goes
+        offline, because only a start makes the core of what the log holds.
+        """
+        self.owner.log.bug("a replica is taken offline", error, partition=str(self.name))
+        self.failed(self.log.fail(OSError(errno.EIO, f"{type(error).__name__}: {error}")))
+
+    def close(self) -> None:
+        """This broker no longer hosts the partition: whoever waits here is told."""
+        self.write()
+        self.tail.clear()
+        replica = self.replica
+        if not replica.has_failed:
+            state = PartitionState((), (), leader_epoch=replica.leader_epoch)
+            role = replica.role
+            if isinstance(role, Leader):
+                self.run(role.renounce(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            self.state = state._replace(leader=NO_BROKER)
+        for session in tuple(self.sessions):
+            session.forget(self)
+
+    def use(self, settings: Chosen) -> None:
+        """The topic's settings have changed."""
+        self.settings = settings
+        self.log.settings = settings.log
+        self.rules = settings.records
+        self.run(self.replica.settings_changed(settings.core))
+
+    # Effects.
+
+    def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case an effect
+        """Carry out what the core asks for, in order."""
+        for effect in effects:
+            if isinstance(effect, Acknowledge):
+                cast("ProduceWaiter", effect.waiter).finished(ErrorCode.NONE, effect.base_offset)
+            elif isinstance(effect, WakeFetch):
+                cast("FetchSession", effect.waiter).wake(self)
+            elif isinstance(effect, HighWatermarkMoved):
+                self._high_watermark_moved(effect)
+            elif isinstance(effect, Refuse):
+                cast("ProduceWaiter", effect.waiter).finished(effect.error, effect.base_offset)
+            elif isinstance(effect, ConsiderExpand):
+                self.owner.consider(self, effect.follower)
+            elif isinstance(effect, ProposeIsr):
+                self.owner.propose(self, effect)
+            elif isinstance(effect, IsrApplied):
+                self._isr_applied(effect)
+            elif isinstance(effect, Flush):
+                self.owner.flush(self)
+            elif isinstance(effect, TruncateTo):
+                self._truncate(effect)
+            elif isinstance(effect, WriteEpoch):
+                self.owner.write_epochs(self)
+
+    def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
+        for session in self.sessions:
+            session.mark_moved(self)
+        self.owner.high_watermark_moved(self)
+        if self.owner.trace is not None:
+            self.owner.trace.high_watermark(self, moved)
+
+    def _isr_applied(self, applied: IsrApplied) -> None:
+        for session, reader in self.sessions.items():
+            session.isr_changed(reader, applied.isr)
+        self.owner.isr_applied(self, applied)
+
+    def _truncate(self, cut: TruncateTo) -> None:
+        wall_ms = self.owner.clock.wall_ms()
+        numbers = self.replica.log
+        try:
+            if numbers.log_start_offset > self.log.log_start_offset or (
+                cut.end_offset < self.log.log_start_offset
+            ):
+                self.log.restart_at(cut.end_offset, wall_ms)
+            else:
+                end = self.log.truncate_to(cut.end_offset, wall_ms)
+                if end < cut.end_offset:
+                    numbers.truncate_to(end)
+        except LogOfflineError as error:
+            self.failed(error)
+            return
+        self.replica.truncated(self.log.producer_headers())
+        if self.owner.trace is not None:
+            self.owner.trace.truncated(self, cut)
+
+    def flushed(self, end_offset: Offset) -> None:
+        """Everything below is on the disk."""
+        if self.owner.trace is not None:
+            self.owner.trace.flushed(self, end_offset)
+        self.run(self.replica.flushed(end_offset, self.owner.clock.now_ms()))
+
+    # What others ask.
+
+    @property
+    def leader(self) -> BrokerId:
+        """Whom the controller named last."""
+        return self.state.leader if self.state is not None else NO_BROKER
+
+    def read(self, offset: int, max_bytes: int, upto: int) -> Payload:
+        """Whole batches from `offset` on, below `upto`: from memory if they are new enough.
+
+        Raises LogOfflineError or OffsetOutOfRangeError.
+        """
+        if offset >= self.log.log_start_offset:
+            recent = self.tail.read(offset, max_bytes, upto)
+            if recent is not None:
+                return recent
+        return read(self.log, offset, max_bytes, upto)
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """How far a read_committed consumer may read."""
+        numbers = self.replica.log
+        undecided = self.log.producers.last_stable_offset(numbers.high_watermark)
+        return numbers.last_stable_offset(undecided)
+
+    @property
+    def presumes_leadership(self) -> bool:
+        """What this replica believes."""
+        return self.replica.presumes_leadership

@@ -1,0 +1,371 @@
+"""All partitions of this broker, and the chores they share.
+
+What many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from holdfast.broker.clock import Clock
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.replication.append_cache import TailMemory
+from holdfast.broker.replication.flushes import Flushes
+from holdfast.broker.replication.log_loading import open_logs, thaw
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.tasks import in_parts
+from holdfast.broker.uuids import new_uuid
+from holdfast.core import (
+    IsrApplied,
+    LogState,
+    ProducerStates,
+    ProposeIsr,
+    Replica,
+    may_begin_empty,
+)
+from holdfast.model import BrokerId, ErrorCode, Offset, PartitionState, TopicPartition
+from holdfast.storage import (
+    LogDirectories,
+    LogDirectory,
+    LogOfflineError,
+    LogOpening,
+)
+
+if TYPE_CHECKING:
+    from holdfast.broker.replication.isr_proposals import Proposals
+    from holdfast.broker.replication.replica_fetcher import Fetchers
+    from holdfast.broker.trace_events import BrokerTrace
+
+
+TICK_MS: Final = 250
+"""How often expired requests, flushes that are due and laggards are looked for."""
+LONGEST_TURN_MS: Final = 2000
+"""How long it may be between two looks at a partition where nobody waits."""
+
+
+class Told(NamedTuple):
+    """What the controller says of one partition."""
+
+    name: TopicPartition
+    topic_id: bytes
+    state: PartitionState
+
+
+class Replicas:
+    """The partitions by name and by topic id."""
+
+    def __init__(
+        self,
+        broker: BrokerId,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        directory: LogDirectories,
+        configs: Configs,
+        log: LogLines,
+        dice: random.Random,
+    ) -> None:
+        self.broker = broker
+        self.loop = loop
+        self.clock = clock
+        self.directory = directory
+        self.configs = configs
+        self.log = log
+        self._dice = dice
+        self.trace: BrokerTrace | None = None
+        self.tail_memory = TailMemory()
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.fetchers: Fetchers
+        self.proposals: Proposals
+        self.failures: list[TopicPartition] = []
+        """Failed logs that the controller has not been told of."""
+        self.on_failure: Callable[[], None] = _nothing
+        self.on_high_watermark: Callable[[Partition], None] = _nothing
+        self.on_role: Callable[[Partition], None] = _nothing
+        """Called with a partition whose high watermark moved or role changed (coordinators)."""
+        self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self._to_write: list[Partition] = []
+        self._flushes = Flushes(self)
+        self._awaited: dict[Partition, None] = {}
+        """Where the next tick may have something to do: written to since, or waited for."""
+        self._turn: list[Partition] = []
+        """Those that this round has not come to yet."""
+
+    # Finding.
+
+    def find(self, topic: str | bytes, index: int) -> Partition | None:
+        """By name, or by topic id."""
+        if isinstance(topic, str):
+            # A plain tuple equals the named one, and making that costs more than the look-up.
+            return self.partitions.get((topic, index))  # type: ignore[call-overload, no-any-return]
+        return self._by_id.get((topic, index))
+
+    # Coming and going.
+
+    async def load(self) -> None:
+        """Make a replica of every log on the disk; none knows its role yet."""
+        openings, failed = await open_logs(self.loop, self.directory)
+        self.failures += failed
+        await in_parts(self._adding(openings))
+
+    def _adding(self, openings: Sequence[LogOpening]) -> Iterator[Partition | None]:
+        for opening in openings:
+            name = opening.partition
+            opening.end()
+            topic_id = self.directory.topic_id(name)
+            if topic_id is None:
+                self.log.warning("a log without a topic id is left alone", partition=str(name))
+                yield None
+                continue
+            partition = self._add(name, topic_id.bytes, opening.producers)
+            if self.trace is not None:
+                clean = self.directory.last_shutdown is not None
+                self.trace.restarted(partition, clean=clean)
+            yield partition
+
+    def _add(
+        self, name: TopicPartition, topic_id: bytes, producers: ProducerStates | None = None
+    ) -> Partition:
+        log = self.directory.log(name)
+        settings = self.configs.of_topic(name.topic)
+        log.epochs.truncate_to(log.log_end_offset)
+        numbers = LogState(
+            settings.core,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=self.directory.high_watermark(name),
+            flushed_offset=log.recovery_point,
+            epochs=log.epochs,
+        )
+        numbers.last_flush_ms = self.clock.now_ms()
+        if producers is not None:
+            numbers.producers = producers
+        else:
+            numbers.producers.rebuild(log.producer_headers() if log.log_end_offset else ())
+        log.producers_expired = numbers.producers.forget
+        partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
+        log.rolled = partial(self.flush, partition)
+        log.epochs_changed = partial(self.write_epochs, partition)
+        if log.has_unflushed_seals:
+            self.flush(partition)
+        self.partitions[name] = partition
+        self._by_id[topic_id, name.partition] = partition
+        thaw(partition, self.log)
+        return partition
+
+    def has(self, name: TopicPartition) -> bool:
+        """Whether this broker has a log of this name, be it in use or not."""
+        return name in self.partitions or name in self.directory.partitions
+
+    def topic_id(self, name: TopicPartition) -> bytes | None:
+        """The topic that a log belongs to; None if its directory does not say."""
+        partition = self.partitions.get(name)
+        if partition is not None:
+            return partition.topic_id
+        found = self.directory.topic_id(name)
+        return None if found is None else found.bytes
+
+    def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
+        """The partition, created if it is new here; the store has this id for its topic.
+
+        A log with another id belongs to a deleted topic of the same name, and makes room. OSError
+        if there is a log that may be this topic's and cannot be used: it is not ours to remove.
+        """
+        partition = self.partitions.get(name)
+        if partition is not None and partition.topic_id == topic_id:
+            return partition
+        if partition is not None:
+            self.drop(name)
+        if name not in self.directory.partitions or self._made_room(name, topic_id):
+            self.directory.create(name, uuid.UUID(bytes=topic_id))
+        return self._add(name, topic_id)
+
+    def _made_room(self, name: TopicPartition, topic_id: bytes) -> bool:
+        """Whether a log that nobody uses was another topic's, and is gone now."""
+        identity, log = self.topic_id(name), self.directory.of(name).logs.get(name)
+        if identity in (topic_id, None):
+            if log is None or log.offline is not None:
+                raise OSError(f"the log {name} could not be opened; see what was said at the start")
+            if identity == topic_id:
+                return False
+            if log.log_end_offset:
+                raise OSError(f"{name} has records, and no partition.metadata says whose they are")
+        self._discard(name)
+        return True
+
+    def drop(self, name: TopicPartition, *, delete: bool = True) -> None:
+        """This broker no longer hosts the partition."""
+        partition = self.partitions.pop(name, None)
+        if partition is not None:
+            self._by_id.pop((partition.topic_id, name.partition), None)
+            self.fetchers.forget(partition)
+            self.proposals.forget(partition)
+            partition.close()
+            self.on_role(partition)
+        if delete and name in self.directory.partitions:
+            self._discard(name)
+
+    def _discard(self, name: TopicPartition) -> None:
+        self.directory.delete(name, new_uuid(self._dice), self.clock.wall_ms())
+
+    def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
+        """What the controller says of some partitions; what goes to the disk goes together."""
+        self._host_new(told)
+        return [self._apply(*one) for one in told]
+
+    def _host_new(self, told: Sequence[Told]) -> None:
+        """Make the logs that are new here; one that cannot be made is tried alone later."""
+        fresh = [one for one in told if one.name not in self.directory.partitions]
+        new = {one.name: one for one in fresh if self._may_create(one.state)}
+        made = self.directory.create_all(
+            {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
+        )
+        for error in made.errors:
+            self.log.warning("logs not made together", error=str(error))
+        for name in made.partitions:
+            self._add(name, new[name].topic_id)
+
+    def _may_create(self, state: PartitionState) -> bool:
+        is_offline = bool(self.directory.offline)
+        return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
+
+    def write_epochs(self, partition: Partition) -> None:
+        """The log's epochs have changed: begin to write its leader-epoch checkpoint."""
+        self._flushes.want(partition, has_records=False)
+
+    def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
+        try:
+            if name not in self.directory.partitions and not self._may_create(state):
+                where = ", ".join(self.directory.offline)
+                raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
+            partition = self.host(name, topic_id)
+            thaw(partition, self.log)
+            partition.apply(state)
+        except (LogOfflineError, OSError) as error:
+            self.log.error("the log cannot be used", partition=str(name), error=str(error))
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition.replica.has_failed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        self.fetchers.follow(partition)
+        self.on_role(partition)
+        return ErrorCode.NONE
+
+    # The end of a tick.
+
+    def queue_write(self, partition: Partition) -> None:
+        """Write this partition's batches when the tick is over."""
+        if not self._to_write:
+            self.loop.call_soon(self._write_all)
+        self._to_write.append(partition)
+        self._awaited[partition] = None
+
+    def await_tick(self, partition: Partition) -> None:
+        """The next tick may have something to do here."""
+        self._awaited[partition] = None
+
+    def _write_all(self) -> None:
+        partitions, self._to_write = self._to_write, []
+        for partition in partitions:
+            partition.write()
+
+    # What partitions ask for.
+
+    def consider(self, partition: Partition, follower: BrokerId) -> None:
+        """A follower looks caught up: ask again when this tick is over."""
+        self.loop.call_soon(self._expand, partition, follower)
+
+    def _expand(self, partition: Partition, follower: BrokerId) -> None:
+        partition.run(partition.replica.expand_isr(follower))
+
+    def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
+        """Ask the controller for another ISR."""
+        if self.trace is not None:
+            self.trace.isr_proposed(partition, proposal)
+        self.proposals.add(partition)
+
+    def isr_applied(self, partition: Partition, applied: IsrApplied) -> None:
+        """For the trace."""
+        if self.trace is not None:
+            self.trace.isr_applied(partition, applied)
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """For those who wait for it."""
+        self.on_high_watermark(partition)
+
+    def log_failed(self, partition: Partition, error: LogOfflineError) -> None:
+        """Tell the controller; a failed log is out until this process starts again."""
+        self.log.error("log failed", partition=str(partition.name), error=str(error))
+        if self.trace is not None:
+            self.trace.went_offline(partition, str(error))
+        self.fetchers.forget(partition)
+        self.failures.append(partition.name)
+        self.on_failure()
+
+    def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        """The disk has failed under a whole log directory: its partitions go offline."""
+        path = self.directory.path_of(directory)
+        self.log.error("log directory failed", directory=path, error=str(error))
+        for name in tuple(directory.partitions):
+            partition = self.partitions.get(name)
+            if partition is not None and partition.log.offline is not None:
+                partition.failed(partition.log.offline)
+
+    def flush(self, partition: Partition) -> None:
+        """A rule wants this log on the disk."""
+        self._flushes.want(partition)
+
+    def flush_all(self) -> None:
+        """Force every log to the disk, now."""
+        for partition in tuple(self.partitions.values()):
+            if not partition.replica.has_failed:
+                self._flushes.now(partition)
+
+    # Time.
+
+    def tick(self) -> None:
+        """Look for what has expired, lags or is due."""
+        now_ms = self.clock.now_ms()
+        due, self._awaited = self._awaited, {}
+        due.update(dict.fromkeys(self._next_in_turn()))
+        for partition in due:
+            if self.partitions.get(partition.name) is not partition:
+                continue
+            replica = partition.replica
+            partition.tail.trim(replica.log.high_watermark)
+            effects = replica.tick(now_ms)
+            if effects:
+                partition.run(effects)
+            if partition.tail or replica.is_awaited:
+                self._awaited[partition] = None
+
+    def _next_in_turn(self) -> list[Partition]:
+        """Some of all partitions: where nobody waits only laggards are looked for, less often."""
+        if not self._turn:
+            self._turn = list(self.partitions.values())
+        lag_ms = self.configs.settings.replica_lag_time_max_ms
+        ticks = max(1, min(LONGEST_TURN_MS, lag_ms // 8) // TICK_MS)
+        count = -(-len(self.partitions) // ticks)
+        some = self._turn[-count:]
+        del self._turn[-count:]
+        return some
+
+    def high_watermarks(self) -> dict[TopicPartition, Offset]:
+        """For the checkpoint."""
+        return {name: one.replica.log.high_watermark for name, one in self.partitions.items()}
+
+    def settings_changed(self, topics: Iterable[str] | None) -> None:
+        """Topic settings have changed; None: of every topic."""
+        wanted = None if topics is None else dict.fromkeys(topics)
+        for name, partition in tuple(self.partitions.items()):
+            if wanted is None or name.topic in wanted:
+                partition.use(self.configs.of_topic(name.topic))
+
+
+def _nothing(*_: object) -> None:
+    pass

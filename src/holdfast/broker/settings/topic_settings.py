@@ -1,0 +1,145 @@
+"""What a topic's settings come to: its own, over those of its broker.
+
+A topic's setting falls back to the broker's of the same meaning (`TOPIC_SYNONYMS`), through all
+layers, and at last to the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from holdfast.broker.settings.definition_tables import BROKER, TOPIC
+from holdfast.broker.settings.layers import TOPIC_SYNONYMS, Found, Layers, Source
+from holdfast.broker.settings.setting import Value, value_text
+from holdfast.broker.settings.typed_settings import BrokerSettings
+from holdfast.core import FlushRule, ReadRule, Settings
+from holdfast.storage import LogSettings, log_settings
+
+_NEVER = 2**63 - 1
+"""flush.messages and flush.ms: the page cache decides."""
+
+
+class Effective(NamedTuple):
+    """The value that holds for a topic."""
+
+    name: str
+    value: Value
+    source: Source
+    synonyms: tuple[Found, ...]
+    """Everything that was said about it, the strongest first, as it is written there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledReplicas:
+    """Replicas whose copying is slowed down, as partition:broker; * are all."""
+
+    entries: tuple[str, ...] = ()
+
+    def has(self, partition: int, broker: int) -> bool:
+        return "*" in self.entries or f"{partition}:{broker}" in self.entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """A topic's settings in types, for those who act by them."""
+
+    log: LogSettings
+    replica: Settings
+    stamps_append_time: bool
+    """message.timestamp.type is LogAppendTime."""
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    leader_throttled: ThrottledReplicas
+    follower_throttled: ThrottledReplicas
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigs:
+    """A topic's own settings, checked, over its broker's layers."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    layers: Layers = field(default_factory=Layers)
+
+    def effective(self, name: str) -> Effective:
+        """KeyError for a name that topics do not have."""
+        setting = TOPIC[name]
+        units = {unit.name: unit.worth for unit in TOPIC_SYNONYMS.get(name, ())}
+        found = list(self.layers.found(*units))
+        if name in self.own:
+            found.insert(0, Found(name, self.own[name], Source.DYNAMIC_TOPIC_CONFIG))
+        if not found:
+            return Effective(name, setting.default_value(), Source.DEFAULT_CONFIG, ())
+        first = found[0]
+        if first.source is Source.DYNAMIC_TOPIC_CONFIG:
+            value = setting.parse(first.text)
+        else:
+            value = _in_topic_units(BROKER[first.name].parse(first.text), units[first.name])
+        return Effective(name, value, first.source, tuple(found))
+
+    def value(self, name: str) -> Any:
+        """The value that holds, in its type."""
+        return self.effective(name).value
+
+    def log_settings(self) -> LogSettings:
+        """What storage goes by."""
+        texts = {
+            name: value_text(self.value(name))
+            for name in (one.name.replace("_", ".") for one in fields(LogSettings))
+            if name in TOPIC
+        }
+        expiration = value_text(self.layers.value("producer.id.expiration.ms"))
+        texts["producer.id.expiration.ms"] = expiration
+        small = value_text(self.value("internal.segment.bytes"))
+        if small is not None:
+            texts["segment.bytes"] = small
+        return log_settings({name: text for name, text in texts.items() if text is not None}, {})
+
+    def replica_settings(self, broker: BrokerSettings) -> Settings:
+        """What the core goes by."""
+        messages, interval_ms = self.value("flush.messages"), self.value("flush.ms")
+        nearest = broker.reads_nearest_replica
+        return Settings(
+            min_insync_replicas=self.value("min.insync.replicas"),
+            unclean_leader_election_enable=self.value("unclean.leader.election.enable"),
+            replica_lag_time_max_ms=broker.replica_lag_time_max_ms,
+            replica_fetch_wait_max_ms=broker.replica_fetch_wait_max_ms,
+            flush_rule=flush_rule(messages, interval_ms),
+            log_flush_interval_messages=messages,
+            log_flush_interval_ms=interval_ms,
+            read_rule=ReadRule.ANY_REPLICA if nearest else ReadRule.LEADER_ONLY,
+        )
+
+    def settings(self, broker: BrokerSettings) -> TopicSettings:
+        """Everything that acts. `broker` is what the same layers come to."""
+        return TopicSettings(
+            log=self.log_settings(),
+            replica=self.replica_settings(broker),
+            stamps_append_time=self.value("message.timestamp.type") == "LogAppendTime",
+            message_timestamp_before_max_ms=self.value("message.timestamp.before.max.ms"),
+            message_timestamp_after_max_ms=self.value("message.timestamp.after.max.ms"),
+            leader_throttled=ThrottledReplicas(self.value("leader.replication.throttled.replicas")),
+            follower_throttled=ThrottledReplicas(
+                self.value("follower.replication.throttled.replicas")
+            ),
+        )
+
+
+def flush_rule(messages: int, interval_ms: int) -> FlushRule:
+    """flush.messages=1 means more than a count: nothing is claimed before it is on the disk."""
+    if messages == 1:
+        return FlushRule.EVERY_APPEND
+    by_count, by_time = messages != _NEVER, interval_ms != _NEVER
+    if by_count and by_time:
+        return FlushRule.EVERY_N_MESSAGES_OR_T_MS
+    if by_count:
+        return FlushRule.EVERY_N_MESSAGES
+    return FlushRule.EVERY_T_MS if by_time else FlushRule.PAGE_CACHE
+
+
+def _in_topic_units(value: Value, worth: int) -> Value:
+    """Hours as milliseconds; -1 (no limit) has no unit."""
+    if worth > 1 and isinstance(value, int) and value >= 0:
+        return value * worth
+    return value

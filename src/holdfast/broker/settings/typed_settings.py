@@ -1,0 +1,198 @@
+"""What a broker runs by, in types: the settings that act, under Kafka's names with "_" for ".".
+
+There are no defaults here: they are in the tables, and an object is made from `Layers` only.
+What topics inherit (log.segment.bytes and its like) is in `TopicConfigs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from holdfast.broker.settings.cross_checks import NEAREST_REPLICA
+from holdfast.broker.settings.definition_tables import BROKER
+from holdfast.broker.settings.layers import Layers
+from holdfast.broker.settings.listeners import Endpoint, advertised, parse_listener
+
+STORE_FILE = "holdfast-store.sqlite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """A broker's settings at one moment."""
+
+    # Who and where.
+    node_id: int
+    """node.id, or broker.id."""
+    broker_rack: str | None
+    listener: Endpoint
+    advertised_listener: Endpoint
+    log_dirs: tuple[Path, ...]
+    """log.dirs, or log.dir."""
+    store: Path | None
+    """The embedded store's file; None if ZooKeeper keeps the agreed state."""
+    trace: Path | None
+    control: Path | None
+    zookeeper_connect: str | None
+    zookeeper_session_timeout_ms: int
+    zookeeper_connection_timeout_ms: int
+    broker_session_timeout_ms: int
+    """How long the embedded store waits for a broker that went silent."""
+
+    # Connections.
+    socket_request_max_bytes: int
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_listen_backlog_size: int
+    socket_connection_setup_timeout_ms: int
+    connections_max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: Mapping[str, int]
+    queued_max_request_bytes: int
+    """-1: no limit."""
+    request_timeout_ms: int
+    max_request_partition_size_limit: int
+    max_incremental_fetch_session_cache_slots: int
+    fetch_max_bytes: int
+
+    # Topics.
+    num_partitions: int
+    default_replication_factor: int
+    auto_create_topics_enable: bool
+    delete_topic_enable: bool
+
+    # Replication.
+    replica_lag_time_max_ms: int
+    replica_fetch_wait_max_ms: int
+    replica_fetch_min_bytes: int
+    replica_fetch_max_bytes: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_backoff_ms: int
+    replica_socket_timeout_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    reads_nearest_replica: bool
+    """replica.selector.class is the rack-aware one."""
+    leader_replication_throttled_rate: int
+    follower_replication_throttled_rate: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_max_retries: int
+    controlled_shutdown_retry_backoff_ms: int
+
+    # Chores of the logs.
+    log_retention_check_interval_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_backoff_ms: int
+    producer_id_expiration_ms: int
+
+    # Groups.
+    group_initial_rebalance_delay_ms: int
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    offset_metadata_max_bytes: int
+    offsets_commit_timeout_ms: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
+
+    @classmethod
+    def of(cls, layers: Layers) -> BrokerSettings:
+        """From layers without errors (see `server_properties`); ValueError if they have some."""
+        chosen: dict[str, Any] = {}
+        for field in fields(cls):
+            name = field.name.replace("_", ".")
+            make = SPECIAL.get(field.name)
+            chosen[field.name] = make(layers) if make is not None else layers.value(name)
+        return cls(**chosen)
+
+
+def _node_id(layers: Layers) -> Any:
+    node = layers.value("node.id")
+    return layers.value("broker.id") if node is None else node
+
+
+def _controllers(layers: Layers) -> Any:
+    return layers.value("controller.listener.names") or ()
+
+
+def _listener(layers: Layers) -> Endpoint:
+    entries: Any = layers.value("listeners")
+    return parse_listener(entries, _controllers(layers))
+
+
+def _advertised(layers: Layers) -> Endpoint:
+    entries: Any = layers.value("advertised.listeners")
+    return advertised(entries, _controllers(layers), _listener(layers))
+
+
+def _log_dirs(layers: Layers) -> tuple[Path, ...]:
+    directories: Any = layers.value("log.dirs")
+    if directories is None:
+        directories = layers.value("log.dir")
+    return tuple(Path(directory) for directory in directories)
+
+
+def _store(layers: Layers) -> Path | None:
+    """One file for all brokers of a machine, so it lies beside their data and in none of it."""
+    if layers.value("zookeeper.connect"):
+        return None
+    return _path("holdfast.store")(layers) or _log_dirs(layers)[0].parent / STORE_FILE
+
+
+def _path(name: str) -> Callable[[Layers], Path | None]:
+    def make(layers: Layers) -> Path | None:
+        text = layers.value(name)
+        return Path(str(text)) if text else None
+
+    return make
+
+
+def _connection_timeout(layers: Layers) -> Any:
+    chosen = layers.value("zookeeper.connection.timeout.ms")
+    return layers.value("zookeeper.session.timeout.ms") if chosen is None else chosen
+
+
+def _per_ip(layers: Layers) -> dict[str, int]:
+    limits = {}
+    for entry in str(layers.value("max.connections.per.ip.overrides")).split(","):
+        if entry.strip():
+            host, _, count = entry.strip().rpartition(":")
+            if not host or not count.isdecimal():
+                raise ValueError(f"'{entry.strip()}' is not of the form host:count")
+            limits[host.strip("[]")] = int(count)
+    return limits
+
+
+SPECIAL: Mapping[str, Callable[[Layers], Any]] = {
+    "node_id": _node_id,
+    "listener": _listener,
+    "advertised_listener": _advertised,
+    "log_dirs": _log_dirs,
+    "store": _store,
+    "trace": _path("holdfast.trace"),
+    "control": _path("holdfast.control"),
+    "zookeeper_connect": lambda layers: layers.value("zookeeper.connect") or None,
+    "zookeeper_connection_timeout_ms": _connection_timeout,
+    "max_connections_per_ip_overrides": _per_ip,
+    "reads_nearest_replica": lambda layers: (
+        layers.value("replica.selector.class") == NEAREST_REPLICA
+    ),
+}
+"""Fields that are not one setting under its own name."""
+
+PARSED: Mapping[str, Callable[[Layers], Any]] = {
+    "listeners": _listener,
+    "advertised.listeners": _advertised,
+    "max.connections.per.ip.overrides": _per_ip,
+}
+"""Settings whose text has a form of its own; each raises a ValueError for a wrong one."""
+
+assert all(name in BROKER for name in PARSED)
