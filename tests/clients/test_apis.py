@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.protocol import Request
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 from holdfast.protocol.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest

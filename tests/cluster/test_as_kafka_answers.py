@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.cluster import Cluster
-from holdfast.cluster.client import Address, Connection
+from holdfast.cluster.client.client import Address, Connection
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
 from holdfast.protocol.messages import acls, configs, consumer_groups, sasl, transactions

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.client import Address, Connection
+from holdfast.cluster.client.client import Address, Connection
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.client import KafkaError
-from holdfast.cluster.records import produce
+from holdfast.cluster.client.client import KafkaError
+from holdfast.cluster.client.records import produce
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import NewRecord
 from tests.support.waiting import wait_until

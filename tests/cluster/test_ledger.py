@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.cluster import AckedLossError, Ledger, Promise
-from holdfast.cluster.producer import CheckedProducer
-from holdfast.cluster.records import Kept
+from holdfast.cluster.client.producer import CheckedProducer
+from holdfast.cluster.client.records import Kept
 
 
 def ledger(*offsets: int) -> Ledger:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cluster import line_client
+from holdfast.cluster.testserver import line_client
 
 NOBODY = 65_534
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cluster import Cluster, ClusterError, manifest
-from holdfast.cluster.manifest import BrokerEntry, Manifest
-from holdfast.cluster.ports import Port
-from holdfast.cluster.processes import ProcessId, identify
+from holdfast.cluster import Cluster, ClusterError
+from holdfast.cluster.processes import manifest
+from holdfast.cluster.processes.manifest import BrokerEntry, Manifest
+from holdfast.cluster.processes.ports import Port
+from holdfast.cluster.processes.processes import ProcessId, identify
 
 
 def test_what_is_saved_is_found(tmp_path: Path) -> None:

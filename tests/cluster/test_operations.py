@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.operations import OPERATIONS
-from holdfast.cluster.server import Session, TestSession, answer
+from holdfast.cluster.testserver.operations import OPERATIONS
+from holdfast.cluster.testserver.server import Session, TestSession, answer
 
 
 class Recording(Cluster):

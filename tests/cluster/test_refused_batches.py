@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from holdfast.cluster import Client, Cluster
-from holdfast.cluster.client import Address, Connection
+from holdfast.cluster.client.client import Address, Connection
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import BatchOptions
 from tests.real import wire

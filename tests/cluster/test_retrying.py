@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from holdfast.cluster import Client, Cluster, ClusterError, ClusterTimeoutError, KafkaError
-from holdfast.cluster.client import Address, Connection, UnansweredError, UnreachableError
-from holdfast.cluster.retrying import MOVED, retried
+from holdfast.cluster.client.client import Address, Connection, UnansweredError, UnreachableError
+from holdfast.cluster.client.retries import MOVED, retried
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.topics import CreateTopicsRequest
 from tests.support.waiting import wait_until

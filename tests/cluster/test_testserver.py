@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cluster import manifest
+from holdfast.cluster.processes import manifest
 from holdfast.cluster.waiting import wait_for
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.client import Address, Connection
+from holdfast.cluster.client.client import Address, Connection
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,

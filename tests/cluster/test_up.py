@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.cluster import manifest
-from holdfast.cluster.processes import ProcessId
+from holdfast.cluster.processes import manifest
+from holdfast.cluster.processes.processes import ProcessId
 from holdfast.cluster.waiting import wait_for
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.admin import create_topic
+from holdfast.cluster.client.admin import create_topic
 from holdfast.protocol import APIS, decode_response
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 from holdfast.protocol.messages.fetch import (

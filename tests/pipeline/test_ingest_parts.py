@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.cluster import ClusterError
-from holdfast.cluster.client import addresses
+from holdfast.cluster.client.client import addresses
 from holdfast.pipeline import PipelineError
 from holdfast.pipeline.ingest import Topics
 from holdfast.pipeline.ingest.vanished import Place, told_by_span

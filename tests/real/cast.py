@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from holdfast.cluster import Client, Cluster, ClusterError, ReplicaStatus
-from holdfast.cluster.client import TIMEOUT_S
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.client.client import TIMEOUT_S
+from holdfast.cluster.processes.ports import HOST
 from holdfast.cluster.waiting import wait_for
 from tests.real.disks import Written, written
 

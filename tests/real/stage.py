@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.client import Address, Connection, UnreachableError
-from holdfast.cluster.configuring import unflushed_of
-from holdfast.cluster.ports import HOST
-from holdfast.cluster.records import read_all, span_of
+from holdfast.cluster.client.client import Address, Connection, UnreachableError
+from holdfast.cluster.client.records import read_all, span_of
+from holdfast.cluster.processes.broker_settings import unflushed_of
+from holdfast.cluster.processes.ports import HOST
 from holdfast.lab import Verdict, load, run_scenario
 from holdfast.model import ErrorCode
 from tests.real import wire

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cluster.admin import elect_leader
+from holdfast.cluster.client.admin import elect_leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real.events import Events

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.cluster import Client, KafkaError
-from holdfast.cluster.admin import elect_leader
-from holdfast.cluster.admin import reassign as begin_reassignment
-from holdfast.cluster.client import Connection
+from holdfast.cluster.client.admin import elect_leader
+from holdfast.cluster.client.admin import reassign as begin_reassignment
+from holdfast.cluster.client.client import Connection
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (
     IncrementalAlterConfigsAlterableConfig,

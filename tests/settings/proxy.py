@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.protocol import Request, decode_request
 
 Wanted = Callable[[str, Request], bool]

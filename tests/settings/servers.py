@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from holdfast.cluster import Client, line_client
-from holdfast.cluster.admin import create_topic
-from holdfast.cluster.client import Address, Connection, UnreachableError
-from holdfast.cluster.ports import HOST, Port
-from holdfast.cluster.processes import BrokerProcess, broker_command
+from holdfast.cluster import Client
+from holdfast.cluster.client.admin import create_topic
+from holdfast.cluster.client.client import Address, Connection, UnreachableError
+from holdfast.cluster.processes.ports import HOST, Port
+from holdfast.cluster.processes.processes import BrokerProcess, broker_command
+from holdfast.cluster.testserver import line_client
 from holdfast.model import ErrorCode
 from holdfast.protocol import Request, Response
 from holdfast.protocol.messages.configs import (

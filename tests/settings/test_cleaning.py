@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.cluster import Client
-from holdfast.cluster.ports import HOST
-from holdfast.cluster.records import Span, read_all
+from holdfast.cluster.client.records import Span, read_all
+from holdfast.cluster.processes.ports import HOST
 from holdfast.model import ErrorCode
 from tests.settings.conftest import QUICK, Give, Given
 from tests.settings.servers import BROKER, PATIENCE_S, Server, Servers, record

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.model import ErrorCode
 from holdfast.protocol import encode_request
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest

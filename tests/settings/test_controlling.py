@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cluster.admin import reassign
+from holdfast.cluster.client.admin import reassign
 from tests.settings.servers import Servers
 from tests.support.waiting import wait_until
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.model import ErrorCode
 from holdfast.protocol import Request, encode_request
 from holdfast.protocol.messages.fetch import FetchRequest

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import OFFSET_INVALID
 
 from holdfast.cluster import Cluster
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, decode_response, encode_request
 from holdfast.protocol.messages.committed_offsets import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cluster import KafkaError
-from holdfast.cluster.admin import create_topic, delete_topic
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.client.admin import create_topic, delete_topic
+from holdfast.cluster.processes.ports import HOST
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,

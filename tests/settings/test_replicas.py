@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.cluster.admin import reassign
+from holdfast.cluster.client.admin import reassign
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (
     FetchPartition,

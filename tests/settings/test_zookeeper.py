@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from tests.settings.servers import UNSET, Servers
 from tests.support.waiting import wait_until
 from tests.support.zookeeper import ZooKeeperServer

@@ -12,7 +12,7 @@ from typing import TypeVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from holdfast.cluster.ports import Port
+from holdfast.cluster.processes.ports import Port
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
 from tests.support.ending import ended
 from tests.support.waiting import wait_until

@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from holdfast.cluster.ports import Port
+from holdfast.cluster.processes.ports import Port
 from tests.support.brokers import QUIET
 from tests.support.waiting import wait_until
 from tests.unit.storage import kafka

@@ -17,8 +17,8 @@ import click
 
 from holdfast.cli.chaos_output import as_data
 from holdfast.cluster.chaos import Ground, Plan, play
-from holdfast.cluster.chaos.breaking import NETWORK
-from holdfast.cluster.lifecycle import Home
+from holdfast.cluster.chaos.fault_injection import NETWORK
+from holdfast.cluster.processes.lifecycle import Home
 from holdfast.pipeline.chaos import check
 from tests.support.namespaces import MACHINES, SWITCH, Namespaces
 from tests.support.zookeeper import ROOT, ZooKeeperServer

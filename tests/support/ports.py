@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.cluster.ports import Port
+from holdfast.cluster.processes.ports import Port
 
 
 @contextmanager

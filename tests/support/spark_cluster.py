@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyspark
 
-from holdfast.cluster.ports import HOST
+from holdfast.cluster.processes.ports import HOST
 from holdfast.pipeline.spark.java import java_home
 from tests.support.waiting import wait_until
 

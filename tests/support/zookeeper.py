@@ -21,8 +21,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.cluster.ports import Port
-from holdfast.cluster.processes import identify
+from holdfast.cluster.processes.ports import Port
+from holdfast.cluster.processes.processes import identify
 from tests.support.ending import ended
 from tests.support.waiting import wait_until
 

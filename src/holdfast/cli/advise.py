@@ -154,7 +154,7 @@ def _file_of(kind: str, path: Path | None) -> dict[str, str]:
 
 def _running(bootstrap: str, topic: str) -> Given:
     from holdfast.cluster import Client, ClusterError
-    from holdfast.cluster.client import addresses
+    from holdfast.cluster.client.client import addresses
 
     try:
         known = addresses(bootstrap)

@@ -11,7 +11,7 @@ import click
 from holdfast.cli.errors import BadInput
 from holdfast.cli.up import data_dir_option, refused
 from holdfast.cluster import ClusterError
-from holdfast.cluster.server import ask_owner
+from holdfast.cluster.testserver.server import ask_owner
 
 CODES: Final = "Exit codes: 0 done, 64 bad input or no such cluster or broker, 70 a bug of ours."
 PATIENCE_S: Final = 90.0

@@ -13,7 +13,7 @@ import threading
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cluster.server import LineServer, TestSession
+from holdfast.cluster.testserver.server import LineServer, TestSession
 
 STDIN = 0
 

@@ -15,7 +15,7 @@ import click
 
 from holdfast.cli.errors import BadInput
 from holdfast.cluster import Cluster, ClusterError
-from holdfast.cluster.server import OWNER_SOCKET, serve_owner
+from holdfast.cluster.testserver.server import OWNER_SOCKET, serve_owner
 
 DATA_DIR: Final = "holdfast-data"
 LOOK_S: Final = 0.5

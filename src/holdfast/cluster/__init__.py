@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.cluster.async_cluster import AsyncCluster
-    from holdfast.cluster.client import Client, KafkaError
+    from holdfast.cluster.client.acknowledged_records import AckedLossError, Ledger, Promise
+    from holdfast.cluster.client.client import Client, KafkaError
     from holdfast.cluster.cluster import Cluster, ReplicaStatus
     from holdfast.cluster.errors import ClusterError, ClusterTimeoutError
-    from holdfast.cluster.ledger import AckedLossError, Ledger, Promise
 
 __all__ = [
     "AckedLossError",
@@ -30,15 +30,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AckedLossError": "holdfast.cluster.ledger",
+    "AckedLossError": "holdfast.cluster.client.acknowledged_records",
     "AsyncCluster": "holdfast.cluster.async_cluster",
-    "Client": "holdfast.cluster.client",
+    "Client": "holdfast.cluster.client.client",
     "Cluster": "holdfast.cluster.cluster",
     "ClusterError": "holdfast.cluster.errors",
     "ClusterTimeoutError": "holdfast.cluster.errors",
-    "KafkaError": "holdfast.cluster.client",
-    "Ledger": "holdfast.cluster.ledger",
-    "Promise": "holdfast.cluster.ledger",
+    "KafkaError": "holdfast.cluster.client.client",
+    "Ledger": "holdfast.cluster.client.acknowledged_records",
+    "Promise": "holdfast.cluster.client.acknowledged_records",
     "ReplicaStatus": "holdfast.cluster.cluster",
 }
 

@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from holdfast.cluster import timeline
-from holdfast.cluster.admin import create_topic, delete_topic, elect_leader, reassign
-from holdfast.cluster.client import Client, KafkaError, UnreachableError
+from holdfast.cluster.client.acknowledged_records import AckedLossError, Finding, Ledger, Promise
+from holdfast.cluster.client.admin import create_topic, delete_topic, elect_leader, reassign
+from holdfast.cluster.client.client import Client, KafkaError, UnreachableError
+from holdfast.cluster.client.producer import CheckedProducer
+from holdfast.cluster.client.records import (
+    Kept,
+    Span,
+    leader_of,
+    produce_patiently,
+    read_all,
+    span_of,
+)
+from holdfast.cluster.client.retries import retried
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import Breaking
-from holdfast.cluster.ledger import AckedLossError, Finding, Ledger, Promise
-from holdfast.cluster.producer import CheckedProducer
-from holdfast.cluster.records import Kept, Span, leader_of, produce_patiently, read_all, span_of
-from holdfast.cluster.retrying import retried
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode
 from holdfast.protocol.records import NewRecord

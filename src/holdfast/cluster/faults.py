@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from holdfast.broker.faults.unflushed_bytes import take_unflushed
 from holdfast.broker.trace_file import TraceFile
-from holdfast.cluster import manifest
-from holdfast.cluster.configuring import BrokerFiles, unflushed_of
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.lifecycle import STOP_S, Lifecycle
-from holdfast.cluster.processes import KILL, PAUSE, RESUME, STOP, BrokerProcess
+from holdfast.cluster.processes import manifest
+from holdfast.cluster.processes.broker_settings import BrokerFiles, unflushed_of
+from holdfast.cluster.processes.lifecycle import STOP_S, Lifecycle
+from holdfast.cluster.processes.processes import KILL, PAUSE, RESUME, STOP, BrokerProcess
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import TopicPartition
 

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.cluster import line_client, manifest
-from holdfast.cluster.configuring import files_of
-from holdfast.cluster.lifecycle import Lifecycle
-from holdfast.cluster.manifest import BrokerEntry, Manifest
+from holdfast.cluster.processes import manifest
+from holdfast.cluster.processes.broker_settings import files_of
+from holdfast.cluster.processes.lifecycle import Lifecycle
+from holdfast.cluster.processes.manifest import BrokerEntry, Manifest
+from holdfast.cluster.testserver import line_client
 
 PATIENCE_S: Final = 5.0
 

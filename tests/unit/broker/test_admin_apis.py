@@ -11,7 +11,7 @@ import pytest
 from holdfast.broker.metadata.store_nodes import decode_topic
 from holdfast.broker.node import Broker
 from holdfast.broker.settings import Source
-from holdfast.cluster.ports import Port
+from holdfast.cluster.processes.ports import Port
 from holdfast.coordination import paths
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.codec.types import ZERO_UUID

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 import pytest
 
-from holdfast.cluster.processes import identify
+from holdfast.cluster.processes.processes import identify
 from tests.support import kafka_jars
 from tests.support.ending import ended
 from tests.support.ports import held_port

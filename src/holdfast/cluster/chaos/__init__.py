@@ -1,11 +1,11 @@
 """Clients under random faults: what `holdfast chaos` does before it checks.
 
-`schedule` draws the faults from one seed, `breaking` carries them out, `senders` and `readers` are
-the clients, `story` runs everything and gives back what is to be checked.
+`schedule` draws the faults from one seed, `fault_injection` carries them out, `senders` and
+`readers` are the clients, `run` runs everything and gives back what is to be checked.
 """
 
+from holdfast.cluster.chaos.run import Ground, Happened, Plan, play
 from holdfast.cluster.chaos.schedule import KINDS, UNSAFE_KINDS, Fault, Limits, Phase, phases
-from holdfast.cluster.chaos.story import Ground, Happened, Plan, play
 
 __all__ = [
     "KINDS",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.cluster.client import Client, check
-from holdfast.cluster.retrying import retried
+from holdfast.cluster.client.client import Client, check
+from holdfast.cluster.client.retries import retried
 from holdfast.lab.advise.asked import AskedError, Given
 from holdfast.lab.advise.reading import of_logs
 from holdfast.model import ErrorCode

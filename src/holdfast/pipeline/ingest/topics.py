@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from holdfast.cluster import Client, ClusterError
-from holdfast.cluster.client import addresses
+from holdfast.cluster.client.client import addresses
 from holdfast.model import ErrorCode
 from holdfast.pipeline.errors import PipelineError
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from holdfast.cluster import Client, ClusterError
-from holdfast.cluster.client import addresses
-from holdfast.cluster.records import span_of
+from holdfast.cluster.client.client import addresses
+from holdfast.cluster.client.records import span_of
 from holdfast.pipeline.ingest.options import Ingest
 from holdfast.pipeline.spark.failures import Cause, StreamFailedError
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.broker.settings import load
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.manifest import ZOOKEEPER, BrokerEntry, Manifest
+from holdfast.cluster.processes.manifest import ZOOKEEPER, BrokerEntry, Manifest
 
 OWN_SETTINGS: Final = (
     *("node.id", "broker.id", "listeners", "advertised.listeners", "log.dirs", "log.dir"),

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.ports import HOST
-from holdfast.cluster.processes import ProcessId
+from holdfast.cluster.processes.ports import HOST
+from holdfast.cluster.processes.processes import ProcessId
 
 SCHEMA: Final = "holdfast-cluster/1"
 FILE: Final = "cluster.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from holdfast.cluster.client.acknowledged_records import Ledger, Promise
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.ledger import Ledger, Promise
 
 Delivered = Callable[[Any, Any], None]
 FLUSH_S: Final = 60.0

@@ -18,13 +18,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from holdfast.cluster import configuring, line_client, manifest
-from holdfast.cluster.client import Client
-from holdfast.cluster.configuring import BrokerFiles
+from holdfast.cluster.client.client import Client
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.manifest import EMBEDDED, BrokerEntry, Manifest
-from holdfast.cluster.ports import Port
-from holdfast.cluster.processes import RESUME, STOP, BrokerProcess, broker_command, identify
+from holdfast.cluster.processes import broker_settings, manifest
+from holdfast.cluster.processes.broker_settings import BrokerFiles
+from holdfast.cluster.processes.manifest import EMBEDDED, BrokerEntry, Manifest
+from holdfast.cluster.processes.ports import Port
+from holdfast.cluster.processes.processes import (
+    RESUME,
+    STOP,
+    BrokerProcess,
+    broker_command,
+    identify,
+)
+from holdfast.cluster.testserver import line_client
 from holdfast.cluster.waiting import wait_for
 
 # So long that only what hangs takes longer, also on a busy machine with a slow disk.
@@ -76,7 +83,7 @@ class Lifecycle:
             raise ClusterError(
                 f"{log_dirs} log directories are no good", hint=f"1 to {MOST_LOG_DIRS} are possible"
             )
-        configuring.check_config(config or {})
+        broker_settings.check_config(config or {})
         self.is_ephemeral = data_dir is None
         made = tempfile.mkdtemp(prefix="holdfast-") if data_dir is None else data_dir
         self.data_dir = Path(made).absolute()
@@ -139,7 +146,7 @@ class Lifecycle:
 
     def files(self, broker: int) -> BrokerFiles:
         """Where a broker's things are."""
-        return configuring.files_of(self.data_dir, broker, self._manifest.log_dirs)
+        return broker_settings.files_of(self.data_dir, broker, self._manifest.log_dirs)
 
     def entry(self, broker: int) -> BrokerEntry:
         """ClusterError if there is no such broker."""
@@ -205,8 +212,8 @@ class Lifecycle:
     def _prepare(self) -> None:
         entries = self._manifest.brokers
         for entry in entries:  # before anything is touched
-            settings = configuring.properties(self.data_dir, self._manifest, entry)
-            configuring.rendered(settings)
+            settings = broker_settings.properties(self.data_dir, self._manifest, entry)
+            broker_settings.rendered(settings)
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._hold()
         try:
@@ -218,10 +225,10 @@ class Lifecycle:
             self._save()
             (self.data_dir / "traces").mkdir(exist_ok=True)
             for entry in entries:
-                settings = configuring.properties(self.data_dir, self._manifest, entry)
+                settings = broker_settings.properties(self.data_dir, self._manifest, entry)
                 files = self.files(entry.id)
                 files.folder.mkdir(parents=True, exist_ok=True)
-                files.properties.write_text(configuring.rendered(settings), encoding="utf-8")
+                files.properties.write_text(broker_settings.rendered(settings), encoding="utf-8")
         except BaseException:
             self._let_go()
             raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, TypeVar
 
-from holdfast.cluster.client import KafkaError, UnansweredError, UnreachableError
+from holdfast.cluster.client.client import KafkaError, UnansweredError, UnreachableError
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode
 

@@ -1,6 +1,6 @@
 """A small blocking Kafka client on our own protocol, so that tests need no client library.
 
-One connection per broker, one request at a time, one attempt per call; `retrying` repeats attempts
+One connection per broker, one request at a time, one attempt per call; `retries` repeats attempts
 while the cluster changes. Errors of the wire are `KafkaError`, with Kafka's own code.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from holdfast.cluster.client import Client, KafkaError, check
-from holdfast.cluster.retrying import MOVED, NOT_KNOWN_YET, retried
+from holdfast.cluster.client.client import Client, KafkaError, check
+from holdfast.cluster.client.retries import MOVED, NOT_KNOWN_YET, retried
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.fetch import (
     FetchPartition,

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast.broker.network import unix_sockets
-from holdfast.cluster import line_client
+from holdfast.cluster.client.acknowledged_records import AckedLossError
 from holdfast.cluster.cluster import Cluster
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.ledger import AckedLossError
-from holdfast.cluster.operations import NEEDED, Fields, run
 from holdfast.cluster.settings_for_tests import TEST_CONFIG
+from holdfast.cluster.testserver import line_client
+from holdfast.cluster.testserver.operations import NEEDED, Fields, run
 
 OWNER_SOCKET: Final = "control"
 LONGEST_LINE: Final = 16 * 1024 * 1024
@@ -165,7 +165,7 @@ def serve_owner(cluster: Cluster) -> LineServer:
 
 def ask_owner(folder: Path, call: str, fields: Mapping[str, Any], timeout_s: float) -> Any:
     """From another process: ask whoever runs the cluster in this directory."""
-    from holdfast.cluster import manifest
+    from holdfast.cluster.processes import manifest
 
     known = manifest.load(folder)
     owner = known.owner

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from holdfast.cluster.client import Client, KafkaError, UnansweredError, check
-from holdfast.cluster.retrying import retried
+from holdfast.cluster.client.client import Client, KafkaError, UnansweredError, check
+from holdfast.cluster.client.retries import retried
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,

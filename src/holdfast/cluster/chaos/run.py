@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from holdfast.cluster.chaos.breaking import Breaker, Network, Say
+from holdfast.cluster.chaos.fault_injection import Breaker, Network, Say
 from holdfast.cluster.chaos.readers import MEMBERS, Ends, Reader, delivered, forgotten_commits
 from holdfast.cluster.chaos.schedule import KINDS, Limits, phases
 from holdfast.cluster.chaos.senders import SAFE_ROLES, UNSAFE_ROLES, Sender
 from holdfast.cluster.cluster import Cluster
 from holdfast.cluster.errors import ClusterError
-from holdfast.cluster.lifecycle import Home
+from holdfast.cluster.processes.lifecycle import Home
 from holdfast.cluster.settings_for_tests import TEST_CONFIG
 from holdfast.cluster.status import cluster_status
 from holdfast.cluster.waiting import wait_for

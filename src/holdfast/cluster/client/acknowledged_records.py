@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from holdfast.cluster.records import Kept
+from holdfast.cluster.client.records import Kept
 
 MOST_SHOWN: Final = 10
 

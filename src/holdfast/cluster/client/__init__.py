@@ -1,0 +1,1 @@
+"""A small blocking Kafka client, and the records that its producers were acknowledged."""

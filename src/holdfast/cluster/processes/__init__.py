@@ -1,0 +1,1 @@
+"""Broker processes of one machine: settings, ports, start and stop."""

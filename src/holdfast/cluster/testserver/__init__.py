@@ -1,0 +1,1 @@
+"""Clusters over a socket, for tests in any language."""
