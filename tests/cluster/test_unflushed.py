@@ -1,4 +1,4 @@
-"""What `take_unflushed` leaves is what a power failure may leave, as `lab.byte_disk` has it."""
+"""What `take_unflushed` leaves is what a power failure may leave, as `byte_disk` has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.broker.faults.faulty_disk import FaultyDisk
 from holdfast.broker.faults.unflushed_bytes import JOURNAL, KEPT, take_unflushed
-from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
+from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
 from holdfast.storage.disk import Disk, write_whole
 from tests.support.disks import close_files
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from holdfast.coordination import EmbeddedStore, Store, ZooKeeperStore
-from holdfast.lab import MemoryServer, MemoryStore
+from holdfast.simulation.store.memory_store import MemoryServer, MemoryStore
 from tests.support.zookeeper import ZooKeeperServer
 
 P = ParamSpec("P")

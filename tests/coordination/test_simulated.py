@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast.coordination import Create, SessionLostError, SessionState, StoreAwayError
-from holdfast.lab import MemoryServer, MemoryStore
+from holdfast.simulation.store.memory_store import MemoryServer, MemoryStore
 from tests.coordination.backends import on_loop
 from tests.support.waiting import eventually
 

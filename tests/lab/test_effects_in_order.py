@@ -32,11 +32,11 @@ from holdfast.core import (
     WriteEpoch,
 )
 from holdfast.lab import build
-from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, FileNode
-from holdfast.lab.simulation import SimulatedCluster, run, simulate
-from holdfast.lab.simulation.run import TOPIC
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.records import batches
+from holdfast.simulation import SimulatedCluster, run, simulate
+from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, FileNode
+from holdfast.simulation.run import TOPIC
 from holdfast.storage.file_names import RECOVERY_POINTS
 
 EPOCHS = "leader-epoch-checkpoint"

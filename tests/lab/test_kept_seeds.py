@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.simulation import simulate
+from holdfast.simulation import simulate
 from tests.lab.removed_mends import MENDS, Mend
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.byte_disk import Fault
-from holdfast.lab.simulation import SimulatedCluster, simulate
-from holdfast.lab.simulation.committing import Committer
-from holdfast.lab.simulation.compaction import OFFSETS
-from holdfast.lab.simulation.pace import Pace
+from holdfast.simulation import SimulatedCluster, simulate
+from holdfast.simulation.clients.offset_committer import Committer
+from holdfast.simulation.compaction import OFFSETS
+from holdfast.simulation.disk.byte_disk import Fault
+from holdfast.simulation.traffic_pace import Pace
 from holdfast.storage.cleaner import compaction
 
 PLAN = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.byte_disk import Fault
-from holdfast.lab.simulation import run, simulate
-from holdfast.lab.simulation.machine import LOG_DIRS, Machine
 from holdfast.model import TopicPartition
+from holdfast.simulation import run, simulate
+from holdfast.simulation.disk.byte_disk import Fault
+from holdfast.simulation.machine import LOG_DIRS, Machine
 from holdfast.storage import LogDirectories, LogDirectory
 from tests.lab.test_simulation import Small
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.simulation import SimulatedCluster
-from holdfast.lab.simulation.cluster import CLIENTS
-from holdfast.lab.simulation.committing import GROUPS
-from holdfast.lab.simulation.machine import PORT
-from holdfast.lab.simulation.run import _Runner
-from holdfast.lab.simulation.wire import Client, Leader, RefusedError
 from holdfast.model import TopicPartition
+from holdfast.simulation import SimulatedCluster
+from holdfast.simulation.clients.connection import Client, Leader, RefusedError
+from holdfast.simulation.clients.offset_committer import GROUPS
+from holdfast.simulation.cluster import CLIENTS
+from holdfast.simulation.machine import PORT
+from holdfast.simulation.run import _Runner
 
 
 def test_a_connection_says_how_much_it_has_not_sent() -> None:

@@ -16,12 +16,12 @@ import pytest
 from holdfast.broker.replication import replicas
 from holdfast.core import Replica
 from holdfast.lab import build, fold
-from holdfast.lab.byte_disk import ByteDisk
-from holdfast.lab.crash_states import drawn_power_loss
-from holdfast.lab.simulation import FAULTS, SimulatedCluster, run, simulate
-from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
-from holdfast.lab.simulation.machine import Machine
 from holdfast.model import parse_trace
+from holdfast.simulation import FAULTS, SimulatedCluster, run, simulate
+from holdfast.simulation.clients.clients import Consumer, Ledger, Producer
+from holdfast.simulation.disk.byte_disk import ByteDisk
+from holdfast.simulation.disk.crash_states import drawn_power_loss
+from holdfast.simulation.machine import Machine
 
 PATIENCE_S = 60.0
 SHORT = {"duration_ms": 20_000}
@@ -139,7 +139,7 @@ def test_a_trace_is_one_that_the_lab_can_show() -> None:
 @pytest.mark.slow
 def test_one_seed_is_one_run_under_any_hash_seed() -> None:
     program = (
-        "import json; from holdfast.lab.simulation import simulate; "
+        "import json; from holdfast.simulation import simulate; "
         f"print(json.dumps([simulate(seed, {SHORT}).trace_hash for seed in (4, 5)]))"
     )
     hashes = [

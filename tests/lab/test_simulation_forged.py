@@ -11,8 +11,8 @@ from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
 from holdfast.broker.metadata.metadata_cache import KnownBroker
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.core import BrokerLife, ControllerFact, Judgement
-from holdfast.lab.simulation import simulate
 from holdfast.model import BrokerId, ControllerEpoch
+from holdfast.simulation import simulate
 
 WITHIN = 6
 """Seeds, one of which must catch a broker that believes the stranger."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.lab.simulation import simulate
+from holdfast.simulation import simulate
 
 
 def parts(first: int, count: int, size: int) -> list[range]:

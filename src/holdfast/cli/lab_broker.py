@@ -26,7 +26,7 @@ from holdfast.lab import fold
 from holdfast.lab.limits import LimitError, Limits, parse_limits
 from holdfast.lab.narrate import line, names_of
 from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_runs
-from holdfast.lab.simulation import FAULTS, SimulatedRun, simulate
+from holdfast.simulation import FAULTS, SimulatedRun, simulate
 
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."
 _QUIET = ("fetched", "fetch-refused", "appended", "flushed", "high-watermark", "acknowledged")

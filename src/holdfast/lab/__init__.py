@@ -3,13 +3,10 @@
 Nothing here decides how replication works; it shows what the core decides, and judges it.
 """
 
-from holdfast.lab.byte_disk import ByteDisk, Fault, Step
 from holdfast.lab.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.commands import HANDLERS
-from holdfast.lab.crash_states import Bound, CrashState, crash_states
 from holdfast.lab.explain import Explanation, explain
 from holdfast.lab.frames import Frame, fold, steps, table
-from holdfast.lab.memory_store import MemoryServer, MemoryStore
 from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
 from holdfast.lab.remedies import remedies
 from holdfast.lab.rewrite import rewritten
@@ -22,26 +19,18 @@ __all__ = [
     "HANDLERS",
     "OPTIONS",
     "OUTCOMES",
-    "Bound",
-    "ByteDisk",
-    "CrashState",
     "Explanation",
-    "Fault",
     "Frame",
-    "MemoryServer",
-    "MemoryStore",
     "Mismatch",
     "OptionError",
     "Run",
     "Scenario",
     "ScenarioError",
     "SeededRun",
-    "Step",
     "UnknownScenarioError",
     "Variant",
     "Verdict",
     "build",
-    "crash_states",
     "explain",
     "fold",
     "ids",

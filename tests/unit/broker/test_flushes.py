@@ -10,9 +10,9 @@ from holdfast.broker.replication.flushes import DISK_THREADS
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.core import Follower
-from holdfast.lab.simulation import SimulatedCluster
-from holdfast.lab.simulation.clients import Ledger, Producer
 from holdfast.protocol.records import NewRecord, build_batch, stamp
+from holdfast.simulation import SimulatedCluster
+from holdfast.simulation.clients.clients import Ledger, Producer
 from holdfast.storage.background_flush import MOST_SEGMENTS
 
 SLOW_S = 1.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.simulation import run
-from holdfast.lab.simulation.plan import plan_of
+from holdfast.simulation import run
+from holdfast.simulation.plan import plan_of
 from tests.unit.cli.lab_runner import lab, lab_json
 
 SHORT = ("--duration", "500", "--faults", "none")

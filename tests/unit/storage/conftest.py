@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk
+from holdfast.simulation.disk.byte_disk import ByteDisk
 from holdfast.storage import Disk, RealDisk
 from tests.support.disks import close_files
 

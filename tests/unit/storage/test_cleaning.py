@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault
 from holdfast.model import Offset
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault
 from holdfast.storage import (
     Cleaner,
     Disk,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.lab.crash_states import Bound
 from holdfast.model import Offset
+from holdfast.simulation.disk.crash_states import Bound
 from holdfast.storage import Log
 from holdfast.storage.checkpoints.leader_epoch_checkpoint import EpochFile, EpochWrite
 from holdfast.storage.checkpoints.offset_checkpoints import DirectoryCheckpoints
@@ -128,7 +128,7 @@ def test_the_crash_tests_see_it(
 
 def test_the_simulated_file_is_what_the_real_one_is() -> None:
     """Every public name of the real file is one of the simulated file, and the other way round."""
-    from holdfast.lab.byte_disk import ByteFile
+    from holdfast.simulation.disk.byte_disk import ByteFile
 
     real_only = {"dirty", "make_room", "owner"}  # descriptors come and go
     names = {name for name in dir(RealFile) if not name.startswith("_")} - real_only

@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, Fault
 from holdfast.model import Offset, TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, Fault
 from holdfast.storage import (
     DirectoryLockedError,
     DuplicateLogError,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault, Step
 from holdfast.model import Offset, TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, Step
 from holdfast.storage import (
     DirectoryLockedError,
     Disk,

@@ -5,9 +5,9 @@ import uuid
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import NewRecord, build_batch, stamp
+from holdfast.simulation.disk.byte_disk import ByteDisk
 from holdfast.storage import (
     BackgroundFlush,
     Disk,

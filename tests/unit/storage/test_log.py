@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
 from holdfast.protocol.records import batches, crc32c, parse_header, stamp, stamped
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault
 from holdfast.storage import (
     AppendRefusedError,
     Disk,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, ByteFile
 from holdfast.model import TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk, ByteFile
 from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, RealDisk
 from holdfast.storage.real_disk import RealFile
 from tests.support.disks import close_files

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, DirectoryNode, Fault, FileNode
 from holdfast.model import Offset
+from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, Fault, FileNode
 from holdfast.storage import (
     Disk,
     LastKnown,

@@ -6,9 +6,9 @@ import uuid
 
 import pytest
 
-from holdfast.lab.byte_disk import ByteDisk, Fault, Step
-from holdfast.lab.crash_states import Bound, crash_states
 from holdfast.model import TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, Step
+from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Disk, LogDirectory
 from tests.unit.storage.support import SMALL, fill, open_all
 

@@ -10,7 +10,7 @@ log directory. After a kill, `take_unflushed` puts the files back to what was du
 - a name made, moved or removed since its directory was last flushed is as it was at that flush.
   Files whose name is gone until then live on as hard links in `kept`.
 
-Both are outcomes that `lab.byte_disk` gives for a power failure; of all of them, the one that keeps
+Both are outcomes that `byte_disk` gives for a power failure; of all of them, the one that keeps
 least. Appends are not told, so writing costs nothing; a flush costs one small write more.
 
 Changes are written down before they are made, flushes after it. A process that dies in between

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
-from holdfast.lab.simulation.checks import content_of
-from holdfast.lab.simulation.cluster import SimulatedCluster
 from holdfast.model import TopicPartition, TraceEvent
 from holdfast.protocol.records import batches, read_records
+from holdfast.simulation.checks import content_of
+from holdfast.simulation.cluster import SimulatedCluster
 
 OFFSETS: Final = TopicPartition(OFFSETS_TOPIC, 0)
 """The only partition of that topic here."""

@@ -4,8 +4,8 @@ One integer decides a run: which faults, when, every delay and all traffic. Time
 minute of a cluster's life takes a second or two.
 """
 
-from holdfast.lab.simulation.cluster import SimulatedCluster
-from holdfast.lab.simulation.plan import FAULTS, Plan
-from holdfast.lab.simulation.run import SimulatedRun, simulate
+from holdfast.simulation.cluster import SimulatedCluster
+from holdfast.simulation.plan import FAULTS, Plan
+from holdfast.simulation.run import SimulatedRun, simulate
 
 __all__ = ["FAULTS", "Plan", "SimulatedCluster", "SimulatedRun", "simulate"]

@@ -9,8 +9,6 @@ from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
 from holdfast.broker.network.frames import FrameReader
-from holdfast.lab.simulation.loop import SimLoop
-from holdfast.lab.simulation.network import Address
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
 from holdfast.protocol.messages.metadata import (
@@ -18,6 +16,8 @@ from holdfast.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from holdfast.simulation.network import Address
+from holdfast.simulation.virtual_time_loop import SimLoop
 
 METADATA_VERSION: Final = 12
 ANSWER_S: Final = 4.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from holdfast.lab.byte_disk import Fault
-from holdfast.lab.simulation.checks import Invariants
-from holdfast.lab.simulation.cluster import CLIENTS, SimulatedCluster
-from holdfast.lab.simulation.forging import forge
-from holdfast.lab.simulation.machine import LOG_DIRS, Machine
-from holdfast.lab.simulation.pace import Pace
-from holdfast.lab.simulation.plan import Plan
 from holdfast.model import TopicPartition
+from holdfast.simulation.checks import Invariants
+from holdfast.simulation.clients.forged_commands import forge
+from holdfast.simulation.cluster import CLIENTS, SimulatedCluster
+from holdfast.simulation.disk.byte_disk import Fault
+from holdfast.simulation.machine import LOG_DIRS, Machine
+from holdfast.simulation.plan import Plan
+from holdfast.simulation.traffic_pace import Pace
 
 AWAY_S: Final = (0.05, 4.0)
 LONG_AWAY_S: Final = (4.0, 30.0)

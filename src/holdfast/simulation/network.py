@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from holdfast.broker.log_lines import LogLines
-from holdfast.lab.simulation.loop import SimLoop, Timeline
+from holdfast.simulation.virtual_time_loop import SimLoop, Timeline
 
 Address = tuple[str, int]
 

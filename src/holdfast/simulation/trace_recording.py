@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast.broker.log_lines import LogLines
-from holdfast.lab.simulation.loop import Timeline
 from holdfast.model import KINDS, TopicPartition, TraceEvent
 from holdfast.model.trace import SCHEMA
+from holdfast.simulation.virtual_time_loop import Timeline
 
 
 class Recording:

@@ -18,13 +18,13 @@ from holdfast.broker.node import Broker
 from holdfast.broker.settings import Layers
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import StoreError
-from holdfast.lab.byte_disk import ByteDisk, Step, Write, apply
-from holdfast.lab.crash_states import drawn_power_loss, flushed_only
-from holdfast.lab.disk_folder import DiskFolder
-from holdfast.lab.memory_store import MemoryServer, MemoryStore
-from holdfast.lab.simulation.loop import ProcessKilledError, SimLoop, Timeline
-from holdfast.lab.simulation.network import Network
-from holdfast.lab.simulation.recording import Recording, Sink
+from holdfast.simulation.disk.byte_disk import ByteDisk, Step, Write, apply
+from holdfast.simulation.disk.crash_states import drawn_power_loss, flushed_only
+from holdfast.simulation.disk.log_directory_view import DiskFolder
+from holdfast.simulation.network import Network
+from holdfast.simulation.store.memory_store import MemoryServer, MemoryStore
+from holdfast.simulation.trace_recording import Recording, Sink
+from holdfast.simulation.virtual_time_loop import ProcessKilledError, SimLoop, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

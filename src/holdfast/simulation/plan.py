@@ -36,7 +36,7 @@ class Plan:
     faults: tuple[str, ...]
     duration_ms: int
     fault_every_ms: int
-    """While it is busy; see `pace`."""
+    """While it is busy; see `traffic_pace`."""
     send_every_ms: int
     """While it is busy."""
     latency_ms: float

@@ -8,12 +8,6 @@ from typing import Any, Final
 
 from holdfast.broker.metadata.store_nodes import decode_state
 from holdfast.coordination import Node, paths
-from holdfast.lab.memory_store import MemoryServer
-from holdfast.lab.simulation.loop import SimLoop, Timeline
-from holdfast.lab.simulation.machine import PORT, Machine, Surroundings
-from holdfast.lab.simulation.network import Network
-from holdfast.lab.simulation.recording import Recording
-from holdfast.lab.simulation.wire import FAILURES, Client, check
 from holdfast.model import ErrorCode, PartitionState, TopicPartition
 from holdfast.protocol.messages.topics import (
     CreatableTopic,
@@ -21,6 +15,12 @@ from holdfast.protocol.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from holdfast.simulation.clients.connection import FAILURES, Client, check
+from holdfast.simulation.machine import PORT, Machine, Surroundings
+from holdfast.simulation.network import Network
+from holdfast.simulation.store.memory_store import MemoryServer
+from holdfast.simulation.trace_recording import Recording
+from holdfast.simulation.virtual_time_loop import SimLoop, Timeline
 
 CLIENTS: Final = "clients"
 CREATE_VERSION: Final = 7

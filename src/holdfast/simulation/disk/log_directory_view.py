@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
-from holdfast.lab.byte_disk import ByteDisk, ByteFile, ByteLock
+from holdfast.simulation.disk.byte_disk import ByteDisk, ByteFile, ByteLock
 from holdfast.storage.disk import Entry, File
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.simulation.pace import Pace
-from holdfast.lab.simulation.wire import ANSWER_S, FAILURES, Client, RefusedError, check
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.fetch import (
     FetchPartition,
@@ -40,6 +38,8 @@ from holdfast.protocol.records import (
     check_batch,
     read_records,
 )
+from holdfast.simulation.clients.connection import ANSWER_S, FAILURES, Client, RefusedError, check
+from holdfast.simulation.traffic_pace import Pace
 
 BY_NAME: Final = 12
 """The newest version of Produce and Fetch that names topics, not their ids."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 from holdfast.broker.log_lines import LogLines
 
 if TYPE_CHECKING:
-    from holdfast.lab.simulation.network import Network, SimServer
+    from holdfast.simulation.network import Network, SimServer
 
     # For type checkers everything that a loop may be asked for is abstract in the other one.
     _Loop = asyncio.BaseEventLoop

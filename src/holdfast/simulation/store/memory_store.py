@@ -23,7 +23,7 @@ from holdfast.coordination import (
     StoreAwayError,
     Transaction,
 )
-from holdfast.lab.memory_tree import MemoryTree
+from holdfast.simulation.store.memory_tree import MemoryTree
 
 T = TypeVar("T")
 

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from holdfast.broker.replication.partition import Partition
-from holdfast.lab.simulation.clients import Ledger, Producer
-from holdfast.lab.simulation.cluster import SimulatedCluster
-from holdfast.lab.simulation.machine import LOG_DIRS
 from holdfast.model import TopicPartition, TraceEvent
 from holdfast.protocol.records import batches, check_batch, read_records
+from holdfast.simulation.clients.clients import Ledger, Producer
+from holdfast.simulation.cluster import SimulatedCluster
+from holdfast.simulation.machine import LOG_DIRS
 from holdfast.storage import Log, read
 
 MOST_BYTES = 1 << 30

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
-from holdfast.lab.byte_disk import (
+from holdfast.simulation.disk.byte_disk import (
     ByteDisk,
     DirectoryNode,
     FileChange,

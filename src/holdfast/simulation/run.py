@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from holdfast.core import ACKS_ALL, ACKS_LEADER
-from holdfast.lab.simulation.checks import Invariants, judge
-from holdfast.lab.simulation.clients import Consumer, Ledger, Producer
-from holdfast.lab.simulation.cluster import SimulatedCluster
-from holdfast.lab.simulation.committing import GROUPS, Committer
-from holdfast.lab.simulation.compaction import OFFSETS, Compactions, differing_keys
-from holdfast.lab.simulation.faults import Faults
-from holdfast.lab.simulation.pace import Pace
-from holdfast.lab.simulation.plan import Plan, plan_of
 from holdfast.model import TraceEvent
+from holdfast.simulation.checks import Invariants, judge
+from holdfast.simulation.clients.clients import Consumer, Ledger, Producer
+from holdfast.simulation.clients.offset_committer import GROUPS, Committer
+from holdfast.simulation.cluster import SimulatedCluster
+from holdfast.simulation.compaction import OFFSETS, Compactions, differing_keys
+from holdfast.simulation.faults import Faults
+from holdfast.simulation.plan import Plan, plan_of
+from holdfast.simulation.traffic_pace import Pace
 
 REST_S: Final = 120.0
 """Within which a cluster must come to rest when the faults have stopped."""

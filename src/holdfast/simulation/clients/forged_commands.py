@@ -12,9 +12,6 @@ from typing import Final
 
 from holdfast.broker.metadata.store_nodes import decode_controller_epoch, decode_topic
 from holdfast.coordination import paths
-from holdfast.lab.simulation.cluster import SimulatedCluster
-from holdfast.lab.simulation.machine import Machine
-from holdfast.lab.simulation.wire import FAILURES
 from holdfast.model import TopicPartition
 from holdfast.protocol import Request, Response
 from holdfast.protocol.messages.control import (
@@ -31,6 +28,9 @@ from holdfast.protocol.messages.control import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from holdfast.simulation.clients.connection import FAILURES
+from holdfast.simulation.cluster import SimulatedCluster
+from holdfast.simulation.machine import Machine
 
 FAR: Final = 1_000_000
 NOWHERE: Final = "nowhere"

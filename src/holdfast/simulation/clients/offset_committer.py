@@ -12,8 +12,6 @@ import asyncio
 import contextlib
 from typing import Final
 
-from holdfast.lab.simulation.pace import Pace
-from holdfast.lab.simulation.wire import FAILURES, Client, RefusedError, check
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.committed_offsets import (
     OffsetCommitRequest,
@@ -25,6 +23,8 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetFetchResponse,
 )
 from holdfast.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
+from holdfast.simulation.clients.connection import FAILURES, Client, RefusedError, check
+from holdfast.simulation.traffic_pace import Pace
 
 GROUPS: Final = tuple(f"readers-{number}" for number in range(6))
 FIND_VERSION: Final = 3

@@ -1,0 +1,1 @@
+"""Clients of a simulated cluster: producers, consumers, offset commits, forged commands."""

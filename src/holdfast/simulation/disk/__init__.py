@@ -1,0 +1,1 @@
+"""The simulated disk, byte by byte, and what a crash may leave on it."""
