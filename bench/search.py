@@ -13,8 +13,8 @@ import os
 import time
 from typing import Any
 
-from holdfast.lab.limits import peak_memory
-from holdfast.lab.search import ANY, Bounds, Question, explore
+from holdfast.search import ANY, Bounds, Question, explore
+from holdfast.search.limits import peak_memory
 
 BOUNDS = (
     Bounds(elections=1, delays=ANY),

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import (
+from holdfast.pipeline.spark.pool import SparkPool, executors
+from holdfast.search import (
     WIDENING,
     Bounds,
     Question,
@@ -30,7 +30,7 @@ from holdfast.lab.search import (
     spread_many,
     spread_seeds,
 )
-from holdfast.pipeline.spark.pool import SparkPool, executors
+from holdfast.search.limits import Limits
 
 ONE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=3)
 SMALL = Bounds(settled=1, crashes=1, restarts=1, delays=1)

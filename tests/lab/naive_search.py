@@ -1,6 +1,6 @@
 """A slow and obvious search: whole worlds, copied for every step. The judge of the quick one.
 
-It shares nothing with `lab.search` but the question and how a component is written down
+It shares nothing with `search` but the question and how a component is written down
 (`frozen`): steps are calls of the ordinary world, and every state is a world of its own.
 """
 
@@ -21,13 +21,13 @@ from holdfast.lab.messages import (
     StateAnswer,
     StateMessage,
 )
-from holdfast.lab.search import Question
-from holdfast.lab.search.explore import Explorer
-from holdfast.lab.search.facts import Facts
-from holdfast.lab.search.frozen import frozen_broker, frozen_control
-from holdfast.lab.search.question import carry_out, opening
-from holdfast.lab.search.space import State
 from holdfast.model import NO_BROKER_EPOCH
+from holdfast.search import Question
+from holdfast.search.explore import Explorer
+from holdfast.search.question import carry_out, opening
+from holdfast.search.states.client_facts import Facts
+from holdfast.search.states.frozen import frozen_broker, frozen_control
+from holdfast.search.states.space import State
 
 Value = Any
 Used = Counter[str]

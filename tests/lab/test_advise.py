@@ -13,7 +13,10 @@ from click.testing import CliRunner, Result
 
 from holdfast.cli import main
 from holdfast.cluster import Cluster
-from holdfast.lab.advise import (
+from holdfast.lab.run import run_scenario
+from holdfast.lab.scenario import parse
+from holdfast.search import HOLDS, LIMIT, VIOLATED
+from holdfast.search.advise import (
     Advice,
     Asked,
     AskedError,
@@ -25,11 +28,8 @@ from holdfast.lab.advise import (
     of_producer,
     read_file,
 )
-from holdfast.lab.advise.searching import search_all
-from holdfast.lab.limits import Limits
-from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import parse
-from holdfast.lab.search import HOLDS, LIMIT, VIOLATED
+from holdfast.search.advise.searches import search_all
+from holdfast.search.limits import Limits
 
 SAFE = {"min_insync_replicas": "2", "flush": "every-append"}
 TWO = ("--replicas", "2", "--failures", "1")

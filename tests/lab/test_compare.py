@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast.cli import main
-from holdfast.lab.compare import Figures, compare, contenders
-from holdfast.lab.compare.reading import waits_of
-from holdfast.lab.compare.schedule import DURATION_MS, schedule_of
-from holdfast.lab.compare.trial import Trial
 from holdfast.model import TraceEvent
+from holdfast.search.compare import Figures, compare, contenders
+from holdfast.search.compare.schedule import DURATION_MS, schedule_of
+from holdfast.search.compare.trace_figures import waits_of
+from holdfast.search.compare.trial import Trial
 
 NAMES = ("b1", "b2", "b3")
 

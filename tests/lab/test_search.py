@@ -12,8 +12,8 @@ import pytest
 from holdfast.core.controller import broker_registry, isr_change_rules, leader_election
 from holdfast.core.replica import effects, follower
 from holdfast.lab import load, messages, run_scenario
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import (
+from holdfast.model import ids
+from holdfast.search import (
     ANY,
     HOLDS,
     LIMIT,
@@ -26,10 +26,10 @@ from holdfast.lab.search import (
     liveness,
     story_of,
 )
-from holdfast.lab.search.explore import Explorer
-from holdfast.lab.search.symmetry import BROKERS, EPOCHS, SETS, Symmetry
-from holdfast.lab.search.walk import Event
-from holdfast.model import ids
+from holdfast.search.explore import Explorer
+from holdfast.search.limits import Limits
+from holdfast.search.states.symmetry import BROKERS, EPOCHS, SETS, Symmetry
+from holdfast.search.walk import Event
 from tests.lab.naive_search import naive_values, quick_values
 
 

@@ -1,6 +1,6 @@
 """Every guard is needed: without it the search finds a way to lose, with it none.
 
-The bounds are those of `lab.search.ladder`.
+The bounds are those of `search.bounds_ladder`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.core import guard_names
 from holdfast.lab import load, run_scenario
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import (
+from holdfast.search import (
     GUARDS,
     HOLDS,
     LIMIT,
@@ -24,6 +23,7 @@ from holdfast.lab.search import (
     explore,
     story_of,
 )
+from holdfast.search.limits import Limits
 
 OUTCOMES = {
     "higher-epoch-only": "epoch-never-falls",

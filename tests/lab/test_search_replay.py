@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import HOLDS, LIMIT, Bounds, Question
-from holdfast.lab.search.explore import Explorer
-from holdfast.lab.search.moves import KINDS
-from holdfast.lab.search.script import Script
+from holdfast.search import HOLDS, LIMIT, Bounds, Question
+from holdfast.search.event_effects import KINDS
+from holdfast.search.explore import Explorer
+from holdfast.search.limits import Limits
+from holdfast.search.scenario.script import Script
 from tests.lab.naive_search import tidied, value_of_state, value_of_world
 
 TRIED = 40

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.lab import SeededRun
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import (
+from holdfast.search import (
     ANY,
     GUARDS,
     HOLDS,
@@ -31,10 +30,10 @@ from holdfast.lab.search import (
     search_seeds,
     spread,
     spread_seeds,
-    spreading,
     story_of,
-    visit,
 )
+from holdfast.search.limits import Limits
+from holdfast.search.parallel import processes, visit
 
 PROCESSES = 2
 
@@ -57,7 +56,7 @@ class Strangers(Executor):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small searches in many parts, too."""
-    monkeypatch.setattr(spreading, "_FEW", 10)
+    monkeypatch.setattr(processes, "_FEW", 10)
 
 
 def numbers(found: Found) -> tuple[object, ...]:
@@ -132,7 +131,7 @@ def test_what_is_wrong_counts_the_same_in_any_parts(monkeypatch: pytest.MonkeyPa
     question = Question(bounds=rung.bounds, options={"without": "(epoch-at-election)"})
     found = []
     for few in (1, 40, 1_000_000):
-        monkeypatch.setattr(spreading, "_FEW", few)
+        monkeypatch.setattr(processes, "_FEW", few)
         found.append(numbers(spread(question, Strangers(), PROCESSES)))
     assert found[0][0] == VIOLATED
     assert found[0] == found[1] == found[2]

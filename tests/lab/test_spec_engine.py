@@ -7,14 +7,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from holdfast.lab.limits import LimitError, Limits, parse_limits, peak_memory
-from holdfast.lab.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, tell
-from holdfast.lab.spec.layout import WORD, Layout
-from holdfast.lab.spec.state import unpack
-from holdfast.lab.spec.state_set import StateSet
-from holdfast.lab.spec.successors import Model
-from holdfast.lab.spec.symmetry import plain_changes
-from holdfast.lab.spec.telling import sentence
+from holdfast.search.limits import LimitError, Limits, parse_limits, peak_memory
+from holdfast.search.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, tell
+from holdfast.search.spec.layout import WORD, Layout
+from holdfast.search.spec.sentences import sentence
+from holdfast.search.spec.state import unpack
+from holdfast.search.spec.state_set import StateSet
+from holdfast.search.spec.successors import Model
+from holdfast.search.spec.symmetry import plain_changes
 from tests.lab.tlc import bounds
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.lab.spec import FENCES, Question, explore
-from holdfast.lab.spec.layout import Layout
-from holdfast.lab.spec.state import unpack
+from holdfast.search.spec import FENCES, Question, explore
+from holdfast.search.spec.layout import Layout
+from holdfast.search.spec.state import unpack
 from tests.lab.tlc import bounds
 from tests.support import plain_spec
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from holdfast.lab.spec import VARIANTS, Question, State, explore
-from holdfast.lab.spec.invariants import broken
-from holdfast.lab.spec.layout import Layout, States
-from holdfast.lab.spec.state import unpack
-from holdfast.lab.spec.view import View
+from holdfast.search.spec import VARIANTS, Question, State, explore
+from holdfast.search.spec.invariants import broken
+from holdfast.search.spec.layout import Layout, States
+from holdfast.search.spec.state import unpack
+from holdfast.search.spec.view import View
 from tests.lab.tlc import bounds
 from tests.support import plain_spec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.lab.spec import explore
+from holdfast.search.spec import explore
 from tests.lab.tlc import Run, bounds, runs
 
 SECONDS = 50_000

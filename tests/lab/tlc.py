@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.lab.spec import Bounds, Question
+from holdfast.search.spec import Bounds, Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.search import Bounds, Question, explore
+from holdfast.search import Bounds, Question, explore
 from tests.support import interrupted
 from tests.support.spark import SMALL_OPTIONS, SPARKS_SOCKETS, command
 from tests.support.spark_cluster import DRIVER, standalone

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations
 
-from holdfast.lab.spec import Bounds, Record, ReplicaState, Request, State
+from holdfast.search.spec import Bounds, Record, ReplicaState, Request, State
 
 NOBODY = ReplicaState(log=(), high_watermark=0, epoch=None, leader=None, isr=())
 

@@ -12,7 +12,9 @@ import click
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import json_option
 from holdfast.cli.watching import watching
-from holdfast.lab.advise import (
+from holdfast.lab.options import OptionError
+from holdfast.search import LIMIT, VIOLATED
+from holdfast.search.advise import (
     MOST_REPLICAS,
     Advice,
     Asked,
@@ -28,8 +30,6 @@ from holdfast.lab.advise import (
     read_file,
     told,
 )
-from holdfast.lab.options import OptionError
-from holdfast.lab.search import LIMIT, VIOLATED
 
 SECONDS = 20.0
 """For all searches together; counting what is survived comes on top."""

@@ -23,9 +23,9 @@ from holdfast.cli.lab_seeds import save_trace
 from holdfast.cli.pictures import picture_options, show
 from holdfast.cli.watching import watching
 from holdfast.lab import fold
-from holdfast.lab.limits import LimitError, Limits, parse_limits
 from holdfast.lab.narrate import line, names_of
-from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_runs
+from holdfast.search import LIMIT, VIOLATED, SeedsFound, search_runs
+from holdfast.search.limits import LimitError, Limits, parse_limits
 from holdfast.simulation import FAULTS, SimulatedRun, simulate
 
 CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted."

@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli.lab_options import json_option, overrides_of, seed_range
 from holdfast.cli.lab_output import progress
-from holdfast.lab.compare import Comparison, Figures, compare, contenders
+from holdfast.search.compare import Comparison, Figures, compare, contenders
 
 ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("acknowledged records", lambda one: f"{one.acknowledged:,}"),

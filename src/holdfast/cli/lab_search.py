@@ -21,8 +21,7 @@ from holdfast.cli.lab_options import (
 from holdfast.cli.lab_seeds import run_seeds
 from holdfast.cli.spark_options import conf_option, spark_pool
 from holdfast.cli.watching import watching
-from holdfast.lab.limits import LimitError, Limits, parse_limits
-from holdfast.lab.search import (
+from holdfast.search import (
     HOLDS,
     LIMIT,
     VIOLATED,
@@ -41,6 +40,7 @@ from holdfast.lab.search import (
     spread_many,
     story_of,
 )
+from holdfast.search.limits import LimitError, Limits, parse_limits
 
 if TYPE_CHECKING:
     from holdfast.pipeline.spark.pool import SparkPool

@@ -15,9 +15,9 @@ from holdfast.cli.lab_options import plan_words
 from holdfast.cli.lab_output import seed_text
 from holdfast.cli.watching import watching
 from holdfast.lab import SeededRun
-from holdfast.lab.limits import Limits
-from holdfast.lab.search import LIMIT, VIOLATED, SeedsFound, search_seeds, spread_seeds
 from holdfast.model import TraceEvent
+from holdfast.search import LIMIT, VIOLATED, SeedsFound, search_seeds, spread_seeds
+from holdfast.search.limits import Limits
 
 if TYPE_CHECKING:
     from holdfast.pipeline.spark.pool import SparkPool

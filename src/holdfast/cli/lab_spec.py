@@ -13,10 +13,10 @@ import click
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import json_option, limit_option
 from holdfast.cli.watching import watching
-from holdfast.lab.limits import LimitError, parse_limits
+from holdfast.search.limits import LimitError, parse_limits
 
 if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load
-    from holdfast.lab.spec import Coverage, Exploration, Question
+    from holdfast.search.spec import Coverage, Exploration, Question
 
 VARIANTS: Final = ("hw", "kip101", "kip279", "kip320-first", "kip320")
 FENCES: Final = ("fence-fetch", "fence-truncation", "fence-high-watermark", "fence-isr-expand")
@@ -73,7 +73,7 @@ def spec(
         hint = "try --limit 1000000, --limit 60s or --limit 2GiB"
         raise BadInput(str(error), hint=hint) from None
     question = _question(**asked)
-    from holdfast.lab.spec import explore
+    from holdfast.search.spec import explore
 
     with watching() as watch:
         result = explore(question, stop_at, watch)
@@ -92,7 +92,7 @@ def _question(
     invariant: str,
     without: Sequence[str],
 ) -> Question:
-    from holdfast.lab.spec import Bounds, Question
+    from holdfast.search.spec import Bounds, Question
 
     try:
         return Question(
@@ -116,7 +116,7 @@ def _verdict(result: Exploration) -> str:
 
 
 def _json(question: Question, result: Exploration) -> str:
-    from holdfast.lab.spec import step_dict
+    from holdfast.search.spec import step_dict
 
     coverage, trace = result.coverage, result.trace
     steps = None
@@ -142,7 +142,7 @@ def _json(question: Question, result: Exploration) -> str:
 
 
 def _text(question: Question, result: Exploration) -> str:
-    from holdfast.lab.spec import FENCES, INVARIANTS, VARIANTS, tell
+    from holdfast.search.spec import FENCES, INVARIANTS, VARIANTS, tell
 
     bounds, coverage, checked = question.bounds, result.coverage, question.invariant
     world = (

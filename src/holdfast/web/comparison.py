@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from holdfast.lab.compare import Comparison, Figures
+from holdfast.search.compare import Comparison, Figures
 from holdfast.web.drawing import box, card, group, number, text, wrapped
 from holdfast.web.theme import LIGHT, style_sheet
 

@@ -1,0 +1,169 @@
+"""The catalogue's stories, played by today's rules under the settings that are asked about.
+
+A story with fewer brokers than asked for is a run of the larger cluster whose other brokers are
+down, as long as writes need no more than those it has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import Final
+
+from holdfast.lab.catalogue import ids, load
+from holdfast.lab.run import Run, run_scenario
+from holdfast.lab.scenario import Command, Scenario, ScenarioError
+from holdfast.search.advise.combination import Asked
+from holdfast.search.advise.losses import DISORDERS, LOSSES, Evidence, Loss
+
+TODAY: Final[Mapping[str, str]] = {
+    "truncation": "leader-epoch",
+    "isr_update": "committed",
+    "isr_expand": "rechecked",
+    "isr_lag_rule": "time",
+    "commit_rule": "isr",
+    "without": "()",
+    "looks": "on",
+    "sink": "plain",
+}
+"""What a story's variants may change and nobody asks about."""
+MOST_RETRIES: Final = 5
+"""A story's producer retries at once; what five retries do not bring, none will."""
+_OF_CONSUMERS: Final = ("lost-at-consumer", "processed-twice")
+_KINDS: Final = {
+    "crash": "crash",
+    "power-loss": "power",
+    "lose-disk": "disk",
+    "cut": "cut",
+    "elect": "election",
+    "reassign": "election",
+    "pause": "pause",
+    "stop": "stop",
+    "drop": "lost message",
+}
+
+
+def play_all(asked: Asked) -> Iterator[tuple[Scenario, str]]:
+    """Every story that goes wrong under these settings, and how."""
+    for name in ids():
+        scenario = load(name)
+        outcome = outcome_of(scenario, asked)
+        if outcome in LOSSES or outcome in DISORDERS:
+            yield scenario, outcome
+
+
+def outcome_of(scenario: Scenario, asked: Asked) -> str | None:
+    """How a story ends; None if it says nothing about these settings."""
+    brokers = _brokers(scenario)
+    if brokers > asked.replicas or (brokers < asked.replicas and brokers < asked.needed):
+        return None
+    run = _played(scenario, asked)
+    outcome = run.verdict.outcome if run else None
+    return None if outcome in _OF_CONSUMERS and "commit" not in asked.options else outcome
+
+
+def _played(scenario: Scenario, asked: Asked) -> Run | None:
+    try:
+        return run_scenario(scenario, scenario.variants[-1], _overrides(asked))
+    except ScenarioError:  # It cannot go on: what it waits for does not happen.
+        return None
+
+
+def _overrides(asked: Asked) -> dict[str, str]:
+    retries = str(min(MOST_RETRIES, int(asked.options["retries"])))
+    return {**TODAY, **asked.options, "retries": retries}
+
+
+def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
+    """With what the stories show: beside what a search has found, or on lines of their own.
+
+    A story that takes more failures than a line that is there already says nothing new.
+    """
+    lines = list(found)
+    least = {
+        outcome: min(_failures(one.kinds) for one in found if one.outcome == outcome)
+        for outcome in dict.fromkeys(one.outcome for one in found)
+    }
+    alone: dict[str, list[tuple[Scenario, Counter[str]]]] = {}
+    for scenario, outcome in play_all(asked):
+        kinds = _faults(scenario)
+        place = next((at for at, one in enumerate(lines) if _same(one, outcome, kinds)), None)
+        if place is None and _failures(kinds) < least.get(outcome, failures + 1):
+            alone.setdefault(outcome, []).append((scenario, kinds))
+        elif place is not None:
+            lines[place] = _with(lines[place], _evidence(scenario, asked))
+    for outcome, stories in alone.items():
+        stories.sort(key=lambda one: (_failures(one[1]), one[1].total()))
+        first, kinds = stories[0]
+        lines.append(
+            Loss(
+                outcome=outcome,
+                faults=_told(kinds),
+                kinds=kinds,
+                evidence=tuple(_evidence(one, asked) for one, _ in stories),
+                story=first,
+            )
+        )
+    return lines
+
+
+def _failures(kinds: Mapping[str, int]) -> int:
+    return max(kinds.get(one, 0) for one in ("crash", "power", "disk"))
+
+
+def _same(line: Loss, outcome: str, kinds: Counter[str]) -> bool:
+    return line.outcome == outcome and all(kinds[one] >= count for one, count in line.kinds.items())
+
+
+def _with(line: Loss, evidence: Evidence) -> Loss:
+    return Loss(
+        outcome=line.outcome,
+        faults=line.faults,
+        kinds=line.kinds,
+        evidence=(*line.evidence, evidence),
+    )
+
+
+def _evidence(scenario: Scenario, asked: Asked) -> Evidence:
+    changed = _overrides(asked)
+    mentioned = _mentioned(scenario)
+    chosen = {key: text for key, text in changed.items() if key not in TODAY or key in mentioned}
+    words = [f"holdfast lab run {scenario.id} --variant {scenario.variants[-1].name}"]
+    words.extend(f"--set {quote(f'{key}={text}')}" for key, text in chosen.items())
+    return Evidence(kind="scenario", title=scenario.title, command=" ".join(words))
+
+
+def _mentioned(scenario: Scenario) -> dict[str, None]:
+    """Every option that the story itself or a variant of it sets."""
+    names = dict.fromkeys(key for variant in scenario.variants for key in variant.options)
+    return names | dict.fromkeys(key for one in _commands(scenario) for key in one.options)
+
+
+def _commands(scenario: Scenario) -> Iterator[Command]:
+    for beat in scenario.beats:
+        yield from beat.commands
+
+
+def _brokers(scenario: Scenario) -> int:
+    cluster = next(one for one in _commands(scenario) if one.name == "cluster")
+    return len(cluster.options["brokers"].strip("()").split(","))
+
+
+def _faults(scenario: Scenario) -> Counter[str]:
+    """How many faults of each kind a story has, by its commands."""
+    kinds: Counter[str] = Counter()
+    for one in _commands(scenario):
+        kind = _KINDS.get(one.name)
+        if kind == "crash" and one.options.get("keep") == "flushed":
+            kind = "power"
+        if kind:
+            kinds[kind] += len(one.words) if kind in ("crash", "power", "disk") else 1
+    return kinds
+
+
+def _told(kinds: Counter[str]) -> str:
+    if not kinds:
+        return "no fault at all"
+    named = {"power": "loss of power", "disk": "lost disk", "cut": "cut link"}
+    return ", ".join(f"{count} x {named.get(kind, kind)}" for kind, count in kinds.items())

@@ -1,0 +1,25 @@
+"""In-sync replicas or a majority: the same faults, at the same moments, under both rules.
+
+Nothing is assumed about either rule: every figure is measured in runs of the real core.
+"""
+
+from holdfast.search.compare.figures import (
+    Comparison,
+    Figures,
+    Price,
+    compare,
+    data_survives,
+    price,
+)
+from holdfast.search.compare.schedule import Contender, contenders
+
+__all__ = [
+    "Comparison",
+    "Contender",
+    "Figures",
+    "Price",
+    "compare",
+    "contenders",
+    "data_survives",
+    "price",
+]

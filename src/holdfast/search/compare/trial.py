@@ -1,0 +1,120 @@
+"""One run of one contender: traffic, faults by the schedule, then peace; figures off the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+from typing import Final
+
+from holdfast.lab.broker import SimBroker
+from holdfast.lab.clients import SimProducer
+from holdfast.lab.ledger import Status
+from holdfast.lab.living import HEARTBEAT_MS, Living
+from holdfast.lab.messages import Envelope
+from holdfast.lab.verdict import judge
+from holdfast.lab.world import STORE
+from holdfast.search.compare.schedule import Contender, Strike
+
+SEND_EVERY_MS: Final = 40
+RETRY_MS: Final = 100
+DELAY_MS: Final = 2
+PEACE_MS: Final = 10_000
+CHECKPOINT_MS: Final = 2_000
+
+
+class Trial(Living):
+    """A world under steady traffic; messages need `DELAY_MS`, now and then much longer."""
+
+    def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
+        """`jitter`: the seed of slow messages; None: all need the same time."""
+        self._dice = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
+        super().__init__(names, contender.settings, contender.rules)
+        self.producer = SimProducer(
+            self.world,
+            "producer",
+            acks=contender.acks,
+            idempotent=contender.idempotent,
+            retries=1_000,
+        )
+        self.producer.producer_id = 0 if contender.idempotent else -1
+        self.producer.request_timeout_ms = 1_000
+        self.producer.retries_at_once = False
+        self.world.clients["producer"] = self.producer
+        self.sends = True
+        self._count = 0
+
+    def schedule(self, envelope: Envelope) -> None:
+        self.world.later(self.in_order(envelope, self._delay()), lambda: self.deliver(envelope))
+
+    def _delay(self) -> int:
+        if self._dice is None:
+            return DELAY_MS
+        slow = self._dice.random() < 0.05
+        return self._dice.randrange(10, 60) if slow else self._dice.randrange(1, 2 * DELAY_MS)
+
+    def run(self, strikes: Sequence[Strike], duration_ms: int) -> None:
+        """Play the schedule."""
+        self.begin()
+        self.every(HEARTBEAT_MS, self.heartbeats)
+        self.every(CHECKPOINT_MS, self.checkpoint)
+        self.every(SEND_EVERY_MS, self._send)
+        self.every(RETRY_MS, self.producer.retry)
+        for strike in strikes:
+            self.world.later(strike.at_ms, partial(self.strike, strike))
+        self.world.advance(duration_ms)
+
+    def _send(self) -> None:
+        if self.sends:
+            self._count += 1
+            self.producer.send([f"m{self._count}"])
+
+    # Faults.
+
+    def strike(self, strike: Strike) -> None:
+        """One fault, and its end after a while."""
+        broker = self.world.brokers[strike.broker]
+        match strike.kind:
+            case "crash" | "power-loss":
+                self.kill(broker, power=strike.kind == "power-loss")
+                self.world.later(strike.lasts_ms, lambda: self.start(broker))
+            case "pause":
+                if broker.alive and not broker.paused:
+                    broker.pause()
+                self.world.later(strike.lasts_ms, lambda: self.resume(broker))
+            case _:
+                self.cut(broker)
+                self.world.later(strike.lasts_ms, self.world.network.heal)
+
+    def kill(self, broker: SimBroker, *, power: bool) -> None:
+        """The process dies, or the whole machine."""
+        if power:
+            broker.lose_power()
+        elif broker.alive:
+            broker.crash()
+        self.world.break_connections(broker.name)
+
+    def cut(self, broker: SimBroker) -> None:
+        """Nobody reaches this broker."""
+        others = [*self.world.brokers, self.world.controller_name, *self.world.clients, STORE]
+        self.world.network.cut([broker.name], others)
+        self.world.network.cut(others, [broker.name])
+
+    def make_peace(self) -> None:
+        """Everything is mended, and time passes."""
+        self.sends = False
+        self.world.network.heal()
+        for broker in self.world.brokers.values():
+            self.resume(broker)
+            self.start(broker)
+        self.world.advance(PEACE_MS)
+
+    # What came out.
+
+    def acknowledged(self) -> int:
+        """Records whose producer has its promise."""
+        return sum(one.status is Status.ACKNOWLEDGED for one in self.world.ledger.promises.values())
+
+    def lost(self) -> int:
+        """Promised records that are gone."""
+        return len(judge(self.world).lost)

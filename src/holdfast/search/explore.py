@@ -1,0 +1,216 @@
+"""Visits every state within the bounds, level by level, until something is wrong.
+
+Level by level means that the first violation found is one of the shortest. Every state remembers
+where it came from, so the way to it can be told. A state is kept only where there is a choice: what
+flows by itself after an action is judged message by message, but belongs to that action.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+from holdfast.search.limits import Limits
+from holdfast.search.liveness import REST_MS, comes_to_rest
+from holdfast.search.question import Question
+from holdfast.search.states.client_facts import Violation
+from holdfast.search.states.space import Action, State
+from holdfast.search.walk import Event, Walk, Way, step_of
+
+HOLDS = "holds"
+VIOLATED = "violated"
+LIMIT = "limit"
+
+STUCK = "stuck"
+"""The outcome of a cluster that does not recover."""
+
+LOOKS_EVERY = 512
+"""Between two looks at the limits, in states."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How far a search has come."""
+
+    distinct: int
+    generated: int
+    depth: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """How a search ended."""
+
+    question: Question
+    verdict: str
+    coverage: Coverage
+    violation: Violation | None = None
+    path: tuple[Event, ...] = ()
+    """From the beginning to the violation."""
+    limit: str = ""
+    """Which limit ended it."""
+    runs: int = 0
+    """How often the real code was run; every other step was known already."""
+    rested: int = 0
+    """From how many states peace was tried."""
+
+
+Watch = Callable[[Coverage], None]
+
+
+def explore(
+    question: Question,
+    limits: Limits | None = None,
+    watch: Watch = lambda _: None,
+    *,
+    rests: int = 0,
+) -> Found:
+    """Search all of it, or up to a limit.
+
+    Then so many of the states that were visited, a sample, must come to rest after peace.
+    """
+    explorer = Explorer(question, limits or Limits(), watch)
+    found = explorer.run()
+    return explorer.look_for_rest(found, rests) if found.verdict == HOLDS and rests else found
+
+
+class Explorer:
+    """One search under way."""
+
+    def __init__(self, question: Question, limits: Limits, watch: Watch) -> None:
+        self.question = question
+        self._walk = Walk(question)
+        self.space = self._walk.space
+        self._limits = limits
+        self._watch = watch
+        self._began = time.perf_counter()
+        self._seen: dict[State, int] = {}
+        self.states: list[State] = []
+        self._parents = array("l")
+        self._places = array("H")
+        """Which of its parent's choices led to a state."""
+        self._known_actions: dict[Action, None] = {}
+        self._depth = 0
+
+    @property
+    def coverage(self) -> Coverage:
+        """How far it has come."""
+        return Coverage(
+            distinct=len(self._seen),
+            generated=self._walk.generated,
+            depth=self._depth,
+            seconds=time.perf_counter() - self._began,
+        )
+
+    def run(self) -> Found:
+        """Visit everything."""
+        first = self._walk.first
+        self._add(first, self._walk.key(first), -1, 0)
+        return self._levels([0])
+
+    def _ended(
+        self,
+        verdict: str,
+        *,
+        violation: Violation | None = None,
+        path: tuple[Event, ...] = (),
+        limit: str = "",
+    ) -> Found:
+        return Found(
+            question=self.question,
+            verdict=verdict,
+            coverage=self.coverage,
+            violation=violation,
+            path=path,
+            limit=limit,
+            runs=self.space.parts.runs,
+        )
+
+    def _levels(self, level: list[int]) -> Found:
+        while level:
+            following: list[int] = []
+            for count, number in enumerate(level):
+                if count % LOOKS_EVERY == 0:
+                    reached = self._look()
+                    if reached:
+                        return self._ended(LIMIT, limit=reached)
+                found = self._expand(number, following)
+                if found:
+                    return found
+            level = following
+            self._depth += 1
+        return self._ended(HOLDS)
+
+    def _look(self) -> str | None:
+        coverage = self.coverage
+        self._watch(coverage)
+        return self._limits.reached(coverage.distinct, coverage.seconds)
+
+    def _expand(self, number: int, following: list[int]) -> Found | None:
+        walk, seen = self._walk, self._seen
+        state = self.states[number]
+        for place, action in enumerate(walk.moves.choices.actions(state)):
+            after, violation = walk.step(state, action)
+            if violation:
+                # The way is walked again to be told, and that does not count.
+                ended = self._ended(VIOLATED, violation=violation)
+                return replace(ended, path=walk.told(self._way(number) + step_of(place)))
+            key = walk.key(after)
+            if key not in seen and self.space.is_within(after):
+                self._known_actions.setdefault(action)
+                following.append(self._add(after, key, number, place))
+        return None
+
+    def look_for_rest(self, found: Found, rests: int) -> Found:
+        """Play peace from states of the search; the first that does not rest is a violation."""
+        for way in self._sample(rests):
+            path = self._walk.told(way)
+            if not comes_to_rest(self.question, path):
+                return stuck(found, path)
+        return replace(found, rested=min(rests, len(self.states)))
+
+    def _sample(self, rests: int) -> list[Way]:
+        """Ways to states of the search, as if chosen by dice, and always the same."""
+        marks = array("I")
+        for parent, place in zip(self._parents, self._places, strict=True):
+            marks.append(marked(step_of(place), marks[parent]) if parent >= 0 else 0)
+        chosen = heapq.nsmallest(rests, range(len(marks)), key=marks.__getitem__)
+        return [self._way(number) for number in sorted(chosen)]
+
+    def _add(self, state: State, key: State, parent: int, place: int) -> int:
+        number = self._seen[key] = len(self.states)
+        self.states.append(state)
+        self._parents.append(parent)
+        self._places.append(place)
+        return number
+
+    def actions(self) -> Iterable[Action]:
+        """Every different action that led to a new state."""
+        return self._known_actions
+
+    def path(self, number: int) -> tuple[Event, ...]:
+        """What leads to a state, one of the shortest ways."""
+        return self._walk.told(self._way(number))
+
+    def _way(self, number: int) -> Way:
+        steps: list[bytes] = []
+        while number > 0:
+            steps.append(step_of(self._places[number]))
+            number = self._parents[number]
+        return b"".join(reversed(steps))
+
+
+def marked(step: bytes, mark: int = 0) -> int:
+    """A way's mark, from that of the way before its last step: states are sampled by it."""
+    return crc32(step, mark)
+
+
+def stuck(found: Found, path: tuple[Event, ...]) -> Found:
+    """A search that has visited everything, and found a state without a way back to rest."""
+    text = f"no rest within {REST_MS // 1000} s after all faults stopped"
+    return replace(found, verdict=VIOLATED, violation=Violation(STUCK, text), path=path)

@@ -1,0 +1,89 @@
+"""Faults stop, everything is mended, and the cluster must come to rest in bounded time.
+
+Asked of states that a search has visited: the way to one is played in the ordinary world, and then
+peace is made there, as in seeded runs.
+"""
+
+from __future__ import annotations
+
+from holdfast.core import Leader
+from holdfast.lab.world import World
+from holdfast.model import NO_BROKER_EPOCH
+from holdfast.search.question import Question
+from holdfast.search.scenario.script import Script
+from holdfast.search.walk import Event
+
+REST_MS = 60_000
+_LOOK_EVERY_MS = 500
+
+
+def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
+    """Whether the cluster recovers from where this way leads."""
+    script = Script(question)
+    script.play(path)
+    world = script.stage.world
+    for event in path:
+        if event.kind == "shutdown":
+            _leave(world, f"b{event.broker}")
+    make_peace(world)
+    for _ in range(REST_MS // _LOOK_EVERY_MS):
+        _heartbeats(world)
+        world.advance(_LOOK_EVERY_MS, flowing=True)
+        if is_at_rest(world):
+            return True
+    return False
+
+
+def _leave(world: World, name: str) -> None:
+    """Who asked to be relieved goes, and may come back; while it lingers nobody lets it join."""
+    broker = world.brokers[name]
+    if not broker.alive:
+        return
+    if broker.disk.fails:
+        broker.die()
+    else:
+        broker.stop()
+    world.break_connections(name)
+
+
+def make_peace(world: World) -> None:
+    """Mend everything that was broken, and hold nothing back any more."""
+    world.network.heal()
+    world.held.clear()
+    world.slow_sessions.clear()
+    if not world.controller.alive:
+        world.new_controller()
+    for broker in world.brokers.values():
+        disk = broker.disk
+        if broker.alive and (broker.replica.has_failed or disk.forgets_writes):
+            broker.die()
+            world.break_connections(broker.name)
+        disk.fails = disk.unreadable = ""
+        disk.forgets_writes = False
+        if not broker.alive:
+            broker.start()
+        broker.release_expansions()
+        broker.release_flushes()
+    world.pump()
+
+
+def _heartbeats(world: World) -> None:
+    """Every broker notices when the store does not know it any more."""
+    for broker in world.brokers.values():
+        session = world.store.sessions.get(broker.id)
+        known = session.broker_epoch if session else NO_BROKER_EPOCH
+        if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+            broker.session_lost()
+        else:
+            broker.register_if_needed()
+    world.pump()
+
+
+def is_at_rest(world: World) -> bool:
+    """Everyone is in sync and holds the same, and all of it is committed."""
+    leader = world.true_leader()
+    if leader is None or not isinstance(leader.replica.role, Leader):
+        return False
+    in_sync = len(world.partition_state().isr) == len(world.brokers)
+    equal = all(one.disk.keys == leader.disk.keys for one in world.brokers.values())
+    return in_sync and equal and leader.replica.log.high_watermark == leader.disk.end_offset

@@ -1,0 +1,234 @@
+"""Visits all states of some cells, and tells through which states others are entered.
+
+Within a cell states are visited level by level, and what comes in from elsewhere takes its place at
+its depth, in the order of ways. So every state is found by the way by which a search of everything
+would find it, and the least violation of all cells is the one which that would find first.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from holdfast.search.explore import LOOKS_EVERY, marked
+from holdfast.search.limits import Limits
+from holdfast.search.parallel.cells import Cell, Cells, first_of, precedes
+from holdfast.search.parallel.state_transfer import Parcel
+from holdfast.search.question import Question
+from holdfast.search.states.client_facts import Violation
+from holdfast.search.states.space import State
+from holdfast.search.walk import STEP_BYTES, Walk, Way, depth_of, order_of, step_of
+
+_NO_MARK: Final = 2**32
+_CUT_AT: Final = 100
+"""A sample may grow to so many times its size before it is cut."""
+
+Entry = tuple[Way, State]
+Entries = dict[State, Entry]
+"""States with their ways, by what they are known by."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Visited:
+    """What became of some cells."""
+
+    distinct: dict[int, int] = field(default_factory=dict)
+    """How many states there are, by depth."""
+    generated: dict[int, int] = field(default_factory=dict)
+    """How many steps lead away from the states of a depth."""
+    exits: dict[Cell, Parcel] = field(default_factory=dict)
+    sample: list[tuple[int, Way]] = field(default_factory=list)
+    """The ways with the least marks, each after its mark."""
+    violation: Violation | None = None
+    way: Way = b""
+    """To the violation."""
+    limit: str = ""
+    """Which limit ended it early."""
+    runs: int = 0
+    """How often the real code was run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """The task, in plain values."""
+
+    question: Question
+    cells: Mapping[Cell, Sequence[Parcel]]
+    """None of them leads to another one."""
+    limits: Limits
+    enough: int = 0
+    """If not 0: these are all cells there are, in any order, and nobody else is at work. Go on to
+    whatever can be visited, until so many entries wait."""
+    sample: int = 0
+    """How many states to choose."""
+    least: Way | None = None
+    """To a violation that is known; whatever comes after it need not be looked at."""
+
+    def __call__(self) -> Visited:
+        """Do it."""
+        visitor = _Visitor(walk_of(pickle.dumps(self.question)), self)
+        if self.enough:
+            visitor.go_on(self.enough)
+        else:
+            for cell in self.cells:
+                visitor.visit(cell)
+        return visitor.ended()
+
+
+@lru_cache(maxsize=1)
+def walk_of(question: bytes) -> Walk:
+    """A process keeps what it has learnt for its next task of the same search."""
+    asked: Question = pickle.loads(question)  # noqa: S301  # our own
+    return Walk(asked)
+
+
+class _Visitor:
+    """One task under way."""
+
+    def __init__(self, walk: Walk, task: Visit) -> None:
+        self._walk = walk
+        self._space = walk.space
+        self._cells = Cells(walk)
+        self._limits = task.limits
+        self._sample = task.sample
+        self._highest = _NO_MARK
+        """A way with a mark above it is not chosen."""
+        self._last = order_of(task.least[:-STEP_BYTES]) if task.least else None
+        """Whoever comes after it finds nothing that matters."""
+        self._began = time.perf_counter()
+        self._runs = walk.space.parts.runs
+        self._count = 0
+        self._entries: dict[Cell, Entries] = {}
+        self._made = Visited()
+        for cell, parcels in task.cells.items():
+            entries = self._entries.setdefault(self._cells.same(cell), {})
+            for parcel in parcels:
+                for way, state in parcel.opened(walk.space):
+                    _put(entries, walk.key(state), way, state)
+
+    def ended(self) -> Visited:
+        """What was found."""
+        made, space = self._made, self._space
+        for cell, entries in self._entries.items():
+            made.exits[cell] = Parcel.packed(space, entries.values())
+        made.sample = least_marked(made.sample, self._sample)
+        made.runs = space.parts.runs - self._runs
+        return made
+
+    def go_on(self, enough: int) -> None:
+        """One cell after the other, until there is enough to do for others."""
+        while self._entries and sum(map(len, self._entries.values())) < enough:
+            self.visit(first_of(self._entries)[0])
+
+    def visit(self, cell: Cell) -> None:
+        """One cell, unless a limit has been reached."""
+        made, walk = self._made, self._walk
+        waiting = _by_depth(self._entries.pop(self._cells.same(cell)))
+        seen: set[State] = set()
+        level: list[Entry] = []
+        depth = 0
+        while (level or waiting) and not made.limit:
+            if not level:
+                depth = min(waiting)
+            if depth in waiting:
+                level = self._joined(level, waiting.pop(depth), seen)
+            if not level:  # All that came in was known.
+                continue
+            made.distinct[depth] = made.distinct.get(depth, 0) + len(level)
+            self._choose(level)
+            before = walk.generated
+            following, go_on = self._following(self._cells.same(cell), level, seen)
+            made.generated[depth] = made.generated.get(depth, 0) + walk.generated - before
+            if not go_on:
+                break
+            level, depth = following, depth + 1
+
+    def _joined(self, level: list[Entry], arrived: Entries, seen: set[State]) -> list[Entry]:
+        """A level, and what comes in at its depth, each state by the least way."""
+        joined: Entries = {self._walk.key(entry[1]): entry for entry in level}
+        for key, (way, state) in arrived.items():
+            if key in joined or key not in seen:
+                _put(joined, key, way, state)
+        seen.update(joined)
+        return sorted(joined.values())
+
+    def _following(
+        self, cell: Cell, level: list[Entry], seen: set[State]
+    ) -> tuple[list[Entry], bool]:
+        """The next level of a cell, and whether to go on."""
+        walk, space, cell_of = self._walk, self._space, self._cells.of
+        following: list[Entry] = []
+        for way, state in level:
+            if self._is_over(way):
+                return following, False
+            for place, action in enumerate(walk.moves.choices.actions(state)):
+                after, violation = walk.step(state, action)
+                if violation:
+                    self._broken(violation, way + step_of(place))
+                    return following, False
+                key, target = walk.key(after), cell_of(after)
+                if target is cell:
+                    if key not in seen and space.is_within(after):
+                        seen.add(key)
+                        following.append((way + step_of(place), after))
+                elif space.is_within(after):
+                    _put(self._exit(cell, target), key, way + step_of(place), after)
+        return following, True
+
+    def _exit(self, cell: Cell, target: Cell) -> Entries:
+        entries = self._entries.get(target)
+        if entries is None:
+            assert precedes(cell, target), f"from {cell} nothing leads to {target}"
+            entries = self._entries[target] = {}
+        return entries
+
+    def _is_over(self, way: Way) -> bool:
+        """Whether a limit is reached, or only what comes after a known violation is left."""
+        self._count += 1
+        if self._count % LOOKS_EVERY == 0:
+            seconds = time.perf_counter() - self._began
+            self._made.limit = self._limits.reached(self._count, seconds) or ""
+        is_late = self._last is not None and order_of(way) > self._last
+        return is_late or bool(self._made.limit)
+
+    def _broken(self, violation: Violation, way: Way) -> None:
+        made = self._made
+        if made.violation is None or order_of(way) < order_of(made.way):
+            made.violation, made.way = violation, way
+            self._last = order_of(way[:-STEP_BYTES])
+
+    def _choose(self, level: list[Entry]) -> None:
+        """Keep those with the least marks."""
+        if not self._sample:
+            return
+        sample = self._made.sample
+        for way, _ in level:
+            mark = marked(way)
+            if mark <= self._highest:
+                sample.append((mark, way))
+        if len(sample) > _CUT_AT * self._sample:
+            sample[:] = least_marked(sample, self._sample)
+            self._highest = sample[-1][0]
+
+
+def least_marked(sample: Iterable[tuple[int, Way]], count: int) -> list[tuple[int, Way]]:
+    """Those with the least marks; of equal ones the first."""
+    return sorted(sample, key=lambda one: (one[0], *order_of(one[1])))[:count]
+
+
+def _by_depth(entries: Entries) -> dict[int, Entries]:
+    found: dict[int, Entries] = {}
+    for key, entry in entries.items():
+        found.setdefault(depth_of(entry[0]), {})[key] = entry
+    return found
+
+
+def _put(entries: Entries, key: State, way: Way, state: State) -> None:
+    """A state by the least way."""
+    known = entries.get(key)
+    if known is None or order_of(way) < order_of(known[0]):
+        entries[key] = (way, state)

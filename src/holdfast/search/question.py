@@ -1,0 +1,103 @@
+"""What is searched, and the world in which it begins: the first commands of every story."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from shlex import quote
+
+from holdfast.core import ACKS_ALL, FlushRule
+from holdfast.lab.commands import HANDLERS, Stage
+from holdfast.lab.options import parse_option
+from holdfast.lab.scenario import parse
+from holdfast.search.bounds import Bounds
+from holdfast.search.states.space import Space, State
+from holdfast.search.states.step_cache import LATE_MS
+
+_PAGE_CACHE = FlushRule.PAGE_CACHE.value
+LAG_MS = "10000"
+"""replica.lag.time.max.ms of every search: shorter than any producer's patience."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is searched: plain values, so that it can be sent elsewhere."""
+
+    bounds: Bounds
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Settings, switches and `without`, as a story's `cluster` line has them."""
+    strict: bool = False
+    """Whether a loss that the settings never promised to prevent counts as well."""
+    symmetry: bool = True
+    """Whether states that differ only in brokers' names count once, where that is right."""
+
+    @property
+    def all_options(self) -> dict[str, str]:
+        """With those that every search has."""
+        return {"replica_lag_time_max_ms": LAG_MS, **self.options}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The brokers."""
+        return tuple(f"b{place}" for place in range(1, self.bounds.replicas + 1))
+
+    @property
+    def command(self) -> str:
+        """The command that searches exactly this."""
+        words = ["holdfast lab search", *(["--strict"] if self.strict else [])]
+        default = Bounds()
+        for name, count in self.bounds.to_dict().items():
+            if count != getattr(default, name) or name in ("replicas", "records"):
+                words.append(f"--{name.replace('_', '-')} {count}")
+        for key, value in self.options.items():
+            if key == "without":
+                words.extend(f"--without {one}" for one in value.strip("()").split(",") if one)
+            else:
+                words.append(f"--set {quote(f'{key}={value}')}")
+        return " ".join(words)
+
+    def begin(self) -> tuple[Space, State]:
+        """The states to visit, and the first of them. OptionError if an option is wrong."""
+        world = opening(self).world
+        acks = parse_option("acks", self.options["acks"]) if "acks" in self.options else ACKS_ALL
+        space = Space(self.bounds, world.settings, world.rules, acks, strict=self.strict)
+        return space, space.initial(world)
+
+
+def opening_commands(question: Question) -> list[str]:
+    """A cluster, and what it holds before anything happens."""
+    bounds, names = question.bounds, question.names
+    words = [f"cluster brokers=({','.join(names)})"]
+    if bounds.in_sync:
+        words.append(f"isr=({','.join(names[: bounds.in_sync])})")
+    words.extend(f"{key}={value}" for key, value in question.all_options.items() if key != "acks")
+    commands = [" ".join(words)]
+    if bounds.late_joins or (bounds.settled and bounds.in_sync):
+        commands.extend(f"hold expansions {name}" for name in names)
+    if bounds.settled:
+        labels = " ".join(f"r{key}" for key in range(bounds.settled))
+        in_sync = " ".join(names[: bounds.in_sync or None])
+        commands.append(f"produce {names[0]} acks=all\n  {labels}")
+        # Once more after a look at the clock: then followers know the high watermark, too.
+        commands.extend((f"settle {in_sync}", f"tick {names[0]} {LATE_MS}", f"settle {in_sync}"))
+    if bounds.flushes and question.options.get("flush", _PAGE_CACHE) != _PAGE_CACHE:
+        commands.extend(f"hold flushes {name}" for name in names)
+    return commands
+
+
+def opening(question: Question) -> Stage:
+    """The stage after these commands."""
+    stage = Stage(variant={}, overrides={})
+    for text in opening_commands(question):
+        carry_out(stage, text)
+    return stage
+
+
+def carry_out(stage: Stage, text: str) -> None:
+    """One command of a story, with its input. CommandError if it cannot be."""
+    for one in parse(f"# A command.\n\n{text}\n", "search.scenario").beats[0].commands:
+        handler = HANDLERS[one.name]
+        handler.check(one)
+        handler.run(stage, one)
+        stage.world.pump()
+    stage.said.clear()

@@ -1,0 +1,1 @@
+"""From a violation to a scenario file."""

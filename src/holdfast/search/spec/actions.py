@@ -1,0 +1,154 @@
+"""The actions that all variants share, and what an action is.
+
+An action looks at many states at once and says for each way to act which states allow it and which
+fields change. A way that the specification's text allows twice for the same successor (two reasons
+that are both true) leads nowhere new, but TLC counts it as generated, so `again` tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from holdfast.search.spec.layout import Column, Field, Flags
+from holdfast.search.spec.view import View, has, without
+
+Changes = tuple[tuple[Field, Column | int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to act, for many states."""
+
+    action: str
+    who: tuple[int, ...]
+    """The replica that acts, then the other one, if there is one."""
+    allowed: Flags
+    changes: Changes
+    again: Flags | None = None
+
+
+Action = Callable[[View], Iterator[Way]]
+
+
+def controller_elects(view: View) -> Iterator[Way]:
+    """Any member of the agreed ISR that does not lead."""
+    for epoch in range(view.bounds.epochs):
+        now = view.next_epoch == epoch
+        for replica in range(view.bounds.replicas):
+            allowed = now & has(view.agreed_isr, replica) & (view.agreed_leader != replica + 1)
+            changes = _request(view, epoch, replica + 1, view.agreed_isr)
+            yield Way("controller-elects", (replica,), allowed, changes)
+
+
+def controller_shrinks(view: View) -> Iterator[Way]:
+    """Takes any member out of the ISR. A leader loses the lead, but the last member stays in."""
+    for replica in range(view.bounds.replicas):
+        leads = view.agreed_leader == replica + 1
+        alone = leads & (view.agreed_isr == 1 << replica)
+        smaller = without(view.agreed_isr, replica, view.bounds.replicas)
+        isr = np.where(alone, view.agreed_isr, smaller)
+        leader = np.where(leads, 0, view.agreed_leader)
+        member = leads | has(view.agreed_isr, replica)
+        for epoch in range(view.bounds.epochs):
+            changes = _request(view, epoch, leader, isr)
+            yield Way(
+                "controller-shrinks", (replica,), member & (view.next_epoch == epoch), changes
+            )
+
+
+def _request(view: View, epoch: int, leader: Column | int, isr: Column) -> Changes:
+    """A LeaderAndIsr request for a new epoch; it is agreed at once and delivered at any time."""
+    layout = view.layout
+    return (
+        (layout.request_leader[epoch], leader),
+        (layout.request_isr[epoch], isr),
+        (layout.agreed_isr, isr),
+        (layout.next_epoch, epoch + 1),
+    )
+
+
+def becomes_leader(view: View) -> Iterator[Way]:
+    """A replica receives a request of a newer epoch that names it."""
+    for replica in range(view.bounds.replicas):
+        for epoch in range(view.bounds.epochs):
+            named = view.request_leader[epoch] == replica + 1
+            allowed = named & (view.epoch[replica] <= epoch)
+            yield Way("becomes-leader", (replica,), allowed, take_over(view, replica, epoch))
+
+
+def leader_writes(view: View) -> Iterator[Way]:
+    """Whoever takes itself for the leader appends a new record."""
+    layout, bounds = view.layout, view.bounds
+    record = view.next_record * bounds.epochs
+    for replica in range(bounds.replicas):
+        may = view.presumes[replica] & (view.next_record < bounds.records)
+        for offset in range(bounds.log_size):
+            changes = (
+                (layout.log[replica][offset], record + view.epoch[replica]),
+                (layout.next_record, view.next_record + 1),
+            )
+            yield Way("leader-writes", (replica,), may & (view.end[replica] == offset), changes)
+
+
+def shrink(view: View, pair: tuple[int, int], allowed: Flags, again: Flags | None = None) -> Way:
+    """The true leader takes a follower out of its ISR and out of the agreed one."""
+    leader, follower = pair
+    isr = view.isr[leader]
+    may = view.true_leader(leader) & has(isr, follower) & allowed
+    smaller = without(isr, follower, view.bounds.replicas)
+    changes = ((view.layout.isr[leader], smaller), (view.layout.agreed_isr, smaller))
+    return Way("leader-shrinks", pair, may, changes, again)
+
+
+def expand(view: View, pair: tuple[int, int], allowed: Flags) -> Way:
+    """The true leader takes a follower into its ISR and into the agreed one."""
+    leader, follower = pair
+    isr = view.isr[leader]
+    may = view.true_leader(leader) & ~has(isr, follower) & allowed
+    larger = isr | (1 << follower)
+    changes = ((view.layout.isr[leader], larger), (view.layout.agreed_isr, larger))
+    return Way("leader-expands", pair, may, changes)
+
+
+def fetch(view: View, pair: tuple[int, int], allowed: Flags) -> Iterator[Way]:
+    """A follower copies the next record, and the high watermark as far as its log reaches."""
+    follower, leader = pair
+    layout, end = view.layout, view.end[follower]
+    may = (
+        allowed & view.presumes[leader] & view.follows(follower, leader) & (end < view.end[leader])
+    )
+    high_watermark = np.minimum(view.high_watermark[leader], end + 1)
+    for offset in range(view.bounds.log_size):
+        changes = (
+            (layout.log[follower][offset], view.log[leader][offset]),
+            (layout.high_watermark[follower], high_watermark),
+        )
+        yield Way("follower-fetches", pair, may & (end == offset), changes)
+
+
+def raise_high_watermark(view: View, leader: int, counted: list[Flags]) -> Way:
+    """By one, once all members of the leader's ISR count; `counted` says who does."""
+    current = view.high_watermark[leader]
+    allowed = view.presumes[leader] & (current < view.end[leader])
+    for replica, counts in enumerate(counted):
+        allowed = allowed & (counts | ~has(view.isr[leader], replica))
+    changes = ((view.layout.high_watermark[leader], current + 1),)
+    return Way("leader-raises", (leader,), allowed, changes)
+
+
+def cut(view: View, replica: int, offset: Column) -> Changes:
+    """Truncate a log to an offset, and the high watermark with it."""
+    layout = view.layout
+    slots = enumerate(view.log[replica])
+    kept = tuple((layout.log[replica][at], slot * (offset > at)) for at, slot in slots)
+    high_watermark = np.minimum(view.high_watermark[replica], offset)
+    return (*kept, (layout.high_watermark[replica], high_watermark))
+
+
+def take_over(view: View, replica: int, epoch: int) -> Changes:
+    """Believe what the request of an epoch says; the leader goes with the epoch."""
+    layout = view.layout
+    return ((layout.epoch[replica], epoch + 1), (layout.isr[replica], view.request_isr[epoch]))

@@ -1,0 +1,362 @@
+"""The states of a whole cluster and the steps between them.
+
+A state is a few small numbers: one for each broker, one for the controller with its store, one for
+all messages on their way, one for what clients were told, one for the faults used up. A step moves
+one component (or, when a process dies, all that notice), by lookup wherever it was taken before.
+
+What is done at once instead of being a step of its own, and why nothing is missed:
+
+- What clients and the store exchange, as in every story: a delayed request to produce is a later
+  one, a delayed registration is a later start (`slow_sessions` lets some be slow all the same).
+- The answer to a LeaderAndIsr. It only ends the controller's repeating, and a repeated message is
+  a duplicated one (`duplicates`).
+- A message to a dead or cut-off node is lost when it is sent: it could only be lost later.
+- A parked fetch is answered for lack of time only if that tells the follower something.
+- Repeating is possible only when the message and its answer are both gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.core import ACKS_NONE, Rules, Settings
+from holdfast.lab.messages import (
+    BoundsResponse,
+    FetchRequest,
+    FetchResponse,
+    RegisterRequest,
+    RegisterResponse,
+    StateAnswer,
+    StateMessage,
+)
+from holdfast.lab.world import STORE, World
+from holdfast.search.bounds import BUDGETED, Bounds
+from holdfast.search.states.client_facts import ACKNOWLEDGED, SENT, Fact, Facts, Violation, judged
+from holdfast.search.states.component_harness import Stand
+from holdfast.search.states.component_views import BrokerView
+from holdfast.search.states.messages_in_flight import Place, Wires
+from holdfast.search.states.step_cache import Input, Parts, Step
+
+State = tuple[int, ...]
+"""The brokers' numbers, then those of control, wires, facts and budget."""
+
+
+class Action(NamedTuple):
+    """One thing that happens."""
+
+    kind: str
+    broker: int = 0
+    """By place, from 1; 0: none."""
+    place: Place | None = None
+    variant: str = ""
+
+
+class Draft:
+    """A state that is being changed."""
+
+    __slots__ = ("brokers", "budget", "control", "facts", "slow", "violation", "wires")
+
+    def __init__(self, state: State, count: int) -> None:
+        self.brokers = list(state[:count])
+        self.control, self.wires, self.facts, self.budget = state[count:]
+        self.violation: Violation | None = None
+        self.slow = False
+        """Whether a registration in this step takes its time."""
+
+    def done(self) -> State:
+        """The new state."""
+        return (*self.brokers, self.control, self.wires, self.facts, self.budget)
+
+
+_MAY_FETCH = (FetchResponse, StateMessage, BoundsResponse)
+
+
+class Space:
+    """All states within some bounds, under some rules."""
+
+    def __init__(
+        self, bounds: Bounds, settings: Settings, rules: Rules, acks: int, *, strict: bool = False
+    ) -> None:
+        self.bounds = bounds
+        self.strict = strict
+        self.settings = settings
+        self.rules = rules
+        self.acks = acks
+        self.names = tuple(f"b{place}" for place in range(1, bounds.replicas + 1))
+        self.count = len(self.names)
+        self.places = {name: place for place, name in enumerate(self.names)}
+        self.minimum = max(1, min(settings.min_insync_replicas, bounds.replicas))
+        stand = Stand(self.names, settings, rules)
+        self.parts = Parts(
+            stand,
+            acks,
+            settings.replica_lag_time_max_ms,
+            sees_copies=bounds.duplicates > 0,
+        )
+        self.wires = Wires(self.parts, 1 + bounds.failovers)
+        self.ledgers: list[Facts] = []
+        self._ledger_numbers: dict[Facts, int] = {}
+        self.budgets: list[tuple[int, ...]] = []
+        self._budget_numbers: dict[tuple[int, ...], int] = {}
+        self._spent: dict[tuple[int, int], int] = {}
+        self._left: list[frozenset[str]] = []
+        self._most = bounds.to_dict()
+        self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
+        self._control_steps: dict[tuple[int, Input], Step] = {}
+        self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
+        self._judged: dict[tuple[int, ...], Violation | None] = {}
+
+    # Where a search begins.
+
+    def initial(self, world: World) -> State:
+        """The state of the world in which a search begins."""
+        budget = self.budget((0,) * (len(BUDGETED) + 2))
+        return self.state_of(world, budget)
+
+    def state_of(self, world: World, budget: int) -> State:
+        """The state that a world is in; the world must not be used any more."""
+        parts, stand = self.parts, self.parts.stand
+        controller = world.controller
+        wires = 0
+        for one in world.network.pending:
+            if isinstance(one.payload, StateAnswer):
+                controller.receive(one)
+            else:
+                wires = self.wires.put(wires, parts.message(one.source, one.target, one.payload))
+        facts = self.ledger(Facts.of(world))
+        brokers: list[int] = []
+        for broker in world.brokers.values():
+            broker.world = stand
+            if not parts.sees_copies:
+                broker.newest_fetch.clear()
+            brokers.append(parts.add_broker(broker))
+        controller.world = stand
+        control = parts.add_control(controller, world.store)
+        return (*brokers, control, wires, facts, budget)
+
+    def ledger(self, facts: Facts) -> int:
+        """The number of a ledger."""
+        number = self._ledger_numbers.setdefault(facts, len(self.ledgers))
+        if number == len(self.ledgers):
+            self.ledgers.append(facts)
+        return number
+
+    def budget(self, used: tuple[int, ...]) -> int:
+        """The number of what is used up, who is cut off and what is held back."""
+        number = self._budget_numbers.setdefault(used, len(self.budgets))
+        if number == len(self.budgets):
+            self.budgets.append(used)
+            self._left.append(
+                frozenset(
+                    name
+                    for name, count in zip(BUDGETED, used, strict=False)
+                    if count < self._most[name]
+                )
+            )
+        return number
+
+    # Budgets.
+
+    def left(self, budget: int) -> frozenset[str]:
+        """The kinds of things that may happen once more."""
+        return self._left[budget]
+
+    def used(self, budget: int) -> dict[str, int]:
+        """What has been used up."""
+        counts = zip(BUDGETED, self.budgets[budget], strict=False)
+        return {name: count for name, count in counts if count}
+
+    def spend(self, draft: Draft, bound: int) -> None:
+        """Use one up."""
+        key = (draft.budget, bound)
+        found = self._spent.get(key)
+        if found is None:
+            used = list(self.budgets[draft.budget])
+            used[bound] += 1
+            found = self._spent[key] = self.budget(tuple(used))
+        draft.budget = found
+
+    def cut_off(self, budget: int) -> int:
+        """The broker that is cut off, by place from 1; 0: nobody."""
+        return self.budgets[budget][-2]
+
+    def cut(self, draft: Draft, place: int) -> None:
+        """From now on this broker is cut off; 0: nobody is."""
+        used = self.budgets[draft.budget]
+        draft.budget = self.budget((*used[:-2], place, used[-1]))
+
+    def held(self, budget: int) -> int:
+        """The links that are held back, a bit each."""
+        return self.budgets[budget][-1]
+
+    def hold(self, draft: Draft, held: int) -> None:
+        """From now on these links are held back."""
+        used = self.budgets[draft.budget]
+        if used[-1] != held:
+            draft.budget = self.budget((*used[:-1], held))
+
+    # Steps.
+
+    def view(self, draft: Draft, place: int) -> BrokerView:
+        """A broker, by place from 1."""
+        return self.parts.broker_views[draft.brokers[place - 1]]
+
+    def controller_name(self, control: int) -> str:
+        """Who the controller is."""
+        return f"controller-{self.parts.control_views[control].controller_epoch}"
+
+    def run_broker(self, draft: Draft, place: int, given: Input, *, fetches: bool) -> None:
+        """One broker handles one input."""
+        parts = self.parts
+        number = draft.brokers[place - 1]
+        fetch_number = self._fetch_number(draft, place) if fetches else 1
+        epoch = parts.control_views[draft.control].controller_epoch
+        key = (number, given, fetch_number, epoch)
+        step = self._broker_steps.get(key)
+        if step is None:
+            name = self.controller_name(draft.control)
+            step = self._broker_steps[key] = parts.step_broker(number, given, fetch_number, name)
+        draft.brokers[place - 1] = step.part
+        self._take(draft, step)
+
+    def run_control(self, draft: Draft, given: Input) -> None:
+        """The controller or the store handles one input."""
+        key = (draft.control, given)
+        step = self._control_steps.get(key)
+        if step is None:
+            step = self._control_steps[key] = self.parts.step_control(draft.control, given)
+        draft.control = step.part
+        self._take(draft, step)
+
+    def read(self, draft: Draft, place: int) -> None:
+        """The reader asks one broker."""
+        broker = draft.brokers[place - 1]
+        facts = self.ledgers[draft.facts]
+        for fact in self.parts.step_reader(draft.control, broker, facts):
+            self.note(draft, fact)
+
+    def _take(self, draft: Draft, step: Step) -> None:
+        for fact in step.facts:
+            self.note(draft, fact)
+        for message in step.sent:
+            self.send(draft, message)
+
+    def note(self, draft: Draft, fact: Fact) -> None:
+        """Take a fact into the ledger."""
+        key = (draft.facts, fact)
+        found = self._told.get(key)
+        if found is None:
+            facts, violation = self.ledgers[draft.facts].told(fact)
+            found = self._told[key] = (self.ledger(facts), violation)
+        draft.facts = found[0]
+        draft.violation = draft.violation or found[1]
+
+    def sent_record(self, draft: Draft) -> int:
+        """One record more is under way; its key."""
+        facts = self.ledgers[draft.facts]
+        draft.facts = self.ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
+        return len(facts.answers)
+
+    def _fetch_number(self, draft: Draft, place: int) -> int:
+        """The smallest number that nobody knows another fetch of this follower by."""
+        used = list(self.wires.fetch_numbers(draft.wires, self.names[place - 1]))
+        for other in draft.brokers:
+            for follower, number in self.parts.broker_views[other].known_numbers:
+                if follower == place:
+                    used.append(number)
+        number = 1
+        while number in used:
+            number += 1
+        return number
+
+    # Messages.
+
+    def send(self, draft: Draft, message: int) -> None:
+        """Put a message on its way, or do at once what needs no time."""
+        source, target, payload = self.parts.messages[message]
+        place = self.places.get(target)
+        if place is not None:
+            if isinstance(payload, RegisterResponse) and not draft.slow:
+                self.run_broker(draft, place + 1, ("deliver", message), fetches=False)
+            elif self._reaches(draft, source, place + 1):
+                draft.wires = self.wires.put(draft.wires, message)
+            else:
+                self.lose(draft, message)
+        elif target == STORE:
+            assert isinstance(payload, RegisterRequest)
+            if draft.slow:
+                draft.wires = self.wires.put(draft.wires, message)
+            else:
+                self.run_control(draft, ("register", message))
+        elif target == self.controller_name(draft.control) and not self._is_cut(draft, source):
+            if isinstance(payload, StateAnswer):
+                self.run_control(draft, ("deliver", message))
+            else:
+                draft.wires = self.wires.put(draft.wires, message)
+
+    def _is_cut(self, draft: Draft, name: str) -> bool:
+        cut = self.cut_off(draft.budget)
+        return cut > 0 and self.names[cut - 1] == name
+
+    def _reaches(self, draft: Draft, source: str, place: int) -> bool:
+        cut = self.cut_off(draft.budget)
+        if cut and source != STORE and (cut == place or self.names[cut - 1] == source):
+            return False
+        return self.view(draft, place).alive
+
+    def lose(self, draft: Draft, message: int) -> None:
+        """A message is gone; whoever waits for it learns that its connection broke."""
+        source, target, payload = self.parts.messages[message]
+        if isinstance(payload, FetchRequest):
+            waiting = source
+        elif isinstance(payload, FetchResponse):
+            waiting = target
+        else:
+            return
+        place = self.places[waiting] + 1
+        if self.view(draft, place).alive:
+            self.run_broker(draft, place, ("lost", payload.number), fetches=False)
+
+    def deliver(self, draft: Draft, place: Place) -> None:
+        """A message arrives."""
+        draft.wires = self.wires.take(draft.wires, place)
+        self.hand_over(draft, place.message)
+
+    def hand_over(self, draft: Draft, message: int) -> None:
+        """A message reaches its target."""
+        _, target, payload = self.parts.messages[message]
+        broker = self.places.get(target)
+        if broker is not None:
+            fetches = isinstance(payload, _MAY_FETCH)
+            self.run_broker(draft, broker + 1, ("deliver", message), fetches=fetches)
+        elif target == STORE:
+            draft.slow = True
+            self.run_control(draft, ("register", message))
+        elif target == self.controller_name(draft.control):
+            self.run_control(draft, ("deliver", message))
+
+    # Judgement.
+
+    def is_within(self, state: State) -> bool:
+        """Whether the agreed state has not been changed more often than allowed."""
+        view = self.parts.control_views[state[self.count]]
+        return view.partition_epoch <= self.bounds.versions
+
+    def judge(self, state: State) -> Violation | None:
+        """What is wrong with a state, if anything is."""
+        control, _, facts, _ = state[self.count :]
+        key = (*state[: self.count], control, facts)
+        if key in self._judged:
+            return self._judged[key]
+        views: Sequence[BrokerView] = [self.parts.broker_views[one] for one in state[: self.count]]
+        found = judged(
+            self.ledgers[facts],
+            views,
+            self.parts.control_views[control],
+            self.acks,
+            self.minimum,
+            strict=self.strict,
+        )
+        self._judged[key] = found
+        return found

@@ -1,0 +1,113 @@
+"""From state to state: what one action leads to, and what a whole way means.
+
+A way is written down as the places of its actions among the choices, two bytes each. Choices have
+an order that does not depend on the process, so a way means the same everywhere. A search level by
+level finds states in the order of their ways: the shorter first, equally long ones as bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from holdfast.lab.messages import Envelope
+from holdfast.search.event_effects import Moves
+from holdfast.search.question import Question
+from holdfast.search.states.client_facts import Violation
+from holdfast.search.states.space import Action, State
+from holdfast.search.states.symmetry import Symmetry, is_symmetric
+
+Way = bytes
+STEP_BYTES: Final = 2
+_LONGEST_FLOW = 500
+"""So many messages may follow one action before the search looks up; then it goes on from there."""
+
+
+class Event(NamedTuple):
+    """One thing on the way to a violation, without the numbers of the search that found it."""
+
+    kind: str
+    broker: int = 0
+    variant: str = ""
+    source: str = ""
+    target: str = ""
+    position: int = 0
+    """Which message of its link, counted from the oldest."""
+    what: str = ""
+    """What kind of message it is."""
+
+
+def step_of(place: int) -> bytes:
+    """The action at this place among the choices, as a part of a way."""
+    return place.to_bytes(STEP_BYTES, "big")
+
+
+def depth_of(way: Way) -> int:
+    """How many actions it has."""
+    return len(way) // STEP_BYTES
+
+
+def order_of(way: Way) -> tuple[int, Way]:
+    """What ways are ordered by."""
+    return len(way), way
+
+
+class Walk:
+    """The states of a question, and the steps between them."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.space, self.first = question.begin()
+        self.moves = Moves(self.space)
+        self.generated = 1
+        """States that were come upon, the first one included."""
+        self._canonical = None
+        if question.symmetry and is_symmetric(question.bounds):
+            self._canonical = Symmetry(self.space).canonical
+
+    @property
+    def renames(self) -> bool:
+        """Whether states that differ in brokers' names only are one."""
+        return self._canonical is not None
+
+    def key(self, state: State) -> State:
+        """What a state is known by: one of its namesakes stands for all of them."""
+        return self._canonical(state) if self._canonical else state
+
+    def step(
+        self, state: State, action: Action, events: list[Action] | None = None
+    ) -> tuple[State, Violation | None]:
+        """One action, and all messages that cannot but flow after it; each state is judged."""
+        moves, space = self.moves, self.space
+        following: Action | None = action
+        violation: Violation | None = None
+        for _ in range(_LONGEST_FLOW):
+            if following is None or violation is not None:
+                break
+            if events is not None:
+                events.append(following)
+            state, violation = moves.apply(state, following)
+            self.generated += 1
+            violation = violation or space.judge(state)
+            following = moves.choices.only_flow(state)
+        return state, violation
+
+    def told(self, way: Way) -> tuple[Event, ...]:
+        """What happens on a way from the first state, one after the other."""
+        return tuple(self._events(way))
+
+    def _events(self, way: Way) -> Iterator[Event]:
+        state = self.first
+        for start in range(0, len(way), STEP_BYTES):
+            place = int.from_bytes(way[start : start + STEP_BYTES], "big")
+            action = list(self.moves.choices.actions(state))[place]
+            taken: list[Action] = []
+            state, _ = self.step(state, action, taken)
+            yield from map(self._event, taken)
+
+    def _event(self, action: Action) -> Event:
+        if action.place is None:
+            return Event(action.kind, action.broker, action.variant)
+        source, target, payload = self.space.parts.messages[action.place.message]
+        what = Envelope(source, target, payload, None, 0).wire_name
+        return Event(action.kind, 0, "", source, target, action.place.position, what)
