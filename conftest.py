@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.rewrite import rewritten
-from holdfast.lab.run import Mismatch, Run, run_scenario
-from holdfast.lab.scenario import Scenario, ScenarioError, Variant, parse
+from holdfast.lab.scenarios.rewrite import rewritten
+from holdfast.lab.scenarios.run import Mismatch, Run, run_scenario
+from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant, parse
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

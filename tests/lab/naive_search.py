@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.core import Leader
-from holdfast.lab.commands import Stage
-from holdfast.lab.messages import (
+from holdfast.lab.scenarios.commands import Stage
+from holdfast.lab.world.messages import (
     AlterRequest,
     AlterResponse,
     FetchRequest,

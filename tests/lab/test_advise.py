@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from holdfast.cli import main
 from holdfast.cluster import Cluster
-from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import parse
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import parse
 from holdfast.search import HOLDS, LIMIT, VIOLATED
 from holdfast.search.advise import (
     Advice,

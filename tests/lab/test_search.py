@@ -11,7 +11,8 @@ import pytest
 
 from holdfast.core.controller import broker_registry, isr_change_rules, leader_election
 from holdfast.core.replica import effects, follower
-from holdfast.lab import load, messages, run_scenario
+from holdfast.lab import load, run_scenario
+from holdfast.lab.world import messages
 from holdfast.model import ids
 from holdfast.search import (
     ANY,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.lab import Run, explain, ids, load, remedies, run_scenario
-from holdfast.lab.narrate import names_of
+from holdfast.lab.render.narrate import names_of
 from holdfast.pipeline.audit.causes.case import Asked
 from holdfast.pipeline.audit.causes.history import History, Span
 from holdfast.pipeline.audit.causes.reasons import Reason, reason_of

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.core import guard_names
 from holdfast.lab import Run, ids, load, run_scenario, section_of
-from holdfast.lab.verdict import BEYOND, INVALID, VALID
+from holdfast.lab.judge.verdict import BEYOND, INVALID, VALID
 
 SAFE = {
     "truncation": "leader-epoch",

@@ -12,7 +12,7 @@ import click
 from holdfast.cli.errors import BadInput
 from holdfast.cli.lab_options import json_option
 from holdfast.cli.watching import watching
-from holdfast.lab.options import OptionError
+from holdfast.lab.scenarios.options import OptionError
 from holdfast.search import LIMIT, VIOLATED
 from holdfast.search.advise import (
     MOST_REPLICAS,

@@ -23,7 +23,7 @@ from holdfast.cli.lab_seeds import save_trace
 from holdfast.cli.pictures import picture_options, show
 from holdfast.cli.watching import watching
 from holdfast.lab import fold
-from holdfast.lab.narrate import line, names_of
+from holdfast.lab.render.narrate import line, names_of
 from holdfast.search import LIMIT, VIOLATED, SeedsFound, search_runs
 from holdfast.search.limits import LimitError, Limits, parse_limits
 from holdfast.simulation import FAULTS, SimulatedRun, simulate

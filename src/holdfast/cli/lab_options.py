@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.lab.chance import FAULTS
-from holdfast.lab.options import OptionError, parse_option
-from holdfast.lab.scenario import near_or_known, normal
+from holdfast.lab.scenarios.options import OptionError, parse_option
+from holdfast.lab.scenarios.scenario import near_or_known, normal
+from holdfast.lab.seeds.rng import FAULTS
 
 MOST_DIGITS = 18
 """Of a seed."""

@@ -13,7 +13,7 @@ import click
 
 from holdfast.cli.lab_options import plan_words
 from holdfast.lab import Run, Scenario, SeededRun, fold, paths, section_of, table
-from holdfast.lab.narrate import line, names_of
+from holdfast.lab.render.narrate import line, names_of
 
 _SIGNS = {"valid": "✓", "invalid": "✗", "beyond the guarantee": "!"}
 

@@ -17,8 +17,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from holdfast.cli.keys import raw_keys
-from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Cell, Promise, ReplicaView, Snapshot, alike
+from holdfast.lab.render.frames import Frame
+from holdfast.lab.render.views import Cell, Promise, ReplicaView, Snapshot, alike
 
 _INDENT = 9
 """Left of the cells: room for a mark at offset 0."""

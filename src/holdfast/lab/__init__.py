@@ -3,17 +3,24 @@
 Nothing here decides how replication works; it shows what the core decides, and judges it.
 """
 
-from holdfast.lab.catalogue import UnknownScenarioError, ids, load, paths, section_of
-from holdfast.lab.commands import HANDLERS
-from holdfast.lab.explain import Explanation, explain
-from holdfast.lab.frames import Frame, fold, steps, table
-from holdfast.lab.options import OPTIONS, OptionError, build, parse_option
-from holdfast.lab.remedies import remedies
-from holdfast.lab.rewrite import rewritten
-from holdfast.lab.run import Mismatch, Run, run_scenario
-from holdfast.lab.scenario import Scenario, ScenarioError, Variant, normal, parse, suggestion
-from holdfast.lab.seeded import SeededRun, run_seed
-from holdfast.lab.verdict import OUTCOMES, Verdict
+from holdfast.lab.judge.explain import Explanation, explain
+from holdfast.lab.judge.remedies import remedies
+from holdfast.lab.judge.verdict import OUTCOMES, Verdict
+from holdfast.lab.render.frames import Frame, fold, steps, table
+from holdfast.lab.scenarios.catalogue import UnknownScenarioError, ids, load, paths, section_of
+from holdfast.lab.scenarios.commands import HANDLERS
+from holdfast.lab.scenarios.options import OPTIONS, OptionError, build, parse_option
+from holdfast.lab.scenarios.rewrite import rewritten
+from holdfast.lab.scenarios.run import Mismatch, Run, run_scenario
+from holdfast.lab.scenarios.scenario import (
+    Scenario,
+    ScenarioError,
+    Variant,
+    normal,
+    parse,
+    suggestion,
+)
+from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 
 __all__ = [
     "HANDLERS",

@@ -7,7 +7,7 @@ peace is made there, as in seeded runs.
 from __future__ import annotations
 
 from holdfast.core import Leader
-from holdfast.lab.world import World
+from holdfast.lab.world.world import World
 from holdfast.model import NO_BROKER_EPOCH
 from holdfast.search.question import Question
 from holdfast.search.scenario.script import Script

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.core import ReadRule
-from holdfast.lab.messages import StateMessage
+from holdfast.lab.world.messages import StateMessage
 from holdfast.model import NO_BROKER_EPOCH
 from holdfast.search.bounds import ANY
 from holdfast.search.states.component_views import BrokerView, ControlView

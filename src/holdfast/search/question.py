@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from holdfast.core import ACKS_ALL, FlushRule
-from holdfast.lab.commands import HANDLERS, Stage
-from holdfast.lab.options import parse_option
-from holdfast.lab.scenario import parse
+from holdfast.lab.scenarios.commands import HANDLERS, Stage
+from holdfast.lab.scenarios.options import parse_option
+from holdfast.lab.scenarios.scenario import parse
 from holdfast.search.bounds import Bounds
 from holdfast.search.states.space import Space, State
 from holdfast.search.states.step_cache import LATE_MS

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from holdfast.lab.options import build
-from holdfast.lab.seeded import SeededRun, run_seed
+from holdfast.lab.scenarios.options import build
+from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 from holdfast.model import TraceEvent
 from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Coverage
 from holdfast.search.limits import Limits

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from holdfast.lab.messages import Envelope
+from holdfast.lab.world.messages import Envelope
 from holdfast.search.event_effects import Moves
 from holdfast.search.question import Question
 from holdfast.search.states.client_facts import Violation

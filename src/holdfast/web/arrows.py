@@ -5,8 +5,8 @@ Its label stands in the gap beside the sender, where nothing else is.
 
 from __future__ import annotations
 
-from holdfast.lab.frames import Frame
-from holdfast.lab.telling.arrows import CONSUMER, PRODUCER, STORE, End
+from holdfast.lab.render.arrows import CONSUMER, PRODUCER, STORE, End
+from holdfast.lab.render.frames import Frame
 from holdfast.web.drawing import box, group, number, path, shortened, text, text_width
 from holdfast.web.layout import GAP, Layout
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.lab.telling.views import ConsumerView, Promise, Snapshot, Status, alike
+from holdfast.lab.render.views import ConsumerView, Promise, Snapshot, Status, alike
 from holdfast.web.drawing import pill_width, text_width
 
 MOST_CHIPS = 14

@@ -7,8 +7,8 @@ it.
 
 from __future__ import annotations
 
-from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Cell, ReplicaView, Snapshot
+from holdfast.lab.render.frames import Frame
+from holdfast.lab.render.views import Cell, ReplicaView, Snapshot
 from holdfast.web.drawing import (
     box,
     card,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Snapshot, VerdictView
+from holdfast.lab.render.frames import Frame
+from holdfast.lab.render.views import Snapshot, VerdictView
 from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
 from holdfast.web.drawing import wrapped
 

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from holdfast.lab.frames import Frame
+from holdfast.lab.render.frames import Frame
 from holdfast.web.layout import NARROW, WIDE, Shape, layout_of
 from holdfast.web.svg import parts
 from holdfast.web.theme import DARK, LIGHT, style_sheet, variables

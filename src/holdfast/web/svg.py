@@ -6,8 +6,8 @@ things, so that a page can hold every different part once, however many frames s
 
 from __future__ import annotations
 
-from holdfast.lab.frames import Frame
-from holdfast.lab.telling.views import Snapshot
+from holdfast.lab.render.frames import Frame
+from holdfast.lab.render.views import Snapshot
 from holdfast.web.arrows import arrow
 from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
 from holdfast.web.drawing import box, card, group, number, pill, text, wrapped

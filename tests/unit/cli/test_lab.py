@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core import guard_names
 from holdfast.lab import OPTIONS, fold, ids, load, run_scenario
-from holdfast.lab.commands import HANDLERS
+from holdfast.lab.scenarios.commands import HANDLERS
 from holdfast.model import parse_trace
 from tests.unit.cli.lab_runner import lab, lab_json
 

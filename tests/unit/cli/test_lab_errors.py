@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.lab import fold, load, run_scenario
-from holdfast.lab.explain import explain
+from holdfast.lab.judge.explain import explain
 from holdfast.model import MalformedTraceError, parse_trace
 from tests.unit.cli.lab_runner import lab
 

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.cli.keys import decode
 from holdfast.cli.stepper import press, print_all
-from holdfast.lab.frames import fold
+from holdfast.lab.render.frames import fold
 from tests.unit.lab.stories import (
     Story,
     divergence_unclean,

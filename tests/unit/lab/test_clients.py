@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.lab.ledger import Status
-from holdfast.lab.messages import ProduceRequest, ProduceResponse
-from holdfast.lab.world import World
+from holdfast.lab.world.client_history import Status
+from holdfast.lab.world.messages import ProduceRequest, ProduceResponse
+from holdfast.lab.world.world import World
 from tests.unit.lab.worlds import crash, kinds, labels, producer_of, promise, verdict_of, world_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.core import Guards, ReadRule, Rules
-from holdfast.lab.world import World
+from holdfast.lab.world.world import World
 from holdfast.model import Offset
 from tests.unit.lab.worlds import (
     consumer_of,

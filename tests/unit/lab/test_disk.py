@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import CleanShutdown
-from holdfast.lab.disk import DiskError, SimDisk
+from holdfast.lab.world.disk import DiskError, SimDisk
 from holdfast.model import BrokerEpoch, Offset
 from tests.unit.lab.worlds import batch
 

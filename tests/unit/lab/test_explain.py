@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.lab.explain import explain
+from holdfast.lab.judge.explain import explain
 from tests.unit.lab.stories import (
     Story,
     divergence_unclean,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from holdfast.lab.frames import Frame, fold, steps, table
-from holdfast.lab.telling.views import Promise
+from holdfast.lab.render.frames import Frame, fold, steps, table
+from holdfast.lab.render.views import Promise
 from holdfast.model.trace import TraceEvent
 from tests.unit.lab.stories import (
     Story,

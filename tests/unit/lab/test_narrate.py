@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.narrate import line, names_of, sentence
+from holdfast.lab.render.narrate import line, names_of, sentence
 from holdfast.model.trace import KINDS, TraceEvent
 from tests.unit.lab.stories import one_of_every_kind, sync_fetch_after_produce
 

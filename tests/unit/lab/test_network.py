@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.lab.messages import Envelope, Payload, RegisterResponse, ShutdownRequest
-from holdfast.lab.network import Network
-from holdfast.lab.store import SimStore
+from holdfast.lab.world.messages import Envelope, Payload, RegisterResponse, ShutdownRequest
+from holdfast.lab.world.network import Network
+from holdfast.lab.world.store import SimStore
 from holdfast.model import (
     NO_BROKER_EPOCH,
     BrokerEpoch,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.catalogue import paths
-from holdfast.lab.rewrite import rewritten
-from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import parse
+from holdfast.lab.scenarios.catalogue import paths
+from holdfast.lab.scenarios.rewrite import rewritten
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import parse
 
 WRONG = """\
 # A record is kept, or lost.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.lab.commands import HANDLERS
-from holdfast.lab.run import Run, run_scenario
-from holdfast.lab.scenario import ScenarioError, parse
+from holdfast.lab.scenarios.commands import HANDLERS
+from holdfast.lab.scenarios.run import Run, run_scenario
+from holdfast.lab.scenarios.scenario import ScenarioError, parse
 
 CLUSTER = "cluster brokers=(A,B)"
 PRODUCE = "produce A\n  m0"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.catalogue import UnknownScenarioError, find, ids, load, paths
-from holdfast.lab.scenario import ScenarioError, parse, suggestion
+from holdfast.lab.scenarios.catalogue import UnknownScenarioError, find, ids, load, paths
+from holdfast.lab.scenarios.scenario import ScenarioError, parse, suggestion
 
 STORY = """\
 # A record is kept.

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.lab.catalogue import paths
-from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import ScenarioError, parse
+from holdfast.lab.scenarios.catalogue import paths
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import ScenarioError, parse
 
 ODD = "0123456789abmzABC=->(),#. \t\0\f²é"
 Edit = Callable[[list[str]], None]

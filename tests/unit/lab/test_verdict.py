@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from holdfast.core import FlushRule, Guards, Rules, Truncation
-from holdfast.lab.ledger import Status
-from holdfast.lab.run import run_scenario
-from holdfast.lab.scenario import parse
-from holdfast.lab.verdict import BEYOND, INVALID, OUTCOMES, VALID
-from holdfast.lab.world import World
+from holdfast.lab.judge.verdict import BEYOND, INVALID, OUTCOMES, VALID
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import parse
+from holdfast.lab.world.client_history import Status
+from holdfast.lab.world.world import World
 from holdfast.model import Offset
 from tests.unit.lab.worlds import (
     crash,

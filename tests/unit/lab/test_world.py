@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast.core import FlushRule
-from holdfast.lab.ledger import Status
-from holdfast.lab.messages import FetchRequest
-from holdfast.lab.world import World
+from holdfast.lab.world.client_history import Status
+from holdfast.lab.world.messages import FetchRequest
+from holdfast.lab.world.world import World
 from holdfast.model import ErrorCode
 from tests.unit.lab.worlds import (
     crash,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core import SAFE_RULES, Rules, Settings
-from holdfast.lab.clients import SimConsumer, SimProducer
-from holdfast.lab.ledger import Promise
-from holdfast.lab.messages import Batch, Record
-from holdfast.lab.verdict import Verdict, judge
-from holdfast.lab.world import World
+from holdfast.lab.judge.verdict import Verdict, judge
+from holdfast.lab.world.client_history import Promise
+from holdfast.lab.world.clients import SimConsumer, SimProducer
+from holdfast.lab.world.messages import Batch, Record
+from holdfast.lab.world.world import World
 from holdfast.model import BatchHeader, LeaderEpoch, Offset, TraceEvent
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from html import escape
 
-from holdfast.lab.frames import fold
+from holdfast.lab.render.frames import fold
 from holdfast.web import html_page, html_tabs
 from tests.unit.lab.stories import Story, divergence_unclean, loss_restart_truncation
 

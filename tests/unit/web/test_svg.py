@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from holdfast.lab.frames import fold
+from holdfast.lab.render.frames import fold
 from holdfast.model.trace import TraceEvent
 from holdfast.web import layout_of, svg
 from tests.unit.lab.stories import (

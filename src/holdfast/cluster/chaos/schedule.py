@@ -5,7 +5,7 @@ before the next begins. Each phase is drawn from the seed and its number alone, 
 one schedule, however many phases there is time for. What clients and brokers do between two faults
 is not decided here: the same schedule meets another interleaving each time.
 
-A phase switches whole kinds of faults on or off (a swarm, as in `lab.chance`). With safe settings
+A phase switches whole kinds of faults on or off (a swarm, as in `rng`). With safe settings
 it stays within what they promise (docs/chaos.md): any number of brokers may die and come back, but
 only one in a phase loses what it had not flushed.
 """

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.options import build, parse_option
+from holdfast.lab.scenarios.options import build, parse_option
 
 MOST_REPLICAS: Final = 5
 """More than this no search gets through."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from holdfast.lab.scenario import Scenario
-from holdfast.lab.verdict import OUTCOMES
+from holdfast.lab.judge.verdict import OUTCOMES
+from holdfast.lab.scenarios.scenario import Scenario
 
 LOSSES: Final = ("diverged", "lost", "exposed-lost", "skipped", "lost-at-consumer")
 """Outcomes in which a record that somebody counted on is gone."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from holdfast.lab.options import build, parse_option
+from holdfast.lab.scenarios.options import build, parse_option
 from holdfast.search import HOLDS, VIOLATED
 from holdfast.search.advise.combination import Asked
 from holdfast.search.advise.losses import Loss

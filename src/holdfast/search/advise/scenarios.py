@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Final
 
-from holdfast.lab.catalogue import ids, load
-from holdfast.lab.run import Run, run_scenario
-from holdfast.lab.scenario import Command, Scenario, ScenarioError
+from holdfast.lab.scenarios.catalogue import ids, load
+from holdfast.lab.scenarios.run import Run, run_scenario
+from holdfast.lab.scenarios.scenario import Command, Scenario, ScenarioError
 from holdfast.search.advise.combination import Asked
 from holdfast.search.advise.losses import DISORDERS, LOSSES, Evidence, Loss
 

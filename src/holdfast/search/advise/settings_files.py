@@ -21,7 +21,7 @@ from holdfast.broker.settings import (
     read_properties,
 )
 from holdfast.core import FlushRule
-from holdfast.lab.options import MOST
+from holdfast.lab.scenarios.options import MOST
 from holdfast.search.advise.combination import AskedError, Given
 
 Checks = Mapping[str, Callable[[str], Any]]

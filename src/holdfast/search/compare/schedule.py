@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from holdfast.core import ACKS_ALL, Rules, Settings
-from holdfast.lab.options import build
+from holdfast.lab.scenarios.options import build
 
 DURATION_MS: Final = 20_000
 LAG_MS: Final = 1_500

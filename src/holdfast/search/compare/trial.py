@@ -7,13 +7,13 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.clients import SimProducer
-from holdfast.lab.ledger import Status
-from holdfast.lab.living import HEARTBEAT_MS, Living
-from holdfast.lab.messages import Envelope
-from holdfast.lab.verdict import judge
-from holdfast.lab.world import STORE
+from holdfast.lab.judge.verdict import judge
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.client_history import Status
+from holdfast.lab.world.clients import SimProducer
+from holdfast.lab.world.messages import Envelope
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.world import STORE
 from holdfast.search.compare.schedule import Contender, Strike
 
 SEND_EVERY_MS: Final = 40

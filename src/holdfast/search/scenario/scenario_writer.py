@@ -11,11 +11,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.lab.rewrite import rewritten
-from holdfast.lab.run import Run, run_scenario
-from holdfast.lab.scenario import ScenarioError, parse
-from holdfast.lab.verdict import INVALID, Verdict
-from holdfast.lab.world import World
+from holdfast.lab.judge.verdict import INVALID, Verdict
+from holdfast.lab.scenarios.rewrite import rewritten
+from holdfast.lab.scenarios.run import Run, run_scenario
+from holdfast.lab.scenarios.scenario import ScenarioError, parse
+from holdfast.lab.world.world import World
 from holdfast.search.explore import STUCK, Found
 from holdfast.search.liveness import REST_MS
 from holdfast.search.question import Question

@@ -1,6 +1,6 @@
 """From a way through the states to the commands of a story, checked against the ordinary world.
 
-Every event is one or two commands of `lab.commands`. They are carried out while they are written,
+Every event is one or two commands of `commands`. They are carried out while they are written,
 because which message a command means (the second LeaderAndIsr of a link) shows only there.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.lab.messages import Envelope, StateAnswer
+from holdfast.lab.world.messages import Envelope, StateAnswer
 from holdfast.search.question import Question, carry_out, opening, opening_commands
 from holdfast.search.states.step_cache import LATE_MS
 from holdfast.search.walk import Event

@@ -1,6 +1,6 @@
 """What clients were told and what was committed: the part of a state that is judged.
 
-The rules are those of `lab.verdict` and `lab.invariants`, asked at every state instead of at the
+The rules are those of `verdict` and `invariants`, asked at every state instead of at the
 end. That is right for a loss: once the elected leader lacks a record, it writes others there.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.ledger import Status
-from holdfast.lab.world import World
+from holdfast.lab.world.client_history import Status
+from holdfast.lab.world.world import World
 from holdfast.search.states.component_views import BrokerView, ControlView
 
 Fact = tuple[Any, ...]
@@ -24,7 +24,7 @@ class Violation(NamedTuple):
     """What a search looks for."""
 
     outcome: str
-    """An outcome of `lab.verdict`, or the name of an invariant."""
+    """An outcome of `lab.judge.verdict`, or the name of an invariant."""
     text: str
 
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast.core import Rules, Settings
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.invariants import Invariants
-from holdfast.lab.ledger import Ledger
-from holdfast.lab.messages import Payload
-from holdfast.lab.network import Network
-from holdfast.lab.recorder import Recorder
-from holdfast.lab.store import SimStore
-from holdfast.lab.world import World
+from holdfast.lab.judge.invariants import Invariants
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.client_history import Ledger
+from holdfast.lab.world.messages import Payload
+from holdfast.lab.world.network import Network
+from holdfast.lab.world.recorder import Recorder
+from holdfast.lab.world.store import SimStore
+from holdfast.lab.world.world import World
 from holdfast.model import BrokerId, Offset, TopicPartition
 
 Sent = tuple[str, str, Payload]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.core import Leader
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.disk import SimDisk
-from holdfast.lab.messages import Envelope, ProduceRequest, Record
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.disk import SimDisk
+from holdfast.lab.world.messages import Envelope, ProduceRequest, Record
 from holdfast.model import BatchHeader, BrokerId
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.core import Leader
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.control import SimController
-from holdfast.lab.store import SimStore
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.controller import SimController
+from holdfast.lab.world.store import SimStore
 from holdfast.model import NO_BROKER_EPOCH
 
 

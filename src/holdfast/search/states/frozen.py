@@ -10,9 +10,9 @@ from collections import deque
 from enum import Enum
 from typing import Any
 
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.control import SimController
-from holdfast.lab.store import SimStore
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.controller import SimController
+from holdfast.lab.world.store import SimStore
 
 _SHARED = {"world", "rules", "settings", "guards", "log", "counted", "metadata", "name"}
 _COUNTERS = {"fetches"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from holdfast.lab.messages import FetchRequest, FetchResponse
-from holdfast.lab.world import STORE
+from holdfast.lab.world.messages import FetchRequest, FetchResponse
+from holdfast.lab.world.world import STORE
 from holdfast.search.states.step_cache import Message, Parts
 
 Value = tuple[tuple[int, ...], ...]

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.core import ACKS_NONE, Rules, Settings
-from holdfast.lab.messages import (
+from holdfast.lab.world.messages import (
     BoundsResponse,
     FetchRequest,
     FetchResponse,
@@ -30,7 +30,7 @@ from holdfast.lab.messages import (
     StateAnswer,
     StateMessage,
 )
-from holdfast.lab.world import STORE, World
+from holdfast.lab.world.world import STORE, World
 from holdfast.search.bounds import BUDGETED, Bounds
 from holdfast.search.states.client_facts import ACKNOWLEDGED, SENT, Fact, Facts, Violation, judged
 from holdfast.search.states.component_harness import Stand

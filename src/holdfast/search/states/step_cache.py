@@ -12,18 +12,18 @@ import io
 import pickle
 from typing import Any, NamedTuple
 
-from holdfast.lab.broker import SimBroker
-from holdfast.lab.broker_parts import RETRY_MS
-from holdfast.lab.clients import SimConsumer
-from holdfast.lab.control import SimController
-from holdfast.lab.ledger import Ledger, Work
-from holdfast.lab.messages import (
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.broker_parts import RETRY_MS
+from holdfast.lab.world.client_history import Ledger, Work
+from holdfast.lab.world.clients import SimConsumer
+from holdfast.lab.world.controller import SimController
+from holdfast.lab.world.messages import (
     Envelope,
     FetchResponse,
     Payload,
     ProduceResponse,
 )
-from holdfast.lab.store import SimStore
+from holdfast.lab.world.store import SimStore
 from holdfast.model import ErrorCode, LeaderEpoch, Offset
 from holdfast.search.states.client_facts import Fact, Facts, Reader
 from holdfast.search.states.component_harness import Stand

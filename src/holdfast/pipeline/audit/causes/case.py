@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from holdfast.lab.telling.wording import spoken_list, spoken_span
+from holdfast.lab.render.wording import spoken_list, spoken_span
 from holdfast.pipeline.audit.causes.history import UNKNOWN, Copy, Election, History, Promise, Span
 from holdfast.pipeline.audit.causes.traces import Seen
 

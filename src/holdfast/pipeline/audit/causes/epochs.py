@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.lab.telling.wording import spoken_list
+from holdfast.lab.render.wording import spoken_list
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.kinds import (
     LEADER_ALONE,

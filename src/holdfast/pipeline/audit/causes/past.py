@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.lab.telling.wording import spoken_list
+from holdfast.lab.render.wording import spoken_list
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.kinds import RECREATED
 from holdfast.pipeline.audit.causes.reasons import Reason

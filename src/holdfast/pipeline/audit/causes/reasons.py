@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.lab.narrate import sentence
+from holdfast.lab.render.narrate import sentence
 from holdfast.pipeline.audit.causes.case import Asked, Case, Names, cases_of
 from holdfast.pipeline.audit.causes.history import Copy, Election, History
 from holdfast.pipeline.audit.causes.kinds import (

@@ -1,6 +1,6 @@
 """Which setting would have kept a record. A table of rules, because a real run cannot be repeated.
 
-In the lab the same question is answered by playing the story again (`lab.remedies`); what is said
+In the lab the same question is answered by playing the story again (`remedies`); what is said
 here agrees with what comes out there.
 """
 

@@ -1,0 +1,1 @@
+"""What must hold, what became of every record, and why a record is gone."""

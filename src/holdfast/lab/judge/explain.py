@@ -1,0 +1,300 @@
+"""Why a record is gone, or where it is: read off the trace, nothing else.
+
+Ask by offset or by label. Several records may have stood at one offset, in different epochs or on
+different replicas, and one record may stand at several offsets: each gets its own account. An
+account follows the copies of the record through the logs, names the event that ended each, and
+walks back from it along `why`.
+
+Which setting would have kept the record cannot be read off a trace: whoever asks re-runs the story
+under other settings and hands the findings in as `remedies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.lab.judge.copies import Copy, Identity, Tracker, offset_of
+from holdfast.lab.render.narrate import line, names_of, sentence
+from holdfast.lab.render.wording import Names, acks_word, spoken_list
+from holdfast.model.trace import TraceEvent
+
+SCHEMA = "holdfast-explain/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One event, told."""
+
+    event: int
+    t: int
+    kind: str
+    line: str
+    sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "event": self.event,
+            "t": self.t,
+            "kind": self.kind,
+            "line": self.line,
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """One stay of the record in one replica's log."""
+
+    replica: str
+    begins: Moment
+    ends: Moment | None
+    causes: tuple[Moment, ...]
+    """What led to the end, from the nearest cause back."""
+    alive: bool
+    """Whether the replica runs at the end of the trace."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "replica": self.replica,
+            "from": self.begins.to_dict(),
+            "until": _dict_or_none(self.ends),
+            "causes": [moment.to_dict() for moment in self.causes],
+            "replica_alive": self.alive,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What became of one record."""
+
+    record: str
+    offset: int | None
+    leader_epoch: int | None
+    outcome: str
+    """kept, refused-kept, unavailable, lost, exposed-lost, dropped or never-written."""
+    sent: Moment | None
+    promised: Moment | None
+    refused: Moment | None
+    unanswered: Moment | None
+    acks: str
+    isr: tuple[str, ...]
+    """Who was in sync, according to the store, when the promise was made."""
+    holders: tuple[str, ...]
+    """Whose log had the record when the promise was made."""
+    lives: tuple[Life, ...]
+    never: tuple[str, ...]
+    """The replicas whose log never had it."""
+    causes: tuple[Moment, ...]
+    """From the event that took the record away from readers, back to what began it all."""
+    sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "record": self.record,
+            "offset": self.offset,
+            "leader_epoch": self.leader_epoch,
+            "outcome": self.outcome,
+            "sent": _dict_or_none(self.sent),
+            "promised": _dict_or_none(self.promised),
+            "refused": _dict_or_none(self.refused),
+            "unanswered": _dict_or_none(self.unanswered),
+            "acks": self.acks,
+            "isr_at_promise": list(self.isr),
+            "holders_at_promise": list(self.holders),
+            "lives": [life.to_dict() for life in self.lives],
+            "never": list(self.never),
+            "causes": [moment.to_dict() for moment in self.causes],
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer to one question."""
+
+    asked: int | str
+    accounts: tuple[Account, ...]
+    remedies: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        if not self.accounts:
+            where = f"offset {self.asked}" if isinstance(self.asked, int) else str(self.asked)
+            return f"No record was ever written or sent as {where}."
+        return " ".join(account.sentence for account in self.accounts)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "asked": {"offset" if isinstance(self.asked, int) else "record": self.asked},
+            "records": [account.to_dict() for account in self.accounts],
+            "remedies": list(self.remedies),
+            "sentence": self.sentence,
+        }
+
+    def to_text(self) -> str:
+        """For a terminal: the answer first, then the evidence."""
+        if not self.accounts:
+            return self.sentence
+        blocks = [_account_text(account) for account in self.accounts]
+        if self.remedies:
+            blocks.append("What would have kept it:\n" + _bullets(self.remedies))
+        return "\n\n".join(blocks)
+
+
+def explain(
+    events: Iterable[TraceEvent], asked: int | str, remedies: Sequence[str] = ()
+) -> Explanation:
+    """Account for every record at this offset (int) or of this label (str)."""
+    story = list(events)
+    offset = offset_of(story, asked) if isinstance(asked, str) else None
+    tracker = Tracker(story, asked if offset is None else offset)
+    names = names_of(story)
+    accounts = tuple(_account(tracker, identity, names) for identity in tracker.identities())
+    return Explanation(asked=asked, accounts=accounts, remedies=tuple(remedies))
+
+
+def _account(tracker: Tracker, identity: Identity, names: Names) -> Account:
+    copies = tracker.copies(identity)
+    promise = tracker.promise(identity)
+    outcome = tracker.outcome(identity)
+    causes = tracker.causes(identity)
+    had = {copy.broker: None for copy in copies}
+    known = promise or tracker.answer(identity, "sent")
+    isr, holders = tracker.at_promise(identity)
+    return Account(
+        record=tracker.label(identity),
+        offset=identity.offset,
+        leader_epoch=identity.epoch,
+        outcome=outcome,
+        sent=_moment(tracker.answer(identity, "sent"), names),
+        promised=_moment(promise, names),
+        refused=_moment(tracker.answer(identity, "refused"), names),
+        unanswered=_moment(tracker.answer(identity, "unanswered"), names),
+        acks="" if known is None else acks_word(known.numbers.get("acks", "")),
+        isr=_named(isr, names),
+        holders=_named(holders, names),
+        lives=tuple(_life(tracker, copy, names) for copy in copies),
+        never=_named([broker for broker in tracker.brokers if broker not in had], names),
+        causes=tuple(_told(event, names) for event in causes),
+        sentence=_verdict(tracker, identity, outcome, causes, names),
+    )
+
+
+def _life(tracker: Tracker, copy: Copy, names: Names) -> Life:
+    causes = tracker.chain(copy.ends)[1:]
+    return Life(
+        replica=_named([copy.broker], names)[0],
+        begins=_told(copy.begins, names),
+        ends=_moment(copy.ends, names),
+        causes=tuple(_told(event, names) for event in causes),
+        alive=copy.broker in tracker.alive,
+    )
+
+
+_OUTCOMES = {
+    "kept": "{name} is where it should be: in the log of the leader{where}.",
+    "refused-kept": "{name} was refused, and yet it is in the log{where}.",
+    "unavailable": "{name} exists only{where}, where no reader gets it as things are.",
+    "lost": "{name} was promised to the producer and is gone.",
+    "exposed-lost": "{name} was never promised, but a reader was given it, and it is gone.",
+    "dropped": "{name} is gone, but nobody was ever promised it.",
+    "never-written": "{name} was never written to any log.",
+}
+
+
+def _verdict(
+    tracker: Tracker,
+    identity: Identity,
+    outcome: str,
+    causes: Sequence[TraceEvent],
+    names: Names,
+) -> str:
+    holders, label = _named(tracker.holders(identity), names), tracker.label(identity)
+    offset = "" if identity.offset is None else f" (offset {identity.offset})"
+    text = _OUTCOMES[outcome].format(
+        name=f"{label}{offset}", where=f" on {spoken_list(holders)}" if holders else ""
+    )
+    if not tracker.copies(identity) and tracker.promise(identity) is not None:
+        text = f"{label} was taken for written, and never reached any log."
+    if outcome == "lost" and holders:
+        text = f"{label}{offset} was promised; a copy on {spoken_list(holders)} is out of reach."
+    if causes and not holders:
+        text += f" The last copy went when: {sentence(causes[0], names)}"
+    return text
+
+
+def _named(brokers: Sequence[int], names: Names) -> tuple[str, ...]:
+    return tuple(names.get(broker, f"b{broker}") for broker in brokers)
+
+
+def _told(event: TraceEvent, names: Names) -> Moment:
+    return Moment(
+        event=event.id,
+        t=event.t,
+        kind=event.kind,
+        line=line(event, names) or "",
+        sentence=sentence(event, names),
+    )
+
+
+def _moment(event: TraceEvent | None, names: Names) -> Moment | None:
+    return None if event is None else _told(event, names)
+
+
+def _dict_or_none(moment: Moment | None) -> dict[str, Any] | None:
+    return None if moment is None else moment.to_dict()
+
+
+# Text for a terminal.
+
+
+def _account_text(account: Account) -> str:
+    lines = [account.sentence, "", *_client_lines(account)]
+    for number, life in enumerate(account.lives):
+        lines += _life_lines(life, "lived" if number == 0 else "")
+    if account.never:
+        lines.append(f"  {'never on':<9} {spoken_list(account.never)}")
+    if any(life.ends is None for life in account.lives):
+        lines += [
+            f"  {'because' if number == 0 else '':<9} {_when(moment)}"
+            for number, moment in enumerate(account.causes)
+        ]
+    return "\n".join(lines)
+
+
+def _client_lines(account: Account) -> list[str]:
+    told = (
+        ("sent", account.sent),
+        ("promised", account.promised),
+        ("refused", account.refused),
+        ("no answer", account.unanswered),
+    )
+    lines = [f"  {title:<9} {_when(moment)}" for title, moment in told if moment is not None]
+    if account.promised is not None:
+        then = f"in sync then: {_set(account.isr)}; had it then: {_set(account.holders)}"
+        lines.append(f"  {'':<9} acks={account.acks or '?'}; {then}")
+    return lines
+
+
+def _life_lines(life: Life, title: str) -> list[str]:
+    text = f"  {title:<9} on {life.replica} from {life.begins.t} ms"
+    if life.ends is None:
+        down = "" if life.alive else f", but {life.replica} is down"
+        return [f"{text}, and is still there{down}"]
+    lines = [f"{text} until {life.ends.t} ms: {life.ends.line}"]
+    return lines + [f"  {'':<9}   because  {_when(moment)}" for moment in life.causes]
+
+
+def _when(moment: Moment) -> str:
+    return f"{moment.t:>5} ms  {moment.line}"
+
+
+def _set(items: Sequence[str]) -> str:
+    return "{" + ", ".join(items) + "}"
+
+
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"  - {item}" for item in items)

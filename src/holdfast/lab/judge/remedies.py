@@ -1,0 +1,89 @@
+"""Which setting would have kept a record: found by playing the story again, not from a table.
+
+One change at a time, then two. A change counts if the story still plays to its end and the record
+is not lost. A story that cannot go on under a change (a message it waits for is never sent) says
+nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from holdfast.core import guard_explanation
+from holdfast.lab.scenarios.options import OPTIONS
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant
+
+Change = tuple[str, str]
+
+_SAFER: tuple[Change, ...] = (
+    ("truncation", "leader-epoch"),
+    ("isr_update", "committed"),
+    ("isr_expand", "rechecked"),
+    ("isr_lag_rule", "time"),
+    ("unclean", "off"),
+    ("acks", "all"),
+    ("min_insync_replicas", "2"),
+    ("min_insync_replicas", "3"),
+    ("flush", "every-append"),
+    ("reads", "leader-only"),
+)
+
+
+def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:
+    """Sentences, the smallest changes first; empty if nothing that was tried keeps the record."""
+    changes = [*_guards_put_back(scenario, variant), *_SAFER]
+    for size in (1, 2):
+        found = [
+            _sentence(chosen, _removed(scenario, variant))
+            for chosen in combinations(changes, size)
+            if len({key for key, _ in chosen}) == size and _keeps(scenario, variant, chosen, label)
+        ]
+        if found:
+            return found
+    return []
+
+
+def _guards_put_back(scenario: Scenario, variant: Variant) -> Iterator[Change]:
+    """For each guard that is out: the list of those that stay out."""
+    removed = _removed(scenario, variant)
+    for guard in removed:
+        rest = ",".join(one for one in removed if one != guard)
+        yield "without", f"({rest})"
+
+
+def _removed(scenario: Scenario, variant: Variant) -> list[str]:
+    text = variant.options.get("without")
+    if text is None:
+        cluster = next(
+            one for beat in scenario.beats for one in beat.commands if one.name == "cluster"
+        )
+        text = cluster.options.get("without", "")
+    names: tuple[str, ...] = OPTIONS["without"].parse(text)
+    return list(names)
+
+
+def _keeps(scenario: Scenario, variant: Variant, chosen: tuple[Change, ...], label: str) -> bool:
+    options = dict(chosen)
+    if all(variant.options.get(key) == value for key, value in chosen):
+        return False
+    try:
+        run = run_scenario(scenario, variant, options)
+    except ScenarioError:
+        return False
+    verdict = run.verdict
+    return label not in verdict.lost and label not in verdict.exposed_lost and not verdict.diverged
+
+
+def _sentence(chosen: tuple[Change, ...], removed: list[str]) -> str:
+    return " and ".join(_told(key, value, removed) for key, value in chosen)
+
+
+def _told(key: str, value: str, removed: list[str]) -> str:
+    if key == "without":
+        guard = next(one for one in removed if one not in OPTIONS["without"].parse(value))
+        return f"the guard {guard}: {guard_explanation(guard)}"
+    names = {"unclean": "unclean.leader.election.enable"}
+    text = "false" if (key, value) == ("unclean", "off") else value
+    return f"{names.get(key, key.replace('_', '.'))}={text}"

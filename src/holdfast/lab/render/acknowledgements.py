@@ -1,0 +1,219 @@
+"""The clients' side of a story: what producers were promised, how far consumers came.
+
+A promise is judged after every event. It holds while the leader that the store names has the
+record; while there is no live leader, while any live replica has it. A promised record that only
+other logs have is endangered: no reader gets it as things are. One that no log has, dead or alive,
+is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from holdfast.lab.render.views import (
+    Answer,
+    Cell,
+    ConsumerView,
+    Promise,
+    ReplicaView,
+    Status,
+    VerdictView,
+)
+from holdfast.lab.render.wording import acks_word
+from holdfast.model.trace import TraceEvent
+
+_Key = tuple[str, str]
+"""Producer and record."""
+
+
+class Ledger:
+    """Every record that was sent, and every consumer that was heard of, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._promises: dict[_Key, Promise] = {}
+        self._consumers: dict[str, ConsumerView] = {}
+        self._logs: dict[int, _Log] = {}
+        self._by_label: dict[str, tuple[_Key, ...]] = {}
+        self._by_offset: dict[int, tuple[_Key, ...]] = {}
+        self._touched: dict[_Key, None] = {}
+        self._situation: object = None
+
+    def promises(self) -> tuple[Promise, ...]:
+        return tuple(self._promises.values())
+
+    def consumers(self) -> tuple[ConsumerView, ...]:
+        return tuple(self._consumers.values())
+
+    def take(self, event: TraceEvent) -> None:
+        handler = _HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event)
+
+    def judge(
+        self,
+        replicas: tuple[ReplicaView, ...],
+        leader: int | None,
+        verdict: VerdictView | None,
+        moved: tuple[Cell, ...],
+    ) -> None:
+        """Find out where every record is and whether each promise holds.
+
+        Looks only at promises that the event can have touched: those of the records that moved in
+        or out of a log, and all of them when somebody died, came back or was elected.
+        """
+        renewed = self._renew(replicas)
+        alive = {view.id: None for view in replicas if view.alive}
+        situation = (tuple(alive), leader, verdict)
+        if situation != self._situation or (renewed and not moved):
+            self._touched = dict.fromkeys(self._promises)
+        for cell in moved:
+            for key in self._by_label.get(cell.label, ()) + self._by_offset.get(cell.offset, ()):
+                self._touched[key] = None
+        readable = {leader: None} if leader is not None and leader in alive else alive
+        for key in self._touched:
+            self._promises[key] = self._judge_one(self._promises[key], readable, verdict)
+        self._touched = {}
+        self._situation = situation
+
+    def _renew(self, replicas: tuple[ReplicaView, ...]) -> bool:
+        """Look into the logs that changed; says whether any did."""
+        renewed = False
+        for view in replicas:
+            log = self._logs.get(view.id)
+            if log is None or not log.is_of(view):
+                self._logs[view.id] = _Log(view)
+                renewed = True
+        return renewed
+
+    def _judge_one(
+        self, promise: Promise, readable: Mapping[int, None], verdict: VerdictView | None
+    ) -> Promise:
+        copies = {broker: log.copies_of(promise) for broker, log in self._logs.items()}
+        held = tuple(broker for broker, count in copies.items() if count)
+        status: Status = promise.answer
+        if promise.answer == "acknowledged" and not any(broker in readable for broker in held):
+            # A record sent with acks=0 is taken for written before it arrives anywhere.
+            arrived = promise.offset is not None or promise.copies > 0 or promise.status == "lost"
+            status = "endangered" if held else "lost" if arrived else "sent"
+        if verdict is not None and promise.record in verdict.lost:
+            status = "lost"
+        most = max(copies.values(), default=0)
+        if (held, status, most) == (promise.held, promise.status, promise.copies):
+            return promise
+        return replace(promise, held=held, status=status, copies=most)
+
+    # Producers.
+
+    def _change(self, event: TraceEvent, answer: Answer, **changes: Any) -> None:
+        key = producer, record = _who(event, "producer"), _record(event)
+        known = self._promises.get(key)
+        if known is None:
+            acks = acks_word(event.numbers.get("acks", ""))
+            known = Promise(producer=producer, record=record, acks=acks)
+            self._by_label[record] = (*self._by_label.get(record, ()), key)
+        self._promises[key] = replace(known, answer=answer, **changes)
+        self._touched[key] = None
+
+    def _on_sent(self, event: TraceEvent) -> None:
+        known = self._promises.get((_who(event, "producer"), _record(event)))
+        # A promise once made stays made, whatever a retry after it does.
+        if known is None or known.answer != "acknowledged":
+            acks = acks_word(event.numbers["acks"])
+            # With acks=0 nobody answers: the producer takes the record for written at once.
+            self._change(event, "acknowledged" if acks == "0" else "sent", acks=acks)
+
+    def _on_acknowledged(self, event: TraceEvent) -> None:
+        offset = event.numbers["offset"]
+        offset = offset if isinstance(offset, int) and offset >= 0 else None
+        log = self._logs.get(event.broker) if event.broker is not None else None
+        epoch = log.epoch_at(offset) if log is not None and offset is not None else None
+        if offset is not None:
+            key = (_who(event, "producer"), _record(event))
+            self._by_offset[offset] = (*self._by_offset.get(offset, ()), key)
+        self._change(
+            event,
+            "acknowledged",
+            offset=offset,
+            epoch=epoch,
+            error="",
+            acks=acks_word(event.numbers["acks"]),
+        )
+
+    def _on_refused(self, event: TraceEvent) -> None:
+        self._change(event, "refused", error=str(event.numbers["error"]))
+
+    def _on_unanswered(self, event: TraceEvent) -> None:
+        self._change(event, "unanswered")
+
+    # Consumers.
+
+    def _set(self, event: TraceEvent, **changes: Any) -> None:
+        name = _who(event, "consumer")
+        known = self._consumers.get(name, ConsumerView(name=name))
+        self._consumers[name] = replace(known, **changes)
+
+    def _on_consumed(self, event: TraceEvent) -> None:
+        offset = event.numbers["offset"]
+        self._set(event, position=offset + 1, record=_record(event), error="", alive=True)
+
+    def _on_read_refused(self, event: TraceEvent) -> None:
+        self._set(event, position=event.numbers["offset"], error=str(event.numbers["error"]))
+
+    def _on_committed(self, event: TraceEvent) -> None:
+        self._set(event, committed=event.numbers["offset"])
+
+    def _on_processed(self, event: TraceEvent) -> None:
+        self._set(event, record=_record(event))
+
+    def _on_consumer_crashed(self, event: TraceEvent) -> None:
+        self._set(event, alive=False)
+
+
+_HANDLERS: Mapping[str, Callable[[Ledger, TraceEvent], None]] = {
+    name.removeprefix("_on_").replace("_", "-"): handler
+    for name, handler in vars(Ledger).items()
+    if name.startswith("_on_")
+}
+
+
+class _Log:
+    """One replica's cells, made to be asked about many records."""
+
+    def __init__(self, view: ReplicaView) -> None:
+        self._view = view
+        self._start = view.log_start
+        self._first = view.cells[0].offset if view.cells else view.log_end_offset
+        self._by_offset: dict[int, Cell] = {cell.offset: cell for cell in view.cells}
+        self._by_label: dict[str, int] = {}
+        for cell in view.cells:
+            self._by_label[cell.label] = self._by_label.get(cell.label, 0) + 1
+
+    def is_of(self, view: ReplicaView) -> bool:
+        mine = self._view
+        return mine.cells is view.cells and mine.log_end_offset == view.log_end_offset
+
+    def epoch_at(self, offset: int) -> int | None:
+        cell = self._by_offset.get(offset)
+        return None if cell is None else cell.epoch
+
+    def copies_of(self, promise: Promise) -> int:
+        if promise.offset is None:
+            return self._by_label.get(promise.record, 0)
+        if self._start <= promise.offset < self._first:
+            return 1  # Older than the cells that a view keeps: nothing has cut the log there.
+        cell = self._by_offset.get(promise.offset)
+        if cell is not None and cell.anonymous:
+            return int(promise.epoch in (None, cell.epoch))
+        return self._by_label.get(promise.record, 0)
+
+
+def _who(event: TraceEvent, key: str) -> str:
+    return str(event.numbers.get(key) or key)
+
+
+def _record(event: TraceEvent) -> str:
+    """The record's label; a record without one is called by its offset."""
+    label = event.numbers.get("record")
+    return str(event.numbers.get("offset")) if label in (None, "") else str(label)

@@ -1,0 +1,382 @@
+"""Folds trace events into the state they tell of.
+
+A `World` takes one event after the other and can be asked for a `Snapshot` after each. It believes
+the trace: an event sets the numbers that it carries and nothing is worked out that the trace says
+itself. What survives a fault is the one rule known here: a crash keeps the log, a power loss cuts
+it to what the event says was kept, a lost disk empties it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from holdfast.lab.render.acknowledgements import Ledger
+from holdfast.lab.render.views import Cell, ReplicaView, Role, Snapshot, StoreView, VerdictView
+from holdfast.model.trace import TraceEvent
+
+MOST_CELLS = 512
+"""Cells kept a replica. A picture shows fewer; without a bound, a real broker's trace of n records
+would cost n² memory."""
+
+
+class Change(NamedTuple):
+    """What one event did to the log of its broker."""
+
+    added: tuple[Cell, ...] = ()
+    removed: tuple[Cell, ...] = ()
+
+
+NO_CHANGE = Change()
+
+
+class World:
+    """The state after the events so far."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._replicas: dict[int, ReplicaView] = {}
+        self._store = StoreView()
+        self._cuts: dict[tuple[str, str], None] = {}
+        self._rules: tuple[tuple[str, str], ...] = ()
+        self._verdict: VerdictView | None = None
+        self._ledger = Ledger()
+        self._change = NO_CHANGE
+
+    def apply(self, event: TraceEvent) -> Change:
+        """Take one event. Kinds that change nothing one can see are welcome."""
+        self._change = NO_CHANGE
+        if event.broker is not None and event.broker >= 0:
+            self._meet(event.broker)
+        handler = _HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event)
+        self._ledger.take(event)
+        moved = self._change.added + self._change.removed
+        replicas = tuple(self._replicas.values())
+        self._ledger.judge(replicas, self._store.leader, self._verdict, moved)
+        return self._change
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            replicas=tuple(self._replicas.values()),
+            store=self._store,
+            promises=self._ledger.promises(),
+            consumers=self._ledger.consumers(),
+            cuts=tuple(self._cuts),
+            rules=self._rules,
+            verdict=self._verdict,
+        )
+
+    # Small tools of the handlers.
+
+    def _meet(self, broker: int) -> ReplicaView:
+        """The replica on this broker; a trace may begin in the middle and never introduce it."""
+        if broker not in self._replicas:
+            name = self._names.get(broker, f"b{broker}")
+            self._replicas[broker] = ReplicaView(id=broker, name=name)
+            self._replicas = dict(sorted(self._replicas.items()))
+        return self._replicas[broker]
+
+    def _set(self, event: TraceEvent, **changes: Any) -> None:
+        """Change the replica of the event's broker, if the event has one."""
+        if event.broker is not None:
+            self._replicas[event.broker] = replace(self._meet(event.broker), **changes)
+
+    def _name(self, who: object) -> str:
+        return self._names.get(who, f"b{who}") if isinstance(who, int) else str(who)
+
+    def _agree(self, store: StoreView) -> None:
+        self._store = store
+        for broker, view in self._replicas.items():
+            in_isr, eligible = broker in store.isr, broker in store.eligible
+            if (view.in_isr, view.eligible) != (in_isr, eligible):
+                self._replicas[broker] = replace(view, in_isr=in_isr, eligible=eligible)
+
+    def _cut_log(self, event: TraceEvent, end: int) -> None:
+        """Leave only what is below `end`, and remember what went."""
+        if event.broker is None:
+            return
+        view = self._meet(event.broker)
+        kept = tuple(cell for cell in view.cells if cell.offset < end)
+        self._change = Change(removed=view.cells[len(kept) :])
+        self._set(
+            event,
+            cells=kept,
+            log_end_offset=end,
+            high_watermark=min(view.high_watermark, end),
+            flushed_end=min(view.flushed_end, end),
+        )
+
+    def _others(self, leader: int, log_end_offset: int) -> tuple[tuple[int, int | None], ...]:
+        """What a new leader knows of the others: nothing, unless there is nothing to know."""
+        known = 0 if log_end_offset == 0 else None
+        return tuple((broker, known) for broker in self._replicas if broker != leader)
+
+    # The story as a whole.
+
+    def _on_begins(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        self._names = names_in(event)
+        self._rules = _pairs(numbers.get("rules")) + _pairs(numbers.get("settings"))
+        leader = _broker(numbers.get("leader"))
+        epoch = _number(numbers.get("leader_epoch"), -1)
+        for broker in _brokers(numbers.get("replicas")):
+            self._meet(broker)
+        for broker in self._replicas:
+            role: Role = "follower" if leader is not None else "none"
+            self._replicas[broker] = replace(
+                self._meet(broker), role=role, leader=leader, leader_epoch=epoch
+            )
+        isr = _brokers(numbers.get("isr"))
+        if leader is not None:
+            self._replicas[leader] = replace(
+                self._meet(leader), role="leader", remote=self._others(leader, 0), counts_on=isr
+            )
+        self._agree(StoreView(leader=leader, leader_epoch=epoch, isr=isr))
+
+    def _on_verdict(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        self._verdict = VerdictView(
+            verdict=str(numbers.get("verdict")),
+            outcome=str(numbers.get("outcome")),
+            reason=str(numbers.get("reason") or ""),
+            lost=_labels(numbers.get("lost")),
+            exposed_lost=_labels(numbers.get("exposed_lost")),
+            refused_kept=_labels(numbers.get("refused_kept")),
+            diverged=_labels(numbers.get("diverged")),
+        )
+
+    # Roles and agreement.
+
+    def _on_registered(self, event: TraceEvent) -> None:
+        self._set(event, broker_epoch=event.broker_epoch, session=True)
+
+    def _on_became_leader(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        end = _number(numbers["log_end_offset"], 0)
+        assert event.broker is not None
+        self._set(
+            event,
+            role="leader",
+            leader=event.broker,
+            leader_epoch=numbers["leader_epoch"],
+            log_end_offset=end,
+            high_watermark=numbers["high_watermark"],
+            remote=self._others(event.broker, end),
+            counts_on=_brokers(numbers["isr"]),
+            proposed=None,
+            parked=(),
+        )
+
+    def _on_became_follower(self, event: TraceEvent) -> None:
+        self._set(
+            event,
+            role="follower",
+            leader=_broker(event.numbers["leader"]),
+            leader_epoch=event.numbers["leader_epoch"],
+            **_NO_REIGN,
+        )
+
+    def _on_went_offline(self, event: TraceEvent) -> None:
+        self._set(event, role="offline", **_NO_REIGN)
+
+    def _on_elected(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        rule = str(numbers.get("rule") or "isr")
+        self._agree(
+            StoreView(
+                leader=None if rule == "none" else _broker(numbers["leader"]),
+                leader_epoch=numbers["leader_epoch"],
+                partition_epoch=_number(numbers.get("partition_epoch"), -1),
+                isr=_brokers(numbers["isr"]),
+                eligible=_brokers(numbers.get("eligible")),
+                rule="" if rule == "isr" else rule,
+            )
+        )
+
+    def _on_isr_committed(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        self._agree(
+            replace(
+                self._store,
+                isr=_brokers(numbers["isr"]),
+                partition_epoch=_number(numbers.get("partition_epoch"), -1),
+                eligible=_brokers(numbers.get("eligible")),
+            )
+        )
+
+    def _on_isr_proposed(self, event: TraceEvent) -> None:
+        self._set(event, proposed=_brokers(event.numbers["isr"]))
+
+    def _on_isr_refused(self, event: TraceEvent) -> None:
+        self._set(event, proposed=None)
+
+    def _on_isr_applied(self, event: TraceEvent) -> None:
+        self._set(event, counts_on=_brokers(event.numbers["isr"]), proposed=None)
+
+    def _on_reassigned(self, event: TraceEvent) -> None:
+        for broker in _brokers(event.numbers["replicas"]):
+            self._meet(broker)
+
+    # The log of one replica.
+
+    def _on_appended(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        base, end = numbers["base_offset"], numbers["end_offset"]
+        labels = _labels(numbers["records"])
+        named = len(labels) == end - base
+        # At most MOST_CELLS rounds: older records would not be shown.
+        added = tuple(
+            Cell(offset, numbers["leader_epoch"], labels[offset - base] if named else str(offset))
+            for offset in range(max(base, end - MOST_CELLS), end)
+        )
+        assert event.broker is not None
+        view = self._meet(event.broker)
+        older = tuple(cell for cell in view.cells if cell.offset < base)
+        self._set(
+            event,
+            cells=(older + added)[-MOST_CELLS:],
+            log_end_offset=end,
+            log_start=base if not older and view.log_end_offset == 0 else view.log_start,
+        )
+        self._change = Change(added=added, removed=view.cells[len(older) :])
+
+    def _on_truncated(self, event: TraceEvent) -> None:
+        end = event.numbers["end_offset"]
+        if end > event.numbers["was"]:
+            # The leader's log begins beyond the end of this one: it starts anew, empty.
+            self._cut_log(event, 0)
+            self._set(event, log_start=end, log_end_offset=end)
+        else:
+            self._cut_log(event, end)
+
+    def _on_flushed(self, event: TraceEvent) -> None:
+        self._set(event, flushed_end=event.numbers["end_offset"])
+
+    def _on_high_watermark(self, event: TraceEvent) -> None:
+        self._set(event, high_watermark=event.numbers["high_watermark"])
+
+    # Messages between replicas.
+
+    def _on_fetched(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        follower, offset = event.numbers["follower"], event.numbers["fetch_offset"]
+        remote: dict[int, int | None] = dict(self._meet(event.broker).remote)
+        if event.numbers["noted"]:
+            remote[follower] = offset
+        self._set(event, remote=tuple(sorted(remote.items())))
+        self._on_fetch_over(event)  # A newer request takes the place of a parked one.
+
+    def _on_fetch_parked(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        parked = dict(self._meet(event.broker).parked)
+        parked[event.numbers["follower"]] = event.numbers["fetch_offset"]
+        self._set(event, parked=tuple(sorted(parked.items())))
+
+    def _on_fetch_over(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        parked = dict(self._meet(event.broker).parked)
+        if parked.pop(event.numbers["follower"], None) is not None:
+            self._set(event, parked=tuple(parked.items()))
+
+    # Faults and repairs.
+
+    def _on_crashed(self, event: TraceEvent) -> None:
+        self._set(event, alive=False, paused=False, down="crashed", **_NO_ROLE)
+
+    def _on_stopped(self, event: TraceEvent) -> None:
+        assert event.broker is not None
+        end = self._meet(event.broker).log_end_offset  # A clean shutdown flushes everything.
+        self._set(event, alive=False, paused=False, down="stopped", flushed_end=end, **_NO_ROLE)
+
+    def _on_power_lost(self, event: TraceEvent) -> None:
+        kept = event.numbers["kept"]
+        self._cut_log(event, kept)
+        self._set(event, alive=False, paused=False, down="lost power", flushed_end=kept, **_NO_ROLE)
+
+    def _on_disk_lost(self, event: TraceEvent) -> None:
+        self._cut_log(event, 0)
+        self._set(event, log_start=0)
+
+    def _on_restarted(self, event: TraceEvent) -> None:
+        numbers = event.numbers
+        self._cut_log(event, numbers["log_end_offset"])
+        self._set(
+            event,
+            alive=True,
+            down="",
+            fault="",
+            high_watermark=numbers["high_watermark"],
+            broker_epoch=event.broker_epoch,
+            **_NO_ROLE,
+        )
+
+    def _on_paused(self, event: TraceEvent) -> None:
+        self._set(event, paused=True)
+
+    def _on_resumed(self, event: TraceEvent) -> None:
+        self._set(event, paused=False)
+
+    def _on_session_expired(self, event: TraceEvent) -> None:
+        self._set(event, session=False)
+
+    def _on_disk_failed(self, event: TraceEvent) -> None:
+        self._set(event, fault=str(event.numbers["error"]))
+
+    def _on_cut(self, event: TraceEvent) -> None:
+        source = self._name(event.numbers["source"])
+        for target in event.numbers["targets"]:
+            self._cuts[(source, self._name(target))] = None
+
+    def _on_healed(self, _event: TraceEvent) -> None:
+        self._cuts = {}
+
+
+_NO_REIGN: Mapping[str, Any] = {"remote": (), "counts_on": None, "proposed": None, "parked": ()}
+_NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_REIGN}
+
+_HANDLERS: Mapping[str, Callable[[World, TraceEvent], None]] = {
+    name.removeprefix("_on_").replace("_", "-"): handler
+    for name, handler in vars(World).items()
+    if name.startswith("_on_")
+} | dict.fromkeys(("fetch-answered", "fetch-refused", "diverged"), World._on_fetch_over)
+
+
+# Reading a trace's values: a broker may be absent (-1 or null), a list may be null.
+
+
+def names_in(begins: TraceEvent) -> dict[int, str]:
+    """The names that a `begins` event gives to brokers."""
+    return {int(key): str(name) for key, name in (begins.numbers.get("names") or {}).items()}
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _broker(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _brokers(value: Iterable[int] | None) -> tuple[int, ...]:
+    return tuple(value or ())
+
+
+def _labels(value: object) -> tuple[str, ...]:
+    if not value or isinstance(value, bool):
+        return ()
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping):
+        return tuple((str(key), _spoken(item)) for key, item in value.items() if item != [])
+    return tuple((item, "") for item in _labels(value))
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,0 +1,1 @@
+"""Scenario files, one folder per section, and what reads and runs them."""

@@ -1,0 +1,182 @@
+"""Commands that move messages and time."""
+
+from __future__ import annotations
+
+from holdfast.core import Leader
+from holdfast.lab.scenarios.commands.registry import CommandError, Stage, command, need, number
+from holdfast.lab.scenarios.scenario import Command
+from holdfast.lab.world.messages import Envelope, StateMessage
+from holdfast.model import NO_BROKER
+
+LONGEST_MS = 600_000
+"""How much time one command may let pass: a slip of the finger must not take all day."""
+
+
+def _matching(stage: Stage, word: str) -> list[Envelope]:
+    """`A->B`: what is on that link; `A`: what is addressed to A."""
+    source, arrow, target = word.partition("->")
+    pending = stage.world.network.pending
+    if not arrow:
+        return [one for one in pending if one.target == stage.node(word)]
+    ends = (stage.node(source), stage.node(target))
+    return [one for one in pending if (one.source, one.target) == ends]
+
+
+@command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
+def deliver(stage: Stage, given: Command) -> None:
+    """Deliver what is on a link, or addressed to a node, now; not what that causes."""
+    _each(stage, given, deliver=True)
+
+
+@command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
+def drop(stage: Stage, given: Command) -> None:
+    """Lose what is on a link, or addressed to a node, now."""
+    _each(stage, given, deliver=False)
+
+
+def _chosen(stage: Stage, given: Command) -> list[Envelope]:
+    """The messages that a command names: all, the first or last ones, or the one at a place."""
+    if not given.words:
+        raise CommandError("which messages?", f"usage: {given.name} A->B | A …")
+    found = [one for word in given.words for one in _matching(stage, word)]
+    if "only" in given.options:
+        found = [one for one in found if one.wire_name == given.options["only"]]
+    if "first" in given.options:
+        found = found[: number(given.options["first"], "first")]
+    if "last" in given.options:
+        found = found[-number(given.options["last"], "last") :]
+    if "place" in given.options:
+        place = number(given.options["place"], "the place")
+        found = found[max(0, place - 1) : place]
+    if not found:
+        raise CommandError(f"nothing is on its way for {' '.join(given.words)}")
+    return found
+
+
+def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
+    world = stage.world
+    for envelope in _chosen(stage, given):
+        if deliver:
+            world.deliver(envelope)
+        elif world.network.take(envelope):
+            world.lose(envelope)
+
+
+@command("pending [A->B | A …]")
+def pending(stage: Stage, given: Command) -> None:
+    """Print what is on its way, or only what is on a link or addressed to a node."""
+    found = stage.world.network.pending
+    if given.words:
+        found = [one for word in given.words for one in _matching(stage, word)]
+    for envelope in found:
+        stage.said.append(
+            f"on its way: {envelope.source}->{envelope.target} {_told(stage, envelope)}"
+        )
+
+
+def _told(stage: Stage, envelope: Envelope) -> str:
+    payload = envelope.payload
+    if not isinstance(payload, StateMessage):
+        return envelope.wire_name
+    state = payload.state
+    leader = "none" if state.leader == NO_BROKER else stage.world.name_of(state.leader)
+    isr = ",".join(map(stage.world.name_of, state.isr))
+    return (
+        f"{envelope.wire_name} controller_epoch={payload.controller_epoch} leader={leader} "
+        f"leader_epoch={state.leader_epoch} isr=({isr})"
+    )
+
+
+@command("duplicate A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
+def duplicate(stage: Stage, given: Command) -> None:
+    """Put a second copy of what is on a link, or addressed to a node, on the wire."""
+    for one in _chosen(stage, given):
+        stage.world.network.send(one.source, one.target, one.payload, one.cause)
+
+
+@command("settle [NODE …]")
+def settle(stage: Stage, given: Command) -> None:
+    """Deliver everything, and what that causes, until nothing is left."""
+    stage.world.settle([stage.node(name) for name in given.words])
+
+
+@command("tick BROKER MS")
+def tick(stage: Stage, given: Command) -> None:
+    """A broker looks at its clock, which is so far ahead: what was parked ends, who lags leaves."""
+    name, text = need(given.words, 2, "tick BROKER MS")
+    broker = stage.living(name)
+    ahead_ms = number(text, "the time", LONGEST_MS)
+    broker.run(broker.replica.tick(stage.world.now_ms + ahead_ms))
+    stage.world.invariants.check()
+
+
+@command("again BROKER fetch|proposal|registration | controller BROKER … [log-ends]")
+def again(stage: Stage, given: Command) -> None:
+    """Whoever was not answered asks again now, instead of after a while."""
+    world = stage.world
+    match given.words:
+        case ("controller", *what):
+            controller = world.controller
+            for name in what:
+                broker = None if name == "log-ends" else stage.broker(name)
+                if broker is None:
+                    controller.run(controller.core.ask_again())
+                elif broker.id in controller.untold:
+                    controller._tell(broker.id, controller.untold[broker.id])
+        case (name, "fetch"):
+            stage.living(name).maybe_fetch()
+        case (name, "proposal"):
+            broker = stage.living(name)
+            role = broker.replica.role
+            if isinstance(role, Leader) and role.insync.proposal:
+                broker.send_proposal(role.insync.proposal)
+        case (name, "registration"):
+            stage.living(name).register_if_needed()
+        case _:
+            usage = "again BROKER fetch|proposal|registration | controller BROKER … [log-ends]"
+            raise CommandError("what again?", f"usage: {usage}")
+
+
+@command("wait MS")
+def wait(stage: Stage, given: Command) -> None:
+    """Time passes; messages stand still."""
+    (text,) = need(given.words, 1, "wait MS")
+    stage.world.advance(number(text, "the time", LONGEST_MS))
+
+
+@command("run MS")
+def run(stage: Stage, given: Command) -> None:
+    """Time passes, and messages flow."""
+    (text,) = need(given.words, 1, "run MS")
+    duration_ms = number(text, "the time", LONGEST_MS)
+    stage.world.settle()
+    stage.world.advance(duration_ms, flowing=True)
+
+
+@command("cut A [B …] | A->B")
+def cut(stage: Stage, given: Command) -> None:
+    """Cut a node off from everyone (or from those named), or one direction of one link."""
+    if not given.words:
+        raise CommandError("cut what?", "usage: cut A [B …] | A->B")
+    world = stage.world
+    first = given.words[0]
+    if "->" in first:
+        need(given.words, 1, "cut A->B")
+        first, _, target = first.partition("->")
+        others = [stage.node(target)]
+        world.network.cut([stage.node(first)], others)
+    else:
+        others = [stage.node(one) for one in given.words[1:]] or [
+            name for name in (*world.brokers, world.controller_name) if name != first
+        ]
+        world.network.cut([stage.node(first)], others)
+        world.network.cut(others, [stage.node(first)])
+    world.recorder.emit("cut", source=first, targets=others)
+
+
+@command("heal")
+def heal(stage: Stage, given: Command) -> None:
+    """Mend every link."""
+    need(given.words, 0, "heal")
+    stage.world.network.heal()
+    stage.world.recorder.emit("healed")

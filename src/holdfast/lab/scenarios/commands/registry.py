@@ -1,0 +1,172 @@
+"""What handlers share: the stage they act on, and the table they stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.lab.judge.verdict import Verdict
+from holdfast.lab.scenarios.options import MOST, OPTIONS, parse_option
+from holdfast.lab.scenarios.scenario import Command, near_or_known
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.clients import SimConsumer, SimProducer
+from holdfast.lab.world.world import World
+
+QUIET_KINDS = ("fetch-sent", "fetch-parked", "sent", "registered", "isr-applied", "message-lost")
+"""Kinds whose lines a story does not show unless it asks (`trace +fetch-parked`)."""
+
+
+_NAME = re.compile(r"\w[\w-]*")
+_OPTION = re.compile(r"(\w+)=")
+_NEEDS_WORDS = re.compile(r"\S+ [A-Z]")
+
+
+class CommandError(Exception):
+    """A command that cannot be carried out; the runner adds file and line."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where a story plays: the world, and how much of it is told."""
+
+    variant: Mapping[str, str]
+    overrides: Mapping[str, str]
+    world_or_none: World | None = None
+    telling: bool = True
+    quiet: dict[str, None] = field(default_factory=lambda: dict.fromkeys(QUIET_KINDS))
+    said: list[str] = field(default_factory=list)
+    """What commands say themselves, in between what the trace says."""
+    verdict: Verdict | None = None
+
+    @property
+    def world(self) -> World:
+        """The world, once `cluster` has made it."""
+        if self.world_or_none is None:
+            raise CommandError("there is no cluster yet", "begin with 'cluster brokers=(A,B)'")
+        return self.world_or_none
+
+    def broker(self, name: str) -> SimBroker:
+        """A broker by name."""
+        brokers = self.world.brokers
+        if name not in brokers:
+            raise CommandError(f"no broker is called {name!r}", near_or_known(name, brokers))
+        return brokers[name]
+
+    def living(self, name: str) -> SimBroker:
+        """A broker by name, whose process runs."""
+        broker = self.broker(name)
+        if not broker.alive:
+            raise CommandError(f"{name} is not running", f"start it first: 'restart {name}'")
+        return broker
+
+    def node(self, name: str) -> str:
+        """Any node by name; `controller` is the newest one."""
+        world = self.world
+        controllers = [one.name for one in world.controllers]
+        nodes = (*world.brokers, *world.clients, "controller", "store", *controllers)
+        if name not in nodes:
+            raise CommandError(f"no node is called {name!r}", near_or_known(name, nodes))
+        return world.controller_name if name == "controller" else name
+
+    def option(self, key: str, given: str | None) -> Any:
+        """A choice of the command line, else of the variant, else of the command itself."""
+        text = self.overrides.get(key) or self.variant.get(key) or given
+        return None if text is None else parse_option(key, text)
+
+    def new_name(self, name: str) -> str:
+        """A name that no other node has, fit for `A->B` and `(A,B)`."""
+        brokers = self.world_or_none.brokers if self.world_or_none else {}
+        taken = name in brokers or name == "store" or name.startswith("controller")
+        if taken or not _NAME.fullmatch(name):
+            raise CommandError(f"no new node can be called {name!r}", "letters, digits, dashes")
+        return name
+
+    def producer(self, name: str) -> SimProducer:
+        """A producer by name; made with the defaults if it is new."""
+        clients = self.world.clients
+        if name not in clients:
+            clients[name] = SimProducer(self.world, self.new_name(name))
+        client = clients[name]
+        if not isinstance(client, SimProducer):
+            raise CommandError(f"{name!r} is not a producer")
+        return client
+
+    def consumer(self, name: str) -> SimConsumer:
+        """A consumer by name; made with the defaults if it is new."""
+        clients = self.world.clients
+        if name not in clients:
+            clients[name] = SimConsumer(self.world, self.new_name(name))
+        client = clients[name]
+        if not isinstance(client, SimConsumer):
+            raise CommandError(f"{name!r} is not a consumer")
+        return client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """One command."""
+
+    usage: str
+    run: Callable[[Stage, Command], None]
+
+    @property
+    def meaning(self) -> str:
+        """What it does, in one sentence."""
+        return (self.run.__doc__ or "").splitlines()[0]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the usage line allows as key=value."""
+        keys = tuple(_OPTION.findall(self.usage))
+        return (*keys, *OPTIONS) if "setting" in keys else keys
+
+    def check(self, given: Command) -> None:
+        """Refuse what the usage line does not allow, rather than ignore it."""
+        for key in given.options:
+            if key not in self.options:
+                hint = near_or_known(key, self.options) if self.options else ""
+                raise CommandError(f"{given.name} has no option {key!r}", hint)
+        if given.data and given.name != "produce":
+            raise CommandError(f"{given.name} takes no input", "only 'produce' does")
+        if not given.words and _NEEDS_WORDS.match(self.usage):
+            raise CommandError(f"{given.name} what?")
+
+
+HANDLERS: dict[str, Handler] = {}
+
+
+def command(
+    usage: str,
+) -> Callable[[Callable[[Stage, Command], None]], Callable[[Stage, Command], None]]:
+    """Put a handler into the table. The usage's first word is the command's name."""
+
+    def register(run: Callable[[Stage, Command], None]) -> Callable[[Stage, Command], None]:
+        HANDLERS[usage.split(maxsplit=1)[0]] = Handler(usage=usage, run=run)
+        return run
+
+    return register
+
+
+def names_in(text: str) -> list[str]:
+    """`(A,B)` or `A,B` as a list."""
+    return [one for one in text.strip("()").split(",") if one]
+
+
+def need(words: tuple[str, ...], count: int, usage: str) -> tuple[str, ...]:
+    """Exactly so many words, or the usage line."""
+    if len(words) != count:
+        raise CommandError(f"expected {count} word(s)", f"usage: {usage}")
+    return words
+
+
+def number(text: str, what: str, most: int = MOST) -> int:
+    """A whole number that is not negative, and small enough to be meant."""
+    if not text.isdecimal() or len(text) > len(str(most)) or int(text) > most:
+        raise CommandError(f"{what} must be a whole number up to {most}, not {text!r}")
+    return int(text)

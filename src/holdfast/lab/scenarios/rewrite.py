@@ -1,0 +1,33 @@
+"""Writes a scenario file anew with what happened in place of what was expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from holdfast.lab.scenarios.run import run_scenario
+from holdfast.lab.scenarios.scenario import RULE, Scenario
+
+
+def rewritten(scenario: Scenario) -> str:
+    """The file's text with new expectations. Commit it only if you can explain each change."""
+    runs = {one.name: run_scenario(scenario, one) for one in scenario.variants}
+    lines = list(scenario.lines)
+    for place in reversed(range(len(scenario.beats))):
+        beat = scenario.beats[place]
+        outputs = {name: run.outputs[place] for name, run in runs.items()}
+        first = (beat.rule_line or beat.last_line + 1) - 1
+        lines[first : beat.last_line] = _blocks(outputs)
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(outputs: dict[str, tuple[str, ...]]) -> list[str]:
+    """A block for each variant that goes its own way, and a bare one for those that agree."""
+    shared = Counter(outputs.values()).most_common(1)[0]
+    agreed = shared[0] if shared[1] > 1 or len(outputs) == 1 else None
+    blocks: list[str] = []
+    for name, output in outputs.items():
+        if output != agreed:
+            blocks.extend((f"{RULE} {name}", *output))
+    if agreed or (agreed is not None and blocks):
+        blocks.extend((RULE, *agreed))
+    return blocks

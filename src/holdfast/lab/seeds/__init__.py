@@ -1,0 +1,1 @@
+"""Seeded runs: one integer decides the faults, the delays and the traffic of a run."""

@@ -1,0 +1,339 @@
+"""A seeded run: the world under dice, then peace, then judgement.
+
+First safety: anything may fail, and every invariant is looked at after every event. Then liveness:
+faults stop, everything is mended, and the cluster must come to rest in bounded time with every
+replica in sync. A run that exercised nothing counts as a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Leader, Rules, Settings
+from holdfast.lab.judge.verdict import INVALID, Verdict, judge
+from holdfast.lab.seeds.rng import Plan, plan_of
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.clients import SimConsumer, SimProducer
+from holdfast.lab.world.messages import Envelope, ProduceRequest, ReadRequest
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.world import STORE
+from holdfast.model import TraceEvent
+
+REST_MS = 60_000
+NAMES = ("b1", "b2", "b3")
+SETTINGS = Settings(min_insync_replicas=2, replica_lag_time_max_ms=1_500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededRun:
+    """What one seed did."""
+
+    plan: Plan
+    events: tuple[TraceEvent, ...]
+    verdict: Verdict
+    failures: tuple[str, ...]
+    acknowledged: int
+
+    @property
+    def virtual_s(self) -> float:
+        """Simulated time."""
+        return self.events[-1].t / 1000
+
+    @property
+    def trace_hash(self) -> str:
+        """Equal runs have equal hashes, under any PYTHONHASHSEED."""
+        digest = hashlib.sha256()
+        for event in self.events:
+            digest.update(event.to_json().encode())
+        return digest.hexdigest()
+
+
+def run_seed(
+    seed: int,
+    settings: Settings = SETTINGS,
+    rules: Rules = SAFE_RULES,
+    changes: Mapping[str, Any] | None = None,
+) -> SeededRun:
+    """Everything that this one integer decides, but for changes of its plan."""
+    return _Runner(seed, settings, rules, changes or {}).run()
+
+
+class _Runner(Living):
+    def __init__(
+        self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
+    ) -> None:
+        plan, self.dice = plan_of(seed)
+        self.plan = replace(plan, **changes)
+        super().__init__(NAMES, settings, rules)
+        self.traffic = True
+        self.faulty = True
+        self.sent = 0
+        self.producers = [
+            self._producer("idempotent", ACKS_ALL, idempotent=True),
+            self._producer("plain", ACKS_ALL),
+            self._producer("hasty", ACKS_LEADER),
+        ]
+        self.consumer = SimConsumer(self.world, "reader")
+        self.world.clients["reader"] = self.consumer
+
+    def _producer(self, name: str, acks: int, *, idempotent: bool = False) -> SimProducer:
+        world = self.world
+        producer = SimProducer(world, name, acks=acks, idempotent=idempotent, retries=1_000)
+        producer.producer_id = len(world.clients) if idempotent else -1
+        producer.request_timeout_ms = 1_000
+        producer.retries_at_once = False
+        world.clients[name] = producer
+        return producer
+
+    def run(self) -> SeededRun:
+        """Faults, then peace, then judgement."""
+        world, plan = self.world, self.plan
+        world.recorder.emit("said", text=plan.summary)
+        self.begin()
+        self.every(HEARTBEAT_MS, self.heartbeats)
+        self.every(plan.send_every_ms, self._send)
+        self.every(50, self._read)
+        self.every(300, self._retry)
+        self.every(plan.checkpoint_every_ms, self.checkpoint)
+        self.every(plan.fault_every_ms, self._fault)
+        world.advance(plan.duration_ms)
+        self._make_peace()
+        rested = self._rest()
+        verdict = judge(world)
+        return SeededRun(
+            plan=plan,
+            events=tuple(world.recorder.events),
+            verdict=verdict,
+            failures=tuple(self._failures(verdict, rested=rested)),
+            acknowledged=len(world.ledger.acknowledged()),
+        )
+
+    def _failures(self, verdict: Verdict, *, rested: bool) -> list[str]:
+        found = [f"{one.invariant}: {one.text}" for one in self.world.invariants.violations]
+        if verdict.verdict == INVALID:
+            found.append(f"{verdict.outcome}: {verdict.reason}")
+        if not rested:
+            found.append(f"did not come to rest within {REST_MS} ms after the faults stopped")
+        copies = [one for one in verdict.duplicated if one.startswith("idempotent")]
+        late = [one for one in verdict.reordered if one.startswith("idempotent")]
+        if copies or late:
+            found.append(f"idempotent records doubled {copies} or out of order {late}")
+        if not self.world.ledger.acknowledged():
+            found.append("the run exercised nothing: no record was acknowledged")
+        return found
+
+    # Time and messages.
+
+    def schedule(self, envelope: Envelope) -> None:
+        dice, plan, world = self.dice, self.plan, self.world
+        delay = 1 + dice.randrange(plan.delay_ms)
+        if self._strikes("reordering") and dice.random() < 0.2:
+            delay += dice.randrange(300)
+        else:
+            delay = self.in_order(envelope, delay)
+        if self._strikes("loss") and dice.randrange(100) < plan.loss_percent:
+            world.later(delay, lambda: self._lose(envelope))
+            return
+        world.later(delay, lambda: self.deliver(envelope))
+        client = isinstance(envelope.payload, ProduceRequest | ReadRequest)
+        if not client and self._strikes("duplication") and dice.random() < 0.1:
+            again = delay + dice.randrange(200)
+            world.later(again, lambda: self._deliver_copy(envelope))
+
+    def _strikes(self, fault: str) -> bool:
+        return self.faulty and fault in self.plan.faults
+
+    def _deliver_copy(self, envelope: Envelope) -> None:
+        copy = Envelope(
+            envelope.source, envelope.target, envelope.payload, envelope.cause, envelope.number
+        )
+        self.world.network.pending.append(copy)
+        self.deliver(copy)
+
+    def _lose(self, envelope: Envelope) -> None:
+        if self.world.network.take(envelope):
+            self.world.lose(envelope)
+
+    # Clients.
+
+    def _send(self) -> None:
+        if not self.traffic:
+            return
+        producer = self.dice.choice(self.producers)
+        if len(producer.under_way) < 5:
+            labels = [
+                f"{producer.name}-{self.sent + place}"
+                for place in range(self.dice.choice((1, 1, 3)))
+            ]
+            self.sent += len(labels)
+            producer.send(labels, together=True)
+
+    def _retry(self) -> None:
+        for producer in self.producers:
+            producer.retry()
+
+    def _read(self) -> None:
+        self.consumer.poll()
+
+    # Faults.
+
+    def _fault(self) -> None:
+        if not self.faulty or not self.plan.faults:
+            return
+        kind = self.dice.choice(self.plan.faults)
+        action = _FAULTS.get(kind)
+        if action:
+            action(self, self.world.brokers[self.dice.choice(NAMES)], self.dice)
+
+    def _crash(self, broker: SimBroker, dice: Random) -> None:
+        if broker.alive:
+            broker.crash()
+            self.world.break_connections(broker.name)
+            self._back_later(broker, dice)
+
+    def _back_later(self, broker: SimBroker, dice: Random) -> None:
+        self.world.later(dice.randrange(50, 3_000), lambda: self.start(broker))
+
+    def start(self, broker: SimBroker) -> None:
+        """With a disk that works again."""
+        if not broker.alive:
+            broker.disk.fails = broker.disk.unreadable = ""
+        super().start(broker)
+
+    def _power_loss(self, broker: SimBroker, dice: Random) -> None:
+        """At most one machine loses unflushed records: more is beyond the guarantee."""
+        others = [name for name in self.world.invariants.lossy if name != broker.name]
+        if broker.alive and not others:
+            broker.lose_power(torn=dice.randrange(3))
+            self.world.break_connections(broker.name)
+            self._back_later(broker, dice)
+
+    def _stop(self, broker: SimBroker, dice: Random) -> None:
+        if broker.alive and not broker.paused and not broker.disk.fails:
+            broker.ask_to_stop()
+            self.world.later(dice.randrange(20, 300), lambda: self._stop_now(broker, dice))
+
+    def _stop_now(self, broker: SimBroker, dice: Random) -> None:
+        if broker.alive and (broker.paused or broker.disk.fails):
+            # Who asked to stop does stop, once it can.
+            self.world.later(100, lambda: self._stop_now(broker, dice))
+        elif broker.alive:
+            broker.stop()
+            self.world.break_connections(broker.name)
+            self._back_later(broker, dice)
+
+    def _pause(self, broker: SimBroker, dice: Random) -> None:
+        if broker.alive and not broker.paused:
+            broker.pause()
+            self.world.later(dice.randrange(50, 2_500), lambda: self.resume(broker))
+
+    def _cut(self, broker: SimBroker, dice: Random) -> None:
+        others = self._other_ends(broker, dice)
+        self.world.network.cut([broker.name], others)
+        self.world.network.cut(others, [broker.name])
+        self._note_cut(broker, others, dice)
+
+    def _one_way_cut(self, broker: SimBroker, dice: Random) -> None:
+        others = self._other_ends(broker, dice)
+        if dice.random() < 0.5:
+            self.world.network.cut([broker.name], others)
+        else:
+            self.world.network.cut(others, [broker.name])
+        self._note_cut(broker, others, dice)
+
+    def _other_ends(self, broker: SimBroker, dice: Random) -> list[str]:
+        ends = [*NAMES, STORE, self.world.controller_name, *self.world.clients]
+        return [one for one in ends if one != broker.name and dice.random() < 0.5]
+
+    def _note_cut(self, broker: SimBroker, others: list[str], dice: Random) -> None:
+        self.world.recorder.emit("cut", source=broker.name, targets=others)
+        self.world.later(dice.randrange(100, 3_000), self.world.network.heal)
+
+    def _session_expiry(self, broker: SimBroker, _dice: Random) -> None:
+        self.world.expire_session(broker.name)
+
+    def _election(self, broker: SimBroker, dice: Random) -> None:
+        world = self.world
+        core = world.controller.core
+        wanted = None if dice.random() < 0.3 else broker.id
+        if world.controller.alive:
+            world.controller.run(core.elect(world.partition, wanted))
+
+    def _controller_failover(self, _broker: SimBroker, dice: Random) -> None:
+        world = self.world
+        if world.controller.alive:
+            world.controller.alive = False
+            world.break_connections(world.controller_name)
+            world.later(dice.randrange(50, 1_500), world.new_controller)
+
+    def _disk_error(self, broker: SimBroker, dice: Random) -> None:
+        """A disk fails; a broker with a failed log halts, and comes back with a mended disk."""
+        disk = broker.disk
+        if broker.alive and not (disk.fails or disk.unreadable):
+            if dice.random() < 0.3:
+                disk.unreadable = "input/output error"
+            else:
+                disk.fails = dice.choice(("input/output error", "no space left on device"))
+            self.world.later(dice.randrange(100, 800), lambda: self._halt(broker, dice))
+
+    def _halt(self, broker: SimBroker, dice: Random) -> None:
+        if broker.replica.has_failed:
+            self._crash(broker, dice)
+        else:
+            broker.disk.fails = broker.disk.unreadable = ""
+
+    # Peace.
+
+    def _make_peace(self) -> None:
+        """Faults stop; everything that was broken is mended."""
+        world = self.world
+        self.traffic = self.faulty = False
+        world.network.heal()
+        if not world.controller.alive:
+            world.new_controller()
+        for broker in world.brokers.values():
+            broker.disk.fails = broker.disk.unreadable = ""
+            self.resume(broker)
+            if broker.replica.has_failed and broker.alive:
+                broker.die()
+                world.break_connections(broker.name)
+            self.start(broker)
+        world.recorder.emit("healed")
+
+    def _rest(self) -> bool:
+        """Wait until every replica is in sync and every producer has its answer."""
+        end = self.world.now_ms + REST_MS
+        while self.world.now_ms < end:
+            self.world.advance(500)
+            if self._at_rest():
+                return True
+        return False
+
+    def _at_rest(self) -> bool:
+        world = self.world
+        leader = world.true_leader()
+        if leader is None or any(producer.under_way for producer in self.producers):
+            return False
+        role = leader.replica.role
+        in_sync = len(world.partition_state().isr) == len(NAMES)
+        equal = all(one.disk.keys == leader.disk.keys for one in world.brokers.values())
+        committed = leader.replica.log.high_watermark == leader.disk.end_offset
+        return isinstance(role, Leader) and in_sync and equal and committed
+
+
+_FAULTS: dict[str, Callable[[_Runner, SimBroker, Random], None]] = {
+    "crash": _Runner._crash,
+    "power-loss": _Runner._power_loss,
+    "stop": _Runner._stop,
+    "pause": _Runner._pause,
+    "cut": _Runner._cut,
+    "one-way-cut": _Runner._one_way_cut,
+    "session-expiry": _Runner._session_expiry,
+    "election": _Runner._election,
+    "controller-failover": _Runner._controller_failover,
+    "disk-error": _Runner._disk_error,
+}

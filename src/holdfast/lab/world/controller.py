@@ -1,0 +1,198 @@
+"""The simulated controller: drives the real `Controller` core against the simulated store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.core import (
+    AnswerAlter,
+    AskLogEnd,
+    Command,
+    Commands,
+    Controller,
+    SendStateTo,
+    StateConfirmed,
+    StopReplica,
+    WriteState,
+)
+from holdfast.lab.world.broker_parts import RETRY_MS
+from holdfast.lab.world.messages import (
+    AlterRequest,
+    AlterResponse,
+    Envelope,
+    LogEndRequest,
+    LogEndResponse,
+    Payload,
+    ShutdownRequest,
+    StateAnswer,
+    StateMessage,
+)
+from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, PartitionState
+
+if TYPE_CHECKING:
+    from holdfast.lab.world.world import World
+
+
+class SimController:
+    """One controller's reign."""
+
+    def __init__(self, world: World, controller_epoch: ControllerEpoch) -> None:
+        self.world = world
+        self.name = f"controller-{controller_epoch}"
+        self.alive = True
+        self.paused = False
+        self.core = Controller(
+            controller_epoch,
+            world.store.sessions.values(),
+            world.store.partitions,
+            dict.fromkeys(world.store.partitions, world.settings),
+            world.rules,
+        )
+        self.untold: dict[BrokerId, StateMessage] = {}
+        """What replicas have not confirmed yet: the newest state only."""
+        self.held_writes: list[WriteState] | None = None
+        """While a list: writes wait here instead of reaching the store."""
+        world.later(RETRY_MS * 2, self._ask_again)
+
+    def receive(self, envelope: Envelope) -> None:
+        """Handle one message."""
+        match envelope.payload:
+            case AlterRequest(leader, broker_epoch, proposal):
+                known = self.core.brokers.get(leader)
+                if known is None or known.broker_epoch != broker_epoch:
+                    refused = AlterResponse(proposal, ErrorCode.STALE_BROKER_EPOCH, None)
+                    self._send(envelope.source, refused)
+                    return
+                waiter = (envelope.source, proposal)
+                self.run(self.core.alter_partition(self.world.partition, leader, proposal, waiter))
+            case LogEndResponse(broker, leader_epoch, end):
+                self.run(
+                    self.core.log_end_answered(self.world.partition, broker, leader_epoch, end)
+                )
+            case StateAnswer(broker, controller_epoch, partition_epoch):
+                told = self.untold.get(broker)
+                current = controller_epoch == self.core.controller_epoch
+                if told and current and partition_epoch >= told.state.partition_epoch:
+                    del self.untold[broker]
+            case ShutdownRequest(broker, broker_epoch):
+                self.run(self.core.shutdown_asked(broker, broker_epoch))
+            case other:
+                raise AssertionError(f"the controller cannot handle {other}")
+
+    def run(self, commands: Commands) -> None:
+        """Carry out what the core decided, in order."""
+        for command in commands:
+            self._run(command)
+
+    def _run(self, command: Command) -> None:
+        match command:
+            case WriteState():
+                if self.held_writes is not None:
+                    self.held_writes.append(command)
+                else:
+                    self.write(command)
+            case StateConfirmed():
+                self._trace(command)
+                for broker in self.core.brokers:
+                    self._update_metadata(broker, command.after)
+            case SendStateTo(broker, _, state):
+                self._send_state(broker, state)
+            case StopReplica(broker, partition):
+                # It is told the same, and finds that it is no longer a replica.
+                self._send_state(broker, self.core.partitions[partition])
+            case AnswerAlter(waiter, error, state):
+                assert isinstance(waiter, tuple)
+                source, proposal = waiter
+                self._send(source, AlterResponse(proposal, error, state))
+            case AskLogEnd(broker, _, leader_epoch):
+                self._send_to(broker, LogEndRequest(self.core.controller_epoch, leader_epoch))
+
+    def _send_state(self, broker: BrokerId, state: PartitionState) -> None:
+        epoch = self.core.brokers[broker].broker_epoch
+        message = StateMessage(self.core.controller_epoch, epoch, state)
+        self.untold[broker] = message
+        self._update_metadata(broker, state)
+        self._tell(broker, message)
+
+    def _tell(self, broker: BrokerId, message: StateMessage) -> None:
+        """Send a LeaderAndIsr, and again until it is answered or overtaken."""
+        if not self.alive or self.untold.get(broker) is not message:
+            return
+        on_its_way = self.world.network.between(self.name, self.world.name_of(broker))
+        if not self.paused and not any(one.payload is message for one in on_its_way):
+            self._send_to(broker, message)
+        self.world.later(RETRY_MS * 2, lambda: self._tell(broker, message))
+
+    def _update_metadata(self, broker: BrokerId, state: PartitionState) -> None:
+        """Let a broker know what to tell clients, if it can hear us."""
+        node = self.world.brokers[self.world.name_of(broker)]
+        hears = node.alive and not node.paused
+        if hears and not self.world.network.is_cut(self.name, node.name):
+            node.metadata = state
+
+    def _ask_again(self) -> None:
+        if self.alive:
+            if not self.paused:
+                self.run(self.core.ask_again())
+            self.world.later(RETRY_MS * 2, self._ask_again)
+
+    def write(self, command: WriteState) -> None:
+        """Ask the store; a refusal means that somebody else is the controller or wrote first."""
+        store = self.world.store
+        partition = command.partition
+        epoch = self.core.controller_epoch
+        if store.compare_and_set(partition, command.state, command.expected, epoch):
+            self.run(self.core.store_confirmed(partition))
+        elif epoch != store.controller_epoch:
+            self.alive = False
+        else:
+            self.run(self.core.store_refused(partition, store.partitions[partition]))
+
+    def release_writes(self) -> bool:
+        """Let the held writes reach the store; False if another controller was elected since."""
+        held, self.held_writes = self.held_writes or [], None
+        for command in held:
+            self.write(command)
+        return self.alive
+
+    def _send(self, target: str, payload: Payload) -> None:
+        self.world.send(self.name, target, payload)
+
+    def _send_to(self, broker: BrokerId, payload: Payload) -> None:
+        self._send(self.world.name_of(broker), payload)
+
+    def _trace(self, confirmed: StateConfirmed) -> None:
+        before, after = confirmed.before, confirmed.after
+        recorder = self.world.recorder
+        if confirmed.rule == "unclean":
+            self.world.invariants.unclean = True
+        if after.leader_epoch != before.leader_epoch:
+            recorder.emit(
+                "elected",
+                None,
+                None,
+                leader=after.leader if after.leader >= 0 else None,
+                leader_epoch=after.leader_epoch,
+                partition_epoch=after.partition_epoch,
+                isr=list(after.isr),
+                eligible=list(after.eligible_leaders),
+                rule=confirmed.rule,
+            )
+        elif (after.isr, after.eligible_leaders) != (before.isr, before.eligible_leaders):
+            recorder.emit(
+                "isr-committed",
+                None,
+                None,
+                isr=list(after.isr),
+                partition_epoch=after.partition_epoch,
+                eligible=list(after.eligible_leaders),
+            )
+        if after.replicas != before.replicas:
+            recorder.emit(
+                "reassigned",
+                None,
+                None,
+                replicas=list(after.replicas),
+                adding=list(after.adding),
+                removing=list(after.removing),
+            )

@@ -1,0 +1,95 @@
+"""A world that lives by itself: messages take their time, sessions need heartbeats, timers fire.
+
+Stories move a world by hand. Whoever lets one run (dice, a schedule of faults) builds on this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from holdfast.core import Rules, Settings
+from holdfast.lab.world.broker import SimBroker
+from holdfast.lab.world.messages import Envelope
+from holdfast.lab.world.world import STORE, World
+from holdfast.model import NO_BROKER_EPOCH
+
+SESSION_TIMEOUT_MS: Final = 600
+HEARTBEAT_MS: Final = 200
+SOCKET_RETRY_MS: Final = 100
+
+
+class Living(ABC):
+    """Drives a world; who builds on it says when each message arrives."""
+
+    def __init__(self, names: Sequence[str], settings: Settings, rules: Rules) -> None:
+        self.world = World(names, settings, rules)
+        self.world.flows_at_once = False
+        self.world.checkpoints_at_once = False
+        self._heard = dict.fromkeys(names, 0)
+        self._link_busy_until: dict[tuple[str, str], int] = {}
+
+    def begin(self) -> None:
+        """From now on messages arrive by themselves."""
+        for envelope in list(self.world.network.pending):
+            self.schedule(envelope)
+        self.world.network.on_send = self.schedule
+
+    @abstractmethod
+    def schedule(self, envelope: Envelope) -> None:
+        """A message is sent: decide when, whether and how often it arrives."""
+
+    def every(self, period_ms: int, action: Callable[[], None]) -> None:
+        """Do something again and again."""
+
+        def again() -> None:
+            action()
+            self.world.later(period_ms, again)
+
+        self.world.later(period_ms, again)
+
+    def start(self, broker: SimBroker) -> None:
+        """Start a broker that is down."""
+        if not broker.alive:
+            broker.start()
+
+    def resume(self, broker: SimBroker) -> None:
+        """Let a broker that stands still go on."""
+        if broker.alive and broker.paused:
+            broker.resume()
+            broker.maybe_fetch()
+
+    def in_order(self, envelope: Envelope, delay_ms: int) -> int:
+        """The delay that keeps its link a connection: in order, or broken."""
+        link = (envelope.source, envelope.target)
+        now_ms = self.world.now_ms
+        arrival = max(now_ms + delay_ms, self._link_busy_until.get(link, 0))
+        self._link_busy_until[link] = arrival
+        return arrival - now_ms
+
+    def deliver(self, envelope: Envelope) -> None:
+        """It arrives, unless its target stands still: then it waits in a socket buffer."""
+        if not self.world.deliver(envelope) and envelope in self.world.network.pending:
+            self.world.later(SOCKET_RETRY_MS, lambda: self.deliver(envelope))
+
+    def heartbeats(self) -> None:
+        """Who is heard keeps its session; call it every HEARTBEAT_MS."""
+        world = self.world
+        for name, broker in world.brokers.items():
+            registered = broker.id in world.store.sessions
+            reaches = not (world.network.is_cut(name, STORE) or world.network.is_cut(STORE, name))
+            if broker.alive and not broker.paused and reaches:
+                self._heard[name] = world.now_ms
+                known = world.store.sessions[broker.id].broker_epoch if registered else -1
+                if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+                    broker.session_lost()
+                broker.register_if_needed()
+            elif registered and world.now_ms - self._heard[name] > SESSION_TIMEOUT_MS:
+                world.expire_session(name)
+
+    def checkpoint(self) -> None:
+        """Write down every high watermark."""
+        for broker in self.world.brokers.values():
+            if broker.alive:
+                broker.disk.high_watermark_checkpoint = broker.replica.log.high_watermark
