@@ -14,11 +14,11 @@ import pytest
 
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit import Audit, AuditInputs, Finding, run_here
-from holdfast.pipeline.audit.findings import DIFFER, INCONSISTENT, Exit
-from holdfast.pipeline.audit.kraft import METADATA
-from holdfast.pipeline.audit.replicas import find_replicas
-from holdfast.pipeline.audit.standing import Replica
-from holdfast.pipeline.audit.stores import find_store
+from holdfast.pipeline.audit.controllers.coordination_store import find_store
+from holdfast.pipeline.audit.controllers.kraft_metadata import METADATA
+from holdfast.pipeline.audit.findings.findings import DIFFER, INCONSISTENT, Exit
+from holdfast.pipeline.audit.replicas.replica_files import find_replicas
+from holdfast.pipeline.audit.replicas.truth import Replica
 from holdfast.protocol.records import RecordBatchHeader, batches
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import write_offsets

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from holdfast.cluster import Cluster
 from holdfast.ledger import CONSUMED, LedgerProducer, read_ledger
-from holdfast.pipeline.audit.replicas import find_replicas
+from holdfast.pipeline.audit.replicas.replica_files import find_replicas
 from holdfast.protocol.records import crc32c
 from holdfast.protocol.records.arrow.reader import read_table
 from holdfast.storage import RealDisk

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from holdfast.model import TopicPartition
-from holdfast.pipeline.audit.details import KIND_NAMES, PLACES
-from holdfast.pipeline.audit.gather import Context, Pack, Packs, present
-from holdfast.pipeline.audit.judge import Expectation
-from holdfast.pipeline.audit.moving import judged_here
-from holdfast.pipeline.audit.packs import ROW, Table, content
-from holdfast.pipeline.audit.replicas import find_replicas
-from holdfast.pipeline.audit.settling import Topic, settle_topics
-from holdfast.pipeline.audit.sources import (
+from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES
+from holdfast.pipeline.audit.jobs.backends import judged_here
+from holdfast.pipeline.audit.jobs.row_sources import (
     DELIVERED,
     READ,
     SENT,
     Gathered,
 )
+from holdfast.pipeline.audit.jobs.row_types import ROW, Table, content
+from holdfast.pipeline.audit.jobs.stretch_job import Context, Pack, Packs, present
+from holdfast.pipeline.audit.judge.reconcile import Topic, settle_topics
+from holdfast.pipeline.audit.judge.stretch_verdict import Expectation
+from holdfast.pipeline.audit.replicas.replica_files import find_replicas
 from holdfast.protocol.records import BatchOptions, crc32c
 from holdfast.protocol.records.batch_builder import BatchBuilder
 from holdfast.storage import RealDisk

@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.pipeline.audit.causes.kinds import LEADER_ALONE, RETENTION, UNCLEAN_ELECTION
 from holdfast.pipeline.audit.causes.kinds import RECREATED as RECREATED_CAUSE
-from holdfast.pipeline.audit.findings import Exit, Remedy
-from holdfast.pipeline.audit.kraft import METADATA
-from holdfast.pipeline.audit.metadata_records import read_records
+from holdfast.pipeline.audit.controllers.kraft_log_reader import read_records
+from holdfast.pipeline.audit.controllers.kraft_metadata import METADATA
+from holdfast.pipeline.audit.findings.findings import Exit, Remedy
 from holdfast.protocol.kraft_records.definitions import KINDS
 from holdfast.storage.checkpoints.meta_properties import id_text
 from tests.pipeline.audit_damage import DamageTests, Files

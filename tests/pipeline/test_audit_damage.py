@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.pipeline.audit.findings import Exit
-from holdfast.pipeline.audit.kraft import METADATA
+from holdfast.pipeline.audit.controllers.kraft_metadata import METADATA
+from holdfast.pipeline.audit.findings.findings import Exit
 from tests.pipeline.audit_damage import DamageTests, Files
 from tests.pipeline.audit_plants import Estate, make_estate
 from tests.pipeline.audit_world import TOPIC

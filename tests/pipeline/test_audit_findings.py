@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.pipeline.audit.findings import (
+from holdfast.pipeline.audit.findings.findings import (
     DUPLICATE,
     EXPIRED,
     GAP,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.pipeline.audit import metadata_records
-from holdfast.pipeline.audit.kraft import METADATA, Metadata, read_metadata
+from holdfast.pipeline.audit.controllers import kraft_log_reader
+from holdfast.pipeline.audit.controllers.kraft_metadata import METADATA, Metadata, read_metadata
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.kraft_records import (
     RECOVERING,
@@ -228,7 +228,7 @@ def test_a_file_is_read_in_pieces_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
     """A batch may lie across the edge of a piece, or be larger than one."""
-    monkeypatch.setattr(metadata_records, "PIECE_BYTES", piece)
+    monkeypatch.setattr(kraft_log_reader, "PIECE_BYTES", piece)
     path = write(
         tmp_path,
         f"{0:020}.log",
@@ -250,9 +250,9 @@ def test_a_length_that_no_batch_has_is_refused(tmp_path: Path) -> None:
     """It is not read into memory first."""
     path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED))
     with path.open("r+b") as file:
-        file.truncate(metadata_records.LARGEST_BATCH + 1_000)  # Nothing is allocated.
+        file.truncate(kraft_log_reader.LARGEST_BATCH + 1_000)  # Nothing is allocated.
         file.seek(8)
-        file.write(metadata_records.LARGEST_BATCH.to_bytes(4, "big"))
+        file.write(kraft_log_reader.LARGEST_BATCH.to_bytes(4, "big"))
     _, [trouble], _ = read_metadata([tmp_path], ["t"])
     assert "a batch cannot be" in trouble
 
@@ -263,7 +263,7 @@ def test_memory_does_not_grow_with_a_file(tmp_path: Path) -> None:
         path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED), no_ops(2, count))
         tracemalloc.start()
         try:
-            assert len(list(metadata_records.read_records(path, is_snapshot=False))) == 2
+            assert len(list(kraft_log_reader.read_records(path, is_snapshot=False))) == 2
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

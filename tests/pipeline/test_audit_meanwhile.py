@@ -13,10 +13,10 @@ from holdfast.cluster import Cluster
 from holdfast.ledger import LedgerProducer
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
 from holdfast.pipeline.audit import Audit, AuditInputs, run_here
-from holdfast.pipeline.audit.findings import Exit
-from holdfast.pipeline.audit.moving import Here
-from holdfast.pipeline.audit.running import Run
-from holdfast.pipeline.audit.stores import EMBEDDED
+from holdfast.pipeline.audit.audit import Run
+from holdfast.pipeline.audit.controllers.coordination_store import EMBEDDED
+from holdfast.pipeline.audit.findings.findings import Exit
+from holdfast.pipeline.audit.jobs.backends import Here
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import (
     read_epochs,

@@ -12,11 +12,11 @@ import pytest
 
 from holdfast.model import EpochEntry, LeaderEpoch, Offset
 from holdfast.pipeline.audit import AuditInputs, run_here
-from holdfast.pipeline.audit.gather import Context, Pack, Packs
-from holdfast.pipeline.audit.judge import Expectation
-from holdfast.pipeline.audit.replicas import find_replicas
-from holdfast.pipeline.audit.roster import consumers, producers
-from holdfast.pipeline.audit.sources import DELIVERED, READ, SENT, Gathered, ledger_packs
+from holdfast.pipeline.audit.jobs.ledger_owners import consumers, producers
+from holdfast.pipeline.audit.jobs.row_sources import DELIVERED, READ, SENT, Gathered, ledger_packs
+from holdfast.pipeline.audit.jobs.stretch_job import Context, Pack, Packs
+from holdfast.pipeline.audit.judge.stretch_verdict import Expectation
+from holdfast.pipeline.audit.replicas.replica_files import find_replicas
 from holdfast.storage import RealDisk
 from holdfast.storage import file_names as files
 from holdfast.storage.checkpoints.checkpoint_file import read_epochs, write_epochs, write_offsets

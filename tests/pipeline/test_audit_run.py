@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.pipeline.audit import AuditInputs, Finding, run
-from holdfast.pipeline.audit.findings import Exit
+from holdfast.pipeline.audit.findings.findings import Exit
 from holdfast.pipeline.errors import PipelineError
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate
 from tests.pipeline.audit_reference import Content, Findings, Line

@@ -16,7 +16,7 @@ from holdfast.broker.metadata.store_nodes import (
 )
 from holdfast.coordination import Create, EmbeddedStore, Store, ZooKeeperStore, paths
 from holdfast.model import BrokerId, ControllerEpoch, LeaderEpoch, PartitionState
-from holdfast.pipeline.audit.stores import EMBEDDED, find_store, read_store
+from holdfast.pipeline.audit.controllers.coordination_store import EMBEDDED, find_store, read_store
 from holdfast.pipeline.errors import PipelineError
 from tests.support.ports import held_port
 from tests.support.zookeeper import ZooKeeperServer

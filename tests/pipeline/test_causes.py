@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from holdfast.pipeline.audit.causes import explain
-from holdfast.pipeline.audit.causes.reigns import broker_id
+from holdfast.pipeline.audit.causes.leader_epochs import broker_id
 from holdfast.pipeline.audit.causes.traces import read_traces, trace_files
-from holdfast.pipeline.audit.findings import (
+from holdfast.pipeline.audit.findings.findings import (
     CONSUMED,
     DIFFER,
     DUPLICATE,

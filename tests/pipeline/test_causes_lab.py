@@ -13,8 +13,8 @@ import pytest
 from holdfast.lab import Run, explain, ids, load, remedies, run_scenario
 from holdfast.lab.render.narrate import names_of
 from holdfast.pipeline.audit.causes.case import Asked
+from holdfast.pipeline.audit.causes.from_traces import Reason, reason_of
 from holdfast.pipeline.audit.causes.history import History, Span
-from holdfast.pipeline.audit.causes.reasons import Reason, reason_of
 from holdfast.pipeline.audit.causes.remedies import remedy_of
 from holdfast.pipeline.audit.causes.traces import Seen
 

@@ -7,9 +7,16 @@ from dataclasses import replace
 import pytest
 
 from holdfast.pipeline.audit.causes import Past, explain
-from holdfast.pipeline.audit.findings import CONSUMED, DIFFER, TABLE, Damage, Finding, ReplicaFacts
-from holdfast.pipeline.audit.kraft import Election, Life
-from holdfast.pipeline.audit.standing import Stranger
+from holdfast.pipeline.audit.controllers.kraft_metadata import Election, Life
+from holdfast.pipeline.audit.findings.findings import (
+    CONSUMED,
+    DIFFER,
+    TABLE,
+    Damage,
+    Finding,
+    ReplicaFacts,
+)
+from holdfast.pipeline.audit.replicas.truth import Stranger
 from tests.pipeline.test_causes import LOGS, cause_of, facts, lost, replica, row
 
 A, B = b"a" * 16, b"b" * 16

@@ -17,8 +17,9 @@ import pytest
 
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.model.trace import parse_trace
+from holdfast.pipeline.audit.audit import past_of
 from holdfast.pipeline.audit.causes import explain
-from holdfast.pipeline.audit.findings import (
+from holdfast.pipeline.audit.findings.findings import (
     DIFFER,
     LOST,
     EpochStart,
@@ -28,8 +29,7 @@ from holdfast.pipeline.audit.findings import (
     Remedy,
     ReplicaFacts,
 )
-from holdfast.pipeline.audit.replicas import find_replicas
-from holdfast.pipeline.audit.running import past_of
+from holdfast.pipeline.audit.replicas.replica_files import find_replicas
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.inspect.log_files import checkpointed_epochs, log_files
 from tests.support.waiting import wait_until

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast.cluster.chaos import Happened, Plan, play
-from holdfast.pipeline.audit.findings import Exit
-from holdfast.pipeline.chaos import check
+from holdfast.pipeline.audit.findings.findings import Exit
+from holdfast.pipeline.chaos_check import check
 
 pytestmark = pytest.mark.slow
 COMMAND = (sys.executable, "-m", "holdfast", "chaos")

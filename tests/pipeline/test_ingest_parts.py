@@ -10,7 +10,7 @@ from holdfast.cluster import ClusterError
 from holdfast.cluster.client.client import addresses
 from holdfast.pipeline import PipelineError
 from holdfast.pipeline.ingest import Topics
-from holdfast.pipeline.ingest.vanished import Place, told_by_span
+from holdfast.pipeline.ingest.missing_offsets import Place, told_by_span
 from holdfast.pipeline.spark.failures import causes, told
 from holdfast.pipeline.spark.progress import Reading, after
 

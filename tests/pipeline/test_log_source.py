@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.pipeline import PipelineError
 from holdfast.pipeline.logs import columns, parse_paths
-from holdfast.pipeline.logs.pieces import Split
+from holdfast.pipeline.logs.splits import Split
 from holdfast.protocol.records import batches
 from tests.pipeline import log_files as files
 from tests.unit.storage.support import NOW, batch

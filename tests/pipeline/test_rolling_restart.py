@@ -9,8 +9,8 @@ import pytest
 from holdfast.cluster.chaos import Happened, Plan, play
 from holdfast.cluster.chaos.schedule import ROLLING
 from holdfast.cluster.timeline import read_events
-from holdfast.pipeline.audit.findings import Exit
-from holdfast.pipeline.chaos import check
+from holdfast.pipeline.audit.findings.findings import Exit
+from holdfast.pipeline.chaos_check import check
 from holdfast.protocol.records.arrow.reader import read_runs
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from holdfast.cli.chaos_output import as_data
 from holdfast.cluster.chaos import Ground, Plan, play
 from holdfast.cluster.chaos.fault_injection import NETWORK
 from holdfast.cluster.processes.lifecycle import Home
-from holdfast.pipeline.chaos import check
+from holdfast.pipeline.chaos_check import check
 from tests.support.namespaces import MACHINES, SWITCH, Namespaces
 from tests.support.zookeeper import ROOT, ZooKeeperServer
 

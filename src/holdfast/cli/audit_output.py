@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.pipeline.audit import Audit, Finding, Verdict
-from holdfast.pipeline.audit.findings import KINDS, Exit, Severity
+from holdfast.pipeline.audit.findings.findings import KINDS, Exit, Severity
 
 MOST_ROWS: Final = 30
 _STYLES: Final = {

@@ -59,7 +59,7 @@ def chaos(
     from holdfast.cli.chaos_output import as_data, show
     from holdfast.cluster.chaos import KINDS, UNSAFE_KINDS, Plan, play
     from holdfast.cluster.timeline import write_timeline
-    from holdfast.pipeline.chaos import check
+    from holdfast.pipeline.chaos_check import check
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty", hint="name a new one with --folder")

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from holdfast.cli.audit_output import as_data as audit_data
 from holdfast.cli.audit_output import causes, findings_table, headline
-from holdfast.pipeline.audit.findings import DUPLICATE, KINDS, LOST, REORDERED, Exit
-from holdfast.pipeline.chaos import Checked
+from holdfast.pipeline.audit.findings.findings import DUPLICATE, KINDS, LOST, REORDERED, Exit
+from holdfast.pipeline.chaos_check import Checked
 
 SCHEMA: Final = "holdfast-chaos/1"
 

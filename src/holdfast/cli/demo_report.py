@@ -13,7 +13,7 @@ from holdfast.cli.demo_driver import conf_options
 from holdfast.cli.demo_flights import airlines
 from holdfast.cli.spark_options import spark_session
 from holdfast.cluster import Cluster
-from holdfast.pipeline.audit.findings import Audit, Exit
+from holdfast.pipeline.audit.findings.findings import Audit, Exit
 
 QUESTION: Final = """
     SELECT parsed.carrier AS carrier, count(*) AS flights, round(avg(parsed.dep_delay), 1) AS delay

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import TimelinePoint
-from holdfast.pipeline.audit.findings import Step
+from holdfast.pipeline.audit.findings.findings import Step
 from holdfast.web.clock import clock
 from holdfast.web.drawing import box, group, line, number, path, text
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from holdfast.pipeline.audit import Audit, PartitionFacts
 from holdfast.pipeline.audit.causes import HEADLINES
-from holdfast.pipeline.audit.findings import KINDS, LOST, Exit, Severity, Step
+from holdfast.pipeline.audit.findings.findings import KINDS, LOST, Exit, Severity, Step
 from holdfast.web import acked_chart, log_lanes
 from holdfast.web.acked_chart import chart
 from holdfast.web.audit_tables import findings_table, inputs_list, partitions_table

@@ -13,7 +13,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import PartitionFacts, ReplicaFacts
-from holdfast.pipeline.audit.findings import Step
+from holdfast.pipeline.audit.findings.findings import Step
 from holdfast.web.drawing import (
     box,
     card,

@@ -18,7 +18,7 @@ from holdfast.pipeline.audit import (
     TimelinePoint,
     Verdict,
 )
-from holdfast.pipeline.audit.findings import DUPLICATE, LOST, EpochStart, Exit, Step
+from holdfast.pipeline.audit.findings.findings import DUPLICATE, LOST, EpochStart, Exit, Step
 from holdfast.web import acked_chart, log_lanes
 from holdfast.web.acked_chart import bars_of, chart
 from holdfast.web.audit_page import MOST_CHAPTERS, headline, page

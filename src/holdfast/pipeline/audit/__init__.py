@@ -1,6 +1,7 @@
 """Was anything lost? Joins what producers were promised with what every copy really holds."""
 
-from holdfast.pipeline.audit.findings import (
+from holdfast.pipeline.audit.audit import run, run_here
+from holdfast.pipeline.audit.findings.findings import (
     Audit,
     Cause,
     Finding,
@@ -12,7 +13,6 @@ from holdfast.pipeline.audit.findings import (
     Verdict,
 )
 from holdfast.pipeline.audit.inputs import AuditInputs
-from holdfast.pipeline.audit.running import run, run_here
 
 __all__ = [
     "Audit",

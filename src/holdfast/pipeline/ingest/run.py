@@ -14,12 +14,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.ingest.missing_offsets import vanished
 from holdfast.pipeline.ingest.options import Ingest
 from holdfast.pipeline.ingest.stream import Stream
 from holdfast.pipeline.ingest.tables import prepare
 from holdfast.pipeline.ingest.topics import cluster_of
 from holdfast.pipeline.ingest.values import read_schema
-from holdfast.pipeline.ingest.vanished import vanished
 from holdfast.pipeline.spark.failures import causes, told
 from holdfast.pipeline.spark.progress import Listener, Meter, Reading
 from holdfast.pipeline.spark.session import open_way_back

@@ -9,8 +9,8 @@ Nothing is locked, mended or written. Damage is a row, not a failure.
 
 from pyspark.sql import SparkSession
 
-from holdfast.pipeline.logs.pieces import parse_paths
 from holdfast.pipeline.logs.source import BatchSource, LogSource
+from holdfast.pipeline.logs.splits import parse_paths
 
 __all__ = ["parse_paths", "register"]
 

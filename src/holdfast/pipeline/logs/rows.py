@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holdfast.pipeline.logs.chain import Damage, Span
-from holdfast.pipeline.logs.opening import read_piece
-from holdfast.pipeline.logs.pieces import Piece
+from holdfast.pipeline.logs.open_segment import read_piece
+from holdfast.pipeline.logs.segment_batches import Damage, Span
+from holdfast.pipeline.logs.splits import Piece
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
 from holdfast.protocol.records.arrow.reader import read_runs

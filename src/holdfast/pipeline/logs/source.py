@@ -12,8 +12,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 from holdfast.pipeline.logs import columns
-from holdfast.pipeline.logs.pieces import Piece, Split, replicas, segments, splits
 from holdfast.pipeline.logs.rows import batch_rows, record_rows
+from holdfast.pipeline.logs.splits import Piece, Split, replicas, segments, splits
 from holdfast.pipeline.logs.stream import LogStreamReader
 
 

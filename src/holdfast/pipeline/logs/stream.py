@@ -17,11 +17,11 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from holdfast.pipeline.logs.chain import Chain
 from holdfast.pipeline.logs.columns import split_bytes
-from holdfast.pipeline.logs.opening import opened
-from holdfast.pipeline.logs.pieces import Piece, Replica, Split, replicas, segments, splits
+from holdfast.pipeline.logs.open_segment import opened
 from holdfast.pipeline.logs.rows import record_rows
+from holdfast.pipeline.logs.segment_batches import Chain
+from holdfast.pipeline.logs.splits import Piece, Replica, Split, replicas, segments, splits
 from holdfast.protocol.records import RecordBatchHeader
 
 Ends = dict[str, dict[str, int]]

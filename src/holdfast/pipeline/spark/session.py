@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import jars
 from holdfast.pipeline.spark.ending import stop
+from holdfast.pipeline.spark.executor_wait import WaitingForExecutors
 from holdfast.pipeline.spark.failures import told
 from holdfast.pipeline.spark.java import java_home
 from holdfast.pipeline.spark.scratch import log_file, scratch
-from holdfast.pipeline.spark.waiting import WaitingForExecutors
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway

@@ -3,9 +3,9 @@
 How it is done is told in docs/causes.md.
 """
 
-from holdfast.pipeline.audit.causes.explaining import explain
+from holdfast.pipeline.audit.causes.explain import explain
 from holdfast.pipeline.audit.causes.faults import faults
 from holdfast.pipeline.audit.causes.kinds import HEADLINES
-from holdfast.pipeline.audit.causes.past import Past
+from holdfast.pipeline.audit.causes.partition_history import Past
 
 __all__ = ["HEADLINES", "Past", "explain", "faults"]

@@ -1,7 +1,7 @@
 """One group of lost records, put together from a trace: its promise, its copies, its election.
 
 The question is always the same: after the promise, which election was the first whose leader did
-not have the records? `reasons` says what follows from the answer.
+not have the records? `from_traces` says what follows from the answer.
 """
 
 from __future__ import annotations

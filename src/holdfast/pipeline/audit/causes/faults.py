@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.model.trace import TraceEvent
-from holdfast.pipeline.audit.causes.reigns import names_of
+from holdfast.pipeline.audit.causes.leader_epochs import names_of
 from holdfast.pipeline.audit.causes.traces import read_traces, trace_files
-from holdfast.pipeline.audit.findings import Step
+from holdfast.pipeline.audit.findings.findings import Step
 
 MOST: Final = 1_000
 _SENTENCES: Final = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from holdfast.pipeline.audit.causes.from_traces import Reason
 from holdfast.pipeline.audit.causes.kinds import (
     LEADER_ALONE,
     LOST_DISK,
@@ -17,8 +18,7 @@ from holdfast.pipeline.audit.causes.kinds import (
     RETENTION,
     UNCLEAN_ELECTION,
 )
-from holdfast.pipeline.audit.causes.reasons import Reason
-from holdfast.pipeline.audit.findings import Remedy
+from holdfast.pipeline.audit.findings.findings import Remedy
 
 ALL: Final = Remedy(setting="acks", value="all")
 TWO: Final = Remedy(setting="min.insync.replicas", value="2")

@@ -1,0 +1,280 @@
+"""Why records are gone, from a trace. What the new leader's log had gone through says it:
+
+- it had them and lost them in a power failure: the flush that never came;
+- it never had them, and the election was unclean: the election;
+- it never had them, the election was clean: the producer had been content with the leader alone.
+
+What happens to other copies afterwards (they are cut when their brokers follow the new leader) is a
+consequence, told in the chain. Works on the traces of real brokers and of the lab alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.lab.render.narrate import sentence
+from holdfast.pipeline.audit.causes.case import Asked, Case, Names, cases_of
+from holdfast.pipeline.audit.causes.history import Copy, Election, History
+from holdfast.pipeline.audit.causes.kinds import (
+    ELECTION,
+    LEADER_ALONE,
+    LOST_DISK,
+    LOST_FLUSH,
+    NEVER_WRITTEN,
+    OUTSIDE,
+    TRUNCATION,
+    UNCLEAN_ELECTION,
+)
+from holdfast.pipeline.audit.causes.traces import Seen
+from holdfast.pipeline.audit.findings.findings import Step
+
+ACKS_ALL: Final = -1
+MOST_STEPS: Final = 14
+_KINDS_OF_END: Final = {
+    "power-lost": LOST_FLUSH,
+    "restarted": LOST_FLUSH,
+    "disk-lost": LOST_DISK,
+    "truncated": TRUNCATION,
+    "appended": TRUNCATION,
+}
+_DEATHS: Final = {
+    "crashed": "died",
+    "power-lost": "lost its power",
+    "stopped": "shut down",
+    "disk-lost": "lost its disk",
+    "disk-failed": "lost its disk",
+}
+_PLACES: Final = ("start_offset", "end_offset", "kept", "log_end_offset", "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why, with what a remedy depends on."""
+
+    kind: str
+    sentence: str
+    acks: int | None = None
+    copies: int = 0
+    """Logs that ever had the records."""
+    root: Seen | None = None
+    chain: tuple[Step, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
+    """Why all records of a span are gone that shared one fate; None if the trace does not say."""
+    found = [_reason_in(case) for case in cases_of(history, asked, names)]
+    told = [reason for reason in found if reason is not None]
+    # A clean election takes nothing, and what still stands in a log is not what is missing, where
+    # there is another explanation: a kill takes promises out of a trace, and older ones stay.
+    gone = [reason for reason in told if reason.kind != OUTSIDE]
+    taken = [reason for reason in gone if reason.kind != ELECTION]
+    return next(iter(taken or gone or told), None)
+
+
+def _reason_in(case: Case) -> Reason | None:
+    election = case.taken_by()
+    if election is None:
+        return _without_election(case)
+    lost = case.ended_before(election)
+    if lost:
+        return _leader_lost_them(case, election, lost[-1])
+    if election.rule == "unclean":
+        return _unclean(case, election)
+    if case.acks in (0, 1):
+        return _leader_alone(case, election)
+    told = f"{_elected(case, election)} without {case.what}, although the election was clean."
+    return _reason(case, ELECTION, told, election.seen, election)
+
+
+# The sentences.
+
+
+def _unclean(case: Case, election: Election) -> Reason:
+    alone = ""
+    if case.is_of_one_member and case.promise is not None:
+        only = case.name(case.promise.isr[0])
+        alone = f" {only} alone was in sync when {case.they_were} acknowledged."
+    told = (
+        f"Unclean election: {_elected(case, election)}, not in sync and without {case.what}."
+        f"{alone}{_aftermath(case, election)}"
+    )
+    return _reason(case, UNCLEAN_ELECTION, told, election.seen, election)
+
+
+def _leader_alone(case: Case, election: Election) -> Reason:
+    former = _leader_then(case)
+    who = case.name(former) if former is not None else "the leader"
+    died = _death(case, election, former)
+    told = (
+        f"With acks={case.acks} {who} alone answered for {case.what}, before another log had "
+        f"{case.them}. {f'{who} {died}. ' if died else ''}{_elected(case, election)} without "
+        f"{case.them}, by a clean election.{_aftermath(case, election)}"
+    )
+    return _reason(case, LEADER_ALONE, told, election.seen, election)
+
+
+def _leader_lost_them(case: Case, election: Election, copy: Copy) -> Reason:
+    assert copy.until is not None
+    kind = _KINDS_OF_END[copy.until.event.kind]
+    if kind == TRUNCATION:
+        told = f"{sentence(copy.until.event, case.names)} Then {_elected(case, election)}."
+    else:
+        told = f"{_losses(case)} {_elected(case, election)} without {case.what}."
+    return _reason(case, kind, told, copy.until, election)
+
+
+def _without_election(case: Case) -> Reason | None:
+    """No leader lacked them from the start: a log lost them, or never had them, or still has."""
+    ends, held = case.ends(), [copy.broker for copy in case.copies if copy.until is None]
+    if held:
+        told = (
+            f"According to the trace {case.listed(held)} still {_has(held)} {case.what}: the "
+            "files were changed by something else than the broker."
+        )
+        return _reason(case, OUTSIDE, told, None, None)
+    if ends:
+        last = max(ends, key=lambda seen: seen.event.t)
+        kind = _KINDS_OF_END[last.event.kind]
+        told = sentence(last.event, case.names) if kind == TRUNCATION else _losses(case)
+        return _reason(case, kind, told, last, None)
+    if case.acks == 0:
+        told = f"No log ever had {case.what}: with acks=0 nobody tells the producer."
+        return _reason(case, NEVER_WRITTEN, told, None, None)
+    return None
+
+
+def _elected(case: Case, election: Election) -> str:
+    starts = [seen.event.numbers["start_offset"] for seen in _beginnings(case, election)]
+    where = f" at offset {starts[0]}" if starts else ""
+    return f"{case.name(election.leader)} began epoch {election.epoch}{where}"
+
+
+def _beginnings(case: Case, election: Election) -> list[Seen]:
+    """The new leader's own word that its reign has begun."""
+    return [
+        seen
+        for seen in case.history.became
+        if seen.event.kind == "became-leader"
+        and seen.event.broker == election.leader
+        and seen.event.numbers["leader_epoch"] == election.epoch
+    ]
+
+
+def _leader_then(case: Case) -> int | None:
+    """Who led when the records were acknowledged."""
+    if case.promise is not None:
+        return case.promise.first.event.broker
+    led = [one.leader for one in case.history.elections if one.epoch == case.epoch]
+    return led[-1] if led else None
+
+
+def _death(case: Case, election: Election, broker: int | None) -> str:
+    """What had become of a broker when the election took place; empty if nothing is known."""
+    for seen in reversed(case.history.faults):
+        is_between = case.since_ms <= seen.event.t <= election.seen.event.t
+        if broker is not None and seen.event.broker == broker and is_between:
+            return _DEATHS[seen.event.kind]
+    return ""
+
+
+def _losses(case: Case) -> str:
+    """Whose power failed, or whose disk came back empty, and how much that took."""
+    groups: dict[tuple[str, int, int], list[int]] = {}
+    for copy in case.copies:
+        if copy.until is not None:
+            numbers = copy.until.event.numbers
+            end = numbers.get("kept", numbers.get("log_end_offset", 0))
+            alike = (copy.until.event.kind, end, numbers.get("was", end))
+            groups.setdefault(alike, []).append(copy.broker)
+    told = [_loss(case, *alike, brokers) for alike, brokers in groups.items()]
+    return " ".join(text for text in told if text)
+
+
+def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
+    """Empty if the copies did not go with their brokers' memory or disks."""
+    who, one = case.listed(brokers), len(set(brokers)) == 1
+    if kind == "power-lost":
+        what = f"offset {end} was" if was == end + 1 else f"offsets {end} to {was - 1} were"
+        cache = "its page cache" if one else "their page caches"
+        return f"The power of {who} failed: {what} in {cache} only."
+    if kind == "restarted":
+        return f"{who} came back with a log that ends at offset {end}."
+    return f"The disk of {who} came back empty." if kind == "disk-lost" else ""
+
+
+def _aftermath(case: Case, election: Election) -> str:
+    """What became of the copies that others still had."""
+    after = election.seen.event.t
+    cut = [
+        copy.broker
+        for copy in case.copies
+        if copy.until is not None
+        and copy.until.event.kind in ("truncated", "appended")
+        and copy.until.event.t >= after
+    ]
+    kept = [copy.broker for copy in case.copies if copy.until is None]
+    text = f" {case.listed(cut)} cut {case.them} off to follow the new leader." if cut else ""
+    if kept:
+        text += f" {case.listed(kept)} still {_has(kept)} {case.them}, where no reader looks."
+    return text
+
+
+def _has(brokers: Sequence[int]) -> str:
+    return "has" if len(set(brokers)) == 1 else "have"
+
+
+# The chain.
+
+
+def _reason(
+    case: Case, kind: str, told: str, root: Seen | None, election: Election | None
+) -> Reason:
+    chain = _chain(case, root, election)
+    places = [seen.place for seen in ([root] if root is not None else [])]
+    return Reason(
+        kind=kind,
+        sentence=told,
+        acks=case.acks,
+        copies=len({copy.broker for copy in case.copies}),
+        root=root,
+        chain=tuple(_step(seen, case.names) for seen in chain),
+        evidence=tuple(dict.fromkeys([*places, *(seen.place for seen in chain)])),
+    )
+
+
+def _chain(case: Case, root: Seen | None, election: Election | None) -> list[Seen]:
+    """The promise, the deaths, the election, the cuts: each once, oldest first."""
+    chain = [case.promise.first] if case.promise is not None else []
+    history, had = case.history, {copy.broker: None for copy in case.copies}
+    if election is not None:
+        had |= {one: None for one in (_leader_then(case),) if one is not None}
+        chain += [
+            seen
+            for seen in (*history.isr_changes, *history.faults)
+            if case.since_ms <= seen.event.t <= election.seen.event.t
+            and (seen.event.kind == "isr-committed" or seen.event.broker in had)
+        ]
+        chain += [election.seen, *_beginnings(case, election)]
+    chain += case.ends()
+    chain += [] if root is None else [root]
+    unique = {(seen.path, seen.line): seen for seen in chain}
+    ordered = sorted(unique.values(), key=lambda one: (one.event.t, one.event.numbers.get("ns", 0)))
+    return ordered[:MOST_STEPS]
+
+
+def _step(seen: Seen, names: Names) -> Step:
+    event = seen.event
+    place = next(
+        (event.numbers[key] for key in _PLACES if isinstance(event.numbers.get(key), int)), None
+    )
+    broker = event.numbers.get("leader") if event.kind == "elected" else event.broker
+    return Step(
+        time_ms=event.t,
+        kind=event.kind,
+        broker=None if broker is None else names.get(broker, f"b{broker}"),
+        offset=place,
+        sentence=sentence(event, names),
+    )

@@ -1,0 +1,1 @@
+"""What the controllers decided: KRaft's metadata log, or the coordination store."""

@@ -1,0 +1,91 @@
+"""The records of a file of KRaft's metadata log, a piece at a time.
+
+A controller writes a record without content twice a second, each in a batch of its own, so nearly
+all records of an old log are of no interest. They are sorted out before any of them is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.pipeline.audit.replicas.segments import opened
+from holdfast.protocol.kraft_records import MetadataRecord, decode_record
+from holdfast.protocol.kraft_records.codec import FRAME_VERSION
+from holdfast.protocol.kraft_records.definitions import KINDS
+from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records.arrow.batch_walk import Untrue, batch_starts
+from holdfast.protocol.records.arrow.reader import read_runs
+
+PIECE_BYTES: Final = 1 << 20
+LARGEST_BATCH: Final = 64 << 20
+"""Controllers write batches of 8 MiB at most; a length beyond this one is damaged."""
+COLUMNS: Final = ("offset", "timestamp", "value", "is_control")
+_OTHERS: Final = pa.array(
+    [bytes([FRAME_VERSION, key]) for key in range(128) if key not in KINDS], pa.binary()
+)
+"""How records begin that are not about topics and partitions."""
+
+
+def read_records(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
+    """Offset, time and content of the records about topics and partitions.
+
+    A controller may be writing: a batch of the log that is not whole yet is left out. A snapshot
+    gets its name when it is whole. MalformedBatchError, MalformedMessage or UnsupportedVersionError
+    if it cannot be read.
+    """
+    with opened(str(path)) as file:
+        for position, piece in _pieces(file, is_snapshot=is_snapshot):
+            try:
+                for run in read_runs(piece, columns=COLUMNS):
+                    yield from _decoded(run)
+            except MalformedBatchError as error:
+                where = position + error.position
+                raise MalformedBatchError(where, error.reason, error.error_code) from None
+
+
+def _pieces(file: int, *, is_snapshot: bool) -> Iterator[tuple[int, bytes]]:
+    """Whole batches, and where they lie. Each round takes one batch at least."""
+    position, size = 0, PIECE_BYTES
+    while data := os.pread(file, size, position):
+        try:
+            starts, after = batch_starts(memoryview(data), 0, len(data))
+        except Untrue:
+            yield position, data  # Its reader says what is wrong.
+            return
+        if after <= len(data):
+            yield position, data
+            position += len(data)
+        elif starts[-1] > 0:
+            yield position, data[: starts[-1]]
+            position, size = position + starts[-1], PIECE_BYTES
+        elif len(data) < size:  # The end of the file.
+            if is_snapshot:
+                yield position, data
+            return
+        else:
+            size = _size(after, position)
+
+
+def _size(size: int, position: int) -> int:
+    """How much to read for a batch that is larger than a piece."""
+    if size > LARGEST_BATCH:
+        raise MalformedBatchError(position, f"a batch cannot be {size} bytes long")
+    return size
+
+
+def _decoded(run: Any) -> Iterator[tuple[int, int, MetadataRecord]]:
+    values = run.column("value")
+    is_other = pc.is_in(pc.binary_slice(values, 0, 2), _OTHERS)
+    is_wanted = pc.invert(pc.or_(pc.or_(is_other, run.column("is_control")), values.is_null()))
+    wanted = run.filter(is_wanted)
+    columns = (wanted.column(name).to_pylist() for name in ("offset", "timestamp", "value"))
+    for offset, time_ms, value in zip(*columns, strict=True):
+        record = decode_record(value)
+        if record is not None:
+            yield offset, time_ms, record

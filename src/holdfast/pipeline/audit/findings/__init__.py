@@ -1,0 +1,1 @@
+"""What an audit found: findings, their reasons, and the verdict."""

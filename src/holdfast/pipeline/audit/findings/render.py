@@ -1,0 +1,213 @@
+"""From tables of findings to what people and programs read: `Finding`s, and an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES, SENTENCES, Why
+from holdfast.pipeline.audit.findings.finding_tables import ALIKE, folded
+from holdfast.pipeline.audit.findings.findings import (
+    CONSUMED,
+    EXIT_OF,
+    KINDS,
+    TABLE,
+    Finding,
+    LedgerRow,
+)
+from holdfast.pipeline.audit.jobs.ledger_owners import Owner
+from holdfast.pipeline.audit.jobs.row_types import (
+    CONSUMED_BIT,
+    NOBODY,
+    RESULTS,
+    TABLE_BIT,
+    Ints,
+    Table,
+)
+from holdfast.pipeline.audit.replicas.truth import Replica
+
+Partitions = Mapping[tuple[str, int], Sequence[Replica]]
+Damages = Mapping[tuple[str, int], Sequence[tuple[str, int, int, str, str]]]
+"""Broker, first offset, end, place and reason."""
+MOST_DAMAGES = 5
+"""Named with one finding."""
+_WORST = {severity: rank for rank, severity in enumerate(EXIT_OF)}
+_RANKS = np.array([_WORST[KINDS[name].severity] for name in KIND_NAMES])
+
+
+class Told(NamedTuple):
+    """One topic's findings."""
+
+    topic: str
+    table: Table
+    partitions: Ints
+
+
+class Teller:
+    """Knows the names behind the numbers."""
+
+    def __init__(
+        self,
+        bits: Mapping[str, int],
+        producers: Sequence[Owner],
+        consumers: Sequence[Owner],
+        partitions: Partitions,
+        damages: Damages,
+    ) -> None:
+        self.names = {1 << bit: name for name, bit in bits.items()}
+        self.names |= {int(TABLE_BIT): TABLE, int(CONSUMED_BIT): CONSUMED}
+        self.producers, self.consumers = producers, consumers
+        self.partitions = partitions
+        self.damages = damages
+
+    def findings(self, told: Sequence[Told], most: int) -> tuple[tuple[Finding, ...], int]:
+        """The worst first, neighbours folded; and how many more there are."""
+        runs = [_runs(one) for one in told]
+        order = [
+            (int(rank), nth, at)
+            for nth, one in enumerate(runs)
+            for at, rank in enumerate(_RANKS[one.table["kind"]].tolist())
+        ]
+        order.sort()
+        listed = tuple(self._finding(runs[nth], at) for _, nth, at in order[:most])
+        return listed, len(order) - len(listed)
+
+    def _finding(self, told: Told, at: int) -> Finding:
+        row = told.table[at]
+        partition = int(told.partitions[at])
+        replicas = self.partitions.get((told.topic, partition), ())
+        offset, last = int(row["first"]), int(row["last"])
+        is_delivery = KIND_NAMES[row["kind"]] == "non-monotonic poll"
+        owner = self._owner(row["row"], is_delivery)
+        lacks = self._named(row["lacks"])
+        damages = self._damages(told.topic, partition, row, lacks)
+        detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
+        return Finding(
+            kind=KIND_NAMES[row["kind"]],
+            topic=told.topic,
+            partition=partition,
+            place=PLACES[row["place"]],
+            offset=None if offset < 0 else offset,
+            last_offset=None if last < 0 else last,
+            count=int(row["count"]),
+            ledger=self._ledger(row["row"], is_delivery),
+            last_ledger=self._ledger(row["last_row"], is_delivery),
+            leader=replicas[0].broker if replicas else None,
+            has=self._named(row["has"]),
+            lacks=lacks,
+            detail="; ".join((detail, *(f"{place}: {reason}" for place, reason in damages))),
+            evidence=(
+                *(place for place, _ in damages),
+                *(replica.path for replica in replicas),
+                *((owner.folder,) if owner else ()),
+            ),
+        )
+
+    def _damages(
+        self, topic: str, partition: int, row: Any, brokers: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """Place and reason of the damage that a finding speaks of."""
+        if row["why"] not in (Why.DAMAGED, Why.NO_COPY):
+            return []
+        return [
+            (place, reason)
+            for broker, first, until, place, reason in self.damages.get((topic, partition), ())
+            if broker in brokers and first <= row["last"] and row["first"] < until
+        ][:MOST_DAMAGES]
+
+    def _owner(self, row: Any, is_delivery: bool) -> Owner | None:
+        owners = self.consumers if is_delivery else self.producers
+        return owners[row["who"]] if row["who"] != NOBODY else None
+
+    def _ledger(self, row: Any, is_delivery: bool) -> LedgerRow | None:
+        owner = self._owner(row, is_delivery)
+        if owner is None:
+            return None
+        sent = int(row["time"])
+        result = RESULTS.get(int(row["result"]), "delivered")
+        return LedgerRow(
+            run=owner.run,
+            producer=owner.name,
+            sequence=int(row["sequence"]),
+            result=result,
+            acks=owner.acks,
+            idempotent=owner.is_idempotent,
+            sent_ms=sent,
+            acked_ms=sent + int(row["delay"]) if result == "acked" else None,
+            error=int(row["error"]),
+        )
+
+    def _named(self, bits: Any) -> tuple[str, ...]:
+        return tuple(name for bit, name in self.names.items() if int(bits) & bit)
+
+    def records(self, told: Sequence[Told]) -> Any:
+        """All of them as one pyarrow.Table, one row a record where records were told one by one."""
+        return pa.concat_tables([self._records(one) for one in told])
+
+    def _records(self, told: Told) -> Any:
+        table = told.table
+        rows = table["row"]
+        is_known = rows["who"] != NOBODY
+        is_delivery = np.array(KIND_NAMES)[table["kind"]] == "non-monotonic poll"
+        names = [
+            (self.consumers if delivery else self.producers)[who] if known_ else None
+            for delivery, who, known_ in zip(
+                is_delivery.tolist(), rows["who"].tolist(), is_known.tolist(), strict=True
+            )
+        ]
+
+        def numbers(column: Any, is_there: Any) -> Any:
+            return pa.array(column, mask=~is_there)
+
+        has_offset = table["first"] >= 0
+        return pa.table(
+            {
+                "kind": pa.array([KIND_NAMES[one] for one in table["kind"].tolist()], pa.string()),
+                "place": pa.array([PLACES[one] for one in table["place"].tolist()], pa.string()),
+                "topic": pa.array([told.topic] * len(table), pa.string()),
+                "partition": pa.array(told.partitions, pa.int32()),
+                "offset": numbers(table["first"], has_offset),
+                "last_offset": numbers(table["last"], has_offset),
+                "count": pa.array(table["count"]),
+                "run": pa.array([one.run if one else None for one in names], pa.string()),
+                "producer": pa.array([one.name if one else None for one in names], pa.string()),
+                "sequence": numbers(rows["sequence"], is_known),
+                "sent_ms": numbers(rows["time"], is_known),
+                "has": pa.array(
+                    [list(self._named(one)) for one in table["has"].tolist()],
+                    pa.list_(pa.string()),
+                ),
+                "lacks": pa.array(
+                    [list(self._named(one)) for one in table["lacks"].tolist()],
+                    pa.list_(pa.string()),
+                ),
+                "detail": pa.array(
+                    [
+                        SENTENCES[Why(why)].format(there=there)
+                        for why, there in zip(
+                            table["why"].tolist(), table["there"].tolist(), strict=True
+                        )
+                    ],
+                    pa.string(),
+                ),
+            }
+        )
+
+
+def _runs(told: Told) -> Told:
+    """Sorted by kind, partition and offset, and neighbours folded."""
+    table, partitions = told.table, told.partitions
+    keys = [table["first"], *(table[name] for name in reversed(ALIKE)), partitions]
+    order = np.lexsort(keys)
+    table, partitions = table[order], partitions[order]
+    pieces, homes = [], []
+    for partition in np.unique(partitions).tolist():
+        runs = folded(table[partitions == partition])
+        pieces.append(runs)
+        homes.append(np.full(len(runs), partition, np.int64))
+    if not pieces:
+        return told
+    return Told(told.topic, np.concatenate(pieces), np.concatenate(homes))

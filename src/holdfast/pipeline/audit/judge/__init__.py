@@ -1,0 +1,1 @@
+"""The audit's rules: lost records, duplicates, order, differences between replicas."""
