@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import TimelinePoint
 from holdfast.pipeline.audit.findings.findings import Step
-from holdfast.web.clock import clock
 from holdfast.web.drawing import box, group, line, number, path, text
+from holdfast.web.time_format import clock
 
 RIGHT: Final = 16
 TOP: Final = 42

@@ -17,10 +17,10 @@ from holdfast.pipeline.audit.findings.findings import KINDS, LOST, Exit, Severit
 from holdfast.web import acked_chart, log_lanes
 from holdfast.web.acked_chart import chart
 from holdfast.web.audit_tables import findings_table, inputs_list, partitions_table
-from holdfast.web.chapters import Chapter, chapters
-from holdfast.web.clock import clock
+from holdfast.web.cause_chapters import Chapter, chapters
 from holdfast.web.log_lanes import lanes, window_of
 from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
+from holdfast.web.time_format import clock
 
 MOST_CHAPTERS: Final = 20
 MOST_EVIDENCE: Final = 40

@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.pipeline.audit import Audit, Finding, PartitionFacts, ReplicaFacts
 from holdfast.pipeline.audit.causes import HEADLINES
-from holdfast.web.chapters import last_offset
+from holdfast.web.cause_chapters import last_offset
 
 MOST_FINDINGS: Final = 200
 MOST_PARTITIONS: Final = 200

@@ -23,7 +23,7 @@ from holdfast.web import acked_chart, log_lanes
 from holdfast.web.acked_chart import bars_of, chart
 from holdfast.web.audit_page import MOST_CHAPTERS, headline, page
 from holdfast.web.audit_tables import MOST_FINDINGS
-from holdfast.web.chapters import chapters
+from holdfast.web.cause_chapters import chapters
 from holdfast.web.log_lanes import window_of
 
 EVIL = "</title><script>alert(1)</script>\"'&<!--BODY-->"
