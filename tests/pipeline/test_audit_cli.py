@@ -106,7 +106,7 @@ def test_a_folder_that_is_not_there_is_named_before_spark_starts(
     def start(*_: object) -> None:
         pytest.fail("Spark was started")
 
-    monkeypatch.setattr("holdfast.cli.audit.spark_session", start)
+    monkeypatch.setattr("holdfast.cli.pipeline.audit.spark_session", start)
     given = {name: tmp_path / name for name in ("ledger", "logs", "consumed", "table")}
     for name, folder in given.items():
         if name != missing:

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.chaos_output import as_data
+from holdfast.cli.cluster.chaos_output import as_data
 from holdfast.cluster.chaos import Ground, Plan, play
 from holdfast.cluster.chaos.fault_injection import NETWORK
 from holdfast.cluster.processes.lifecycle import Home

@@ -13,33 +13,37 @@ __all__ = ["BadInput", "LazyCommand", "LazyGroup", "main"]
 
 COMMANDS = {
     "demo": LazyCommand(
-        "holdfast.cli.demo:demo", "Flights through a cluster that is broken, and the proof."
+        "holdfast.cli.demo.command:demo", "Flights through a cluster that is broken, and the proof."
     ),
-    "server": LazyCommand("holdfast.cli.server:server", "One broker: start, check, config."),
-    "up": LazyCommand("holdfast.cli.up:up", "Start a cluster on this machine."),
-    "status": LazyCommand("holdfast.cli.status:status", "Its brokers and partitions."),
-    "fault": LazyCommand("holdfast.cli.fault:fault", "Break it on purpose: kill, isolate, …"),
+    "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
+    "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
+    "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
+    "fault": LazyCommand(
+        "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
+    ),
     "chaos": LazyCommand(
-        "holdfast.cli.chaos:chaos", "Random faults under load, then every promise is checked."
+        "holdfast.cli.cluster.chaos:chaos",
+        "Random faults under load, then every promise is checked.",
     ),
     "testserver": LazyCommand(
-        "holdfast.cli.testserver:testserver", "Clusters for tests in any language."
+        "holdfast.cli.cluster.testserver:testserver", "Clusters for tests in any language."
     ),
     "log": LazyCommand(
-        "holdfast.cli.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
+        "holdfast.cli.broker.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
     ),
     "ingest": LazyCommand(
-        "holdfast.cli.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
+        "holdfast.cli.pipeline.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
     ),
-    "table": LazyCommand("holdfast.cli.table:table", "That table: compact, history."),
+    "table": LazyCommand("holdfast.cli.pipeline.table:table", "That table: compact, history."),
     "audit": LazyCommand(
-        "holdfast.cli.audit:audit", "Was anything lost? Ledgers against logs and tables."
+        "holdfast.cli.pipeline.audit:audit", "Was anything lost? Ledgers against logs and tables."
     ),
     "advise": LazyCommand(
-        "holdfast.cli.advise:advise_command", "What settings can lose, and the nearest safer ones."
+        "holdfast.cli.lab.advise:advise_command",
+        "What settings can lose, and the nearest safer ones.",
     ),
     "lab": LazyCommand(
-        "holdfast.cli.lab:lab", "Scenarios: list, run, step, …; search, spec, compare."
+        "holdfast.cli.lab.command:lab", "Scenarios: list, run, step, …; search, spec, compare."
     ),
 }
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.demo_driver import Driver
-from holdfast.cli.demo_patience import Patience
+from holdfast.cli.demo.driver import Driver
+from holdfast.cli.demo.patience import Patience
 from holdfast.cli.errors import Failed
 from tests.support.load import busy_machine
 from tests.support.ports import held_port

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from holdfast.cli.log import log as command
+from holdfast.cli.broker.log import log as command
 from holdfast.storage import LogSettings, RealDisk
 from tests.unit.storage.support import DIRECTORY, NOW, batch, fill, marker, open_, produced
 

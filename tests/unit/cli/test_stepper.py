@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from holdfast.cli.keys import decode
-from holdfast.cli.stepper import press, print_all
+from holdfast.cli.lab.keys import decode
+from holdfast.cli.lab.stepper import press, print_all
 from holdfast.lab.render.frames import fold
 from tests.unit.lab.stories import (
     Story,

@@ -37,7 +37,7 @@ def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
     Spark lands them in a Delta table. At the end the audit compares the ledger with the log of
     every replica and with the table.
     """
-    from holdfast.cli.demo_story import Safe, Unsafe, tell
+    from holdfast.cli.demo.run import Safe, Unsafe, tell
 
     console = Console(width=WIDTH, highlight=False)
     good = tell(console, _fresh(folder), Unsafe() if unsafe else Safe())

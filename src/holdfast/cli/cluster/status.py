@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.cli.up import data_dir_option, refused
+from holdfast.cli.cluster.up import data_dir_option, refused
 from holdfast.cluster import ClusterError
 from holdfast.cluster.status import status_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.lab_options import plan_words
+from holdfast.cli.lab.options import plan_words
 from holdfast.lab import Run, Scenario, SeededRun, fold, paths, section_of, table
 from holdfast.lab.render.narrate import line, names_of
 

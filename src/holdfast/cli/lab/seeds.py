@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import plan_words
-from holdfast.cli.lab_output import seed_text
-from holdfast.cli.watching import watching
+from holdfast.cli.lab.options import plan_words
+from holdfast.cli.lab.output import seed_text
+from holdfast.cli.lab.progress import watching
 from holdfast.lab import SeededRun
 from holdfast.model import TraceEvent
 from holdfast.search import LIMIT, VIOLATED, SeedsFound, search_seeds, spread_seeds

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.lab_options import json_option, overrides_of, seed_range
-from holdfast.cli.lab_output import progress
+from holdfast.cli.lab.options import json_option, overrides_of, seed_range
+from holdfast.cli.lab.output import progress
 from holdfast.search.compare import Comparison, Figures, compare, contenders
 
 ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (

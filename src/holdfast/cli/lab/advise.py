@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option
-from holdfast.cli.watching import watching
+from holdfast.cli.lab.options import json_option
+from holdfast.cli.lab.progress import watching
 from holdfast.lab.scenarios.options import OptionError
 from holdfast.search import LIMIT, VIOLATED
 from holdfast.search.advise import (

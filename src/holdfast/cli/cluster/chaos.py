@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from holdfast.cli.cluster.up import Stopper
 from holdfast.cli.errors import BadInput
 from holdfast.cli.extras import needs
-from holdfast.cli.up import Stopper
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
@@ -56,7 +56,7 @@ def chaos(
     Three brokers, producers with acks=all (idempotent and not) and a consumer group. One seed gives
     one schedule of faults; what the clients and brokers do in between differs from run to run.
     """
-    from holdfast.cli.chaos_output import as_data, show
+    from holdfast.cli.cluster.chaos_output import as_data, show
     from holdfast.cluster.chaos import KINDS, UNSAFE_KINDS, Plan, play
     from holdfast.cluster.timeline import write_timeline
     from holdfast.pipeline.chaos_check import check

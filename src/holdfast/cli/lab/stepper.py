@@ -16,7 +16,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from holdfast.cli.keys import raw_keys
+from holdfast.cli.lab.keys import raw_keys
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Cell, Promise, ReplicaView, Snapshot, alike
 

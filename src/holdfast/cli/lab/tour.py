@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.stepper import render
+from holdfast.cli.lab.stepper import render
 from holdfast.lab import (
     Run,
     Scenario,

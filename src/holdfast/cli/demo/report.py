@@ -8,10 +8,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.cli.audit_output import show
-from holdfast.cli.demo_driver import conf_options
-from holdfast.cli.demo_flights import airlines
-from holdfast.cli.spark_options import spark_session
+from holdfast.cli.demo.driver import conf_options
+from holdfast.cli.demo.flights import airlines
+from holdfast.cli.pipeline.audit_output import show
+from holdfast.cli.pipeline.spark_options import spark_session
 from holdfast.cluster import Cluster
 from holdfast.pipeline.audit.findings.findings import Audit, Exit
 

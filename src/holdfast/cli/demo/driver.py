@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final, Self
 
-from holdfast.cli.demo_flights import SCHEMA, TOPIC
+from holdfast.cli.demo.flights import SCHEMA, TOPIC
 from holdfast.cli.errors import Failed
 
 MEMORY: Final = "1g"

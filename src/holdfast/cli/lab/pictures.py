@@ -54,7 +54,7 @@ def show(
 
 
 def _step(stories: list[tuple[str, list[Frame]]], title: str, *, print_everything: bool) -> None:
-    from holdfast.cli.stepper import print_all, run_stepper  # rich is needed from here on
+    from holdfast.cli.lab.stepper import print_all, run_stepper  # rich is needed from here on
 
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if has_terminal and not print_everything and all(frames for _, frames in stories):

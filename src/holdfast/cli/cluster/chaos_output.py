@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.audit_output import as_data as audit_data
-from holdfast.cli.audit_output import causes, findings_table, headline
+from holdfast.cli.pipeline.audit_output import as_data as audit_data
+from holdfast.cli.pipeline.audit_output import causes, findings_table, headline
 from holdfast.pipeline.audit.findings.findings import DUPLICATE, KINDS, LOST, REORDERED, Exit
 from holdfast.pipeline.chaos_check import Checked
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import (
+from holdfast.cli.lab.options import (
     MOST_DIGITS,
     json_option,
     overrides_of,
@@ -19,7 +19,7 @@ from holdfast.cli.lab_options import (
     rule_options,
     split_plan,
 )
-from holdfast.cli.lab_output import (
+from holdfast.cli.lab.output import (
     list_dict,
     list_text,
     progress,
@@ -28,8 +28,8 @@ from holdfast.cli.lab_output import (
     seed_dict,
     seed_text,
 )
+from holdfast.cli.lab.pictures import picture_options, show
 from holdfast.cli.lazy import LazyCommand, LazyGroup
-from holdfast.cli.pictures import picture_options, show
 from holdfast.core import guard_explanation, guard_names
 from holdfast.lab import (
     HANDLERS,
@@ -58,16 +58,16 @@ CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of
 
 HEAVY = {
     "broker": LazyCommand(
-        "holdfast.cli.lab_broker:broker", "Whole brokers, simulated: one seed, or many."
+        "holdfast.cli.lab.broker:broker", "Whole brokers, simulated: one seed, or many."
     ),
     "compare": LazyCommand(
-        "holdfast.cli.lab_compare:compare_command", "In-sync replicas or a majority?"
+        "holdfast.cli.lab.compare:compare_command", "In-sync replicas or a majority?"
     ),
     "search": LazyCommand(
-        "holdfast.cli.lab_search:search", "Every schedule within bounds, or many random ones."
+        "holdfast.cli.lab.search:search", "Every schedule within bounds, or many random ones."
     ),
-    "spec": LazyCommand("holdfast.cli.lab_spec:spec", "Explore the published specification."),
-    "tour": LazyCommand("holdfast.cli.lab_tour:tour", "A guided tour: stories, pictures, seeds."),
+    "spec": LazyCommand("holdfast.cli.lab.spec:spec", "Explore the published specification."),
+    "tour": LazyCommand("holdfast.cli.lab.tour:tour", "A guided tour: stories, pictures, seeds."),
 }
 
 

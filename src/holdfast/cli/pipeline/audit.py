@@ -12,8 +12,8 @@ import click
 
 from holdfast.cli.errors import BadInput, Failed
 from holdfast.cli.extras import needs
-from holdfast.cli.ingest import absolute
-from holdfast.cli.spark_options import errors_told, spark_options, spark_session
+from holdfast.cli.pipeline.ingest import absolute
+from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but copies or readers "
@@ -124,7 +124,7 @@ def run_command(
             raise BadInput(f"there is no directory {path.parent}", hint="make it first")
     from rich.console import Console
 
-    from holdfast.cli.audit_output import as_data, show
+    from holdfast.cli.pipeline.audit_output import as_data, show
     from holdfast.pipeline.audit import AuditInputs, run
 
     inputs = AuditInputs(table=None if table is None else absolute(table), **asked)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Final, Self
 
-from holdfast.cli.demo_flights import COUNT, TOPIC, events
+from holdfast.cli.demo.flights import COUNT, TOPIC, events
 from holdfast.ledger import LedgerProducer
 
 RATE: Final = 7_000

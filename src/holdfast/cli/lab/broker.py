@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import (
+from holdfast.cli.lab.options import (
     json_option,
     limit_option,
     plan_options,
@@ -19,9 +19,9 @@ from holdfast.cli.lab_options import (
     seed_range,
     split_plan,
 )
-from holdfast.cli.lab_seeds import save_trace
-from holdfast.cli.pictures import picture_options, show
-from holdfast.cli.watching import watching
+from holdfast.cli.lab.pictures import picture_options, show
+from holdfast.cli.lab.progress import watching
+from holdfast.cli.lab.seeds import save_trace
 from holdfast.lab import fold
 from holdfast.lab.render.narrate import line, names_of
 from holdfast.search import LIMIT, VIOLATED, SeedsFound, search_runs

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import json_option, limit_option
-from holdfast.cli.watching import watching
+from holdfast.cli.lab.options import json_option, limit_option
+from holdfast.cli.lab.progress import watching
 from holdfast.search.limits import LimitError, parse_limits
 
 if TYPE_CHECKING:  # they need numpy, which `holdfast lab list` must not load

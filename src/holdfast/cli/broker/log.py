@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from holdfast.cli.errors import BadInput
-from holdfast.cli.log_output import (
+from holdfast.cli.broker.log_output import (
     batch_rows,
     entry_rows,
     epoch_rows,
@@ -18,6 +17,7 @@ from holdfast.cli.log_output import (
     show_rows,
     verdict_text,
 )
+from holdfast.cli.errors import BadInput
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.file_names import LOG, SNAPSHOT, LogFileName, parse_file_name

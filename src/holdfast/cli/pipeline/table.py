@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from holdfast.cli.extras import needs
-from holdfast.cli.ingest import absolute
-from holdfast.cli.spark_options import spark_options, spark_session
+from holdfast.cli.pipeline.ingest import absolute
+from holdfast.cli.pipeline.spark_options import spark_options, spark_session
 
 
 @click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug of ours.")

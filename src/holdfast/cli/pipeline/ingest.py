@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.cluster.up import Stopper
 from holdfast.cli.errors import EXIT_INTERRUPTED
 from holdfast.cli.extras import needs
-from holdfast.cli.spark_options import errors_told, spark_options, spark_session
-from holdfast.cli.up import Stopper
+from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
 
 if TYPE_CHECKING:
     from holdfast.pipeline.ingest import Summary

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from holdfast.cli.demo_driver import Driver
-from holdfast.cli.demo_flights import COUNT, TOPIC
-from holdfast.cli.demo_patience import IDLE_S, Patience
-from holdfast.cli.demo_report import report
-from holdfast.cli.demo_traffic import Traffic
+from holdfast.cli.demo.driver import Driver
+from holdfast.cli.demo.flights import COUNT, TOPIC
+from holdfast.cli.demo.patience import IDLE_S, Patience
+from holdfast.cli.demo.report import report
+from holdfast.cli.demo.traffic import Traffic
 from holdfast.cli.errors import Failed
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.ledger.errors import LedgerError

@@ -25,8 +25,8 @@ from holdfast.broker.settings import (
     load_file,
     nearest_name,
 )
+from holdfast.cli.broker.log_output import show_rows
 from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
-from holdfast.cli.log_output import show_rows
 
 CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug of ours."
 EXIT_DISKS_LOST = 1

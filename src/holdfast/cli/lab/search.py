@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.errors import BadInput
-from holdfast.cli.lab_options import (
+from holdfast.cli.lab.options import (
     json_option,
     limit_option,
     overrides_of,
     rule_options,
     seed_range,
 )
-from holdfast.cli.lab_seeds import run_seeds
-from holdfast.cli.spark_options import conf_option, spark_pool
-from holdfast.cli.watching import watching
+from holdfast.cli.lab.progress import watching
+from holdfast.cli.lab.seeds import run_seeds
+from holdfast.cli.pipeline.spark_options import conf_option, spark_pool
 from holdfast.search import (
     HOLDS,
     LIMIT,

@@ -1,0 +1,1 @@
+"""`holdfast server` and `holdfast log`."""

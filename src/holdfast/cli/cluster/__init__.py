@@ -1,0 +1,1 @@
+"""`holdfast up`, `status`, `fault`, `chaos` and `testserver`."""

@@ -1,0 +1,1 @@
+"""`holdfast lab` and `holdfast advise`."""

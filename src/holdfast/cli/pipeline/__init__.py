@@ -1,0 +1,1 @@
+"""`holdfast ingest`, `table` and `audit`."""
