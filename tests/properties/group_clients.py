@@ -18,7 +18,7 @@ from holdfast.core.groups import (
     Record,
 )
 from holdfast.model import CommittedOffset, ErrorCode, GroupRecord, OffsetRecord, TopicPartition
-from tests.unit.groups.support import RANGE, G, Office, topics_of
+from tests.unit.core.groups.support import RANGE, G, Office, topics_of
 
 SETTINGS = GroupSettings(
     group_initial_rebalance_delay_ms=3_000,

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from holdfast.core.groups import GroupState, Leaver
 from holdfast.model import TopicPartition
 from tests.properties.group_clients import Client, Driver
-from tests.unit.groups.support import T0, T1, U0, G
+from tests.unit.core.groups.support import T0, T1, U0, G
 
 pytestmark = pytest.mark.slow
 

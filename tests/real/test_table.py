@@ -8,22 +8,22 @@ import pytest
 
 from holdfast.lab import Scenario, ids, load, section_of
 from tests.real import (
-    test_a_replication,
-    test_b_in_sync,
-    test_c_elections,
-    test_d2_epochs,
-    test_d2_membership,
-    test_d_losses,
+    test_catalogue_elections,
+    test_catalogue_in_sync,
+    test_catalogue_later_holes_epochs,
+    test_catalogue_later_holes_membership,
+    test_catalogue_losses,
+    test_catalogue_replication,
 )
 from tests.real.stories import NOT_REAL, NOT_REAL_VARIANTS, PLAYED
 
 MODULES = (
-    test_a_replication,
-    test_b_in_sync,
-    test_c_elections,
-    test_d_losses,
-    test_d2_epochs,
-    test_d2_membership,
+    test_catalogue_replication,
+    test_catalogue_in_sync,
+    test_catalogue_elections,
+    test_catalogue_losses,
+    test_catalogue_later_holes_epochs,
+    test_catalogue_later_holes_membership,
 )
 SECTIONS = ("a", "b", "c", "d", "d2")
 RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")
@@ -73,5 +73,5 @@ def test_a_story_is_played_by_a_test_of_its_name(name: str) -> None:
 
 def test_modules_are_all_looked_at() -> None:
     folder = Path(__file__).parent
-    found = {path.stem for pattern in ("[a-d]", "d2") for path in folder.glob(f"test_{pattern}_*")}
+    found = {path.stem for path in folder.glob("test_catalogue_*.py")}
     assert found == {module.__name__.rpartition(".")[2] for module in MODULES}

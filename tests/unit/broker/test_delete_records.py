@@ -13,8 +13,8 @@ from holdfast.protocol.messages.offsets import (
     DeleteRecordsTopic,
 )
 from tests.support.waiting import eventually
+from tests.unit.broker.fetch.test_leader_hints import TOPIC, apart, produce
 from tests.unit.broker.test_admin_apis import create, new_topic
-from tests.unit.broker.test_moved_leaders import TOPIC, apart, produce
 from tests.unit.broker.three import Three, play
 
 pytestmark = pytest.mark.slow

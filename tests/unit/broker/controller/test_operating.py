@@ -24,7 +24,7 @@ from holdfast.protocol.messages.control import (
     TopicPartitionLogInfo,
 )
 from tests.support.waiting import eventually
-from tests.unit.broker.controller.reigns import A, B, C, P, Reign, obey, play
+from tests.unit.broker.controller.controllers import A, B, C, P, Reign, obey, play
 
 D = BrokerId(4)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulation import simulate
-from tests.lab.removed_mends import MENDS, Mend
+from tests.simulation.removed_mends import MENDS, Mend
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")
 TRIED = 20

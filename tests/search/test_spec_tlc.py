@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.search.spec import explore
-from tests.lab.tlc import Run, bounds, runs
+from tests.search.tlc import Run, bounds, runs
 
 SECONDS = 50_000
 """So many states take seconds on a busy machine."""

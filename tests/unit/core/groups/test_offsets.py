@@ -20,7 +20,7 @@ from holdfast.model import (
     OffsetRecord,
     TopicPartition,
 )
-from tests.unit.groups.support import T0, T1, U0, G, Office, stable
+from tests.unit.core.groups.support import T0, T1, U0, G, Office, stable
 
 OK = [ErrorCode.NONE]
 

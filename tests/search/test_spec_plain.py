@@ -13,7 +13,7 @@ from holdfast.search.spec.invariants import broken
 from holdfast.search.spec.layout import Layout, States
 from holdfast.search.spec.state import unpack
 from holdfast.search.spec.view import View
-from tests.lab.tlc import bounds
+from tests.search.tlc import bounds
 from tests.support import plain_spec
 
 WIDE = "2/1/90/2"

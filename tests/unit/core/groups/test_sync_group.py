@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.groups import AnswerSync, Caller, GroupState, Sync
 from holdfast.model import ErrorCode, GroupRecord
-from tests.unit.groups.support import G, Office, stable
+from tests.unit.core.groups.support import G, Office, stable
 
 
 def completing(*member_ids: str) -> Office:

@@ -31,7 +31,7 @@ from holdfast.search.explore import Explorer
 from holdfast.search.limits import Limits
 from holdfast.search.states.symmetry import BROKERS, EPOCHS, SETS, Symmetry
 from holdfast.search.walk import Event
-from tests.lab.naive_search import naive_values, quick_values
+from tests.search.naive_search import naive_values, quick_values
 
 
 def explorer_of(question: Question) -> Explorer:

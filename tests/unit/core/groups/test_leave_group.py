@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.groups import AnswerLeave, Caller, GroupSettings, GroupState, Leaver
 from holdfast.model import ErrorCode, GroupRecord
-from tests.unit.groups.support import G, Office, stable, stable_static
+from tests.unit.core.groups.support import G, Office, stable, stable_static
 
 
 def test_a_heartbeat_keeps_a_member_in() -> None:

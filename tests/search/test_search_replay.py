@@ -12,7 +12,7 @@ from holdfast.search.event_effects import KINDS
 from holdfast.search.explore import Explorer
 from holdfast.search.limits import Limits
 from holdfast.search.scenario.script import Script
-from tests.lab.naive_search import tidied, value_of_state, value_of_world
+from tests.search.naive_search import tidied, value_of_state, value_of_world
 
 TRIED = 40
 BOUNDS = {

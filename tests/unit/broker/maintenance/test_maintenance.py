@@ -11,8 +11,8 @@ import pytest
 from holdfast.broker.node import Broker
 from holdfast.model import Offset
 from tests.support.waiting import eventually
+from tests.unit.broker.replication.test_slow_flushes import NAME, TOPIC, send
 from tests.unit.broker.test_admin_apis import create, new_topic
-from tests.unit.broker.test_slow_flushes import NAME, TOPIC, send
 from tests.unit.broker.three import Three, play
 
 pytestmark = pytest.mark.slow

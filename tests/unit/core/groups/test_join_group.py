@@ -13,7 +13,7 @@ from holdfast.core.groups import (
     MemberProtocol,
 )
 from holdfast.model import ErrorCode
-from tests.unit.groups.support import RANGE, ROUND, G, Office, stable
+from tests.unit.core.groups.support import RANGE, ROUND, G, Office, stable
 
 
 def test_the_first_member_leads_and_is_told_of_everybody() -> None:

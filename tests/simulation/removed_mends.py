@@ -1,6 +1,6 @@
 """The mends of what kept seeds have found, each of which can be taken out again.
 
-`tests/lab/test_kept_seeds.py` shows with these that a kept seed still finds its hole.
+`tests/simulation/test_kept_seeds.py` shows with these that a kept seed still finds its hole.
 """
 
 from __future__ import annotations

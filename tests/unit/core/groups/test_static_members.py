@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.groups import Caller, GroupState, Leaver, MemberProtocol
 from holdfast.model import ErrorCode, GroupRecord
-from tests.unit.groups.support import RANGE, ROUND, G, Office, stable_static
+from tests.unit.core.groups.support import RANGE, ROUND, G, Office, stable_static
 
 
 def test_a_returning_member_takes_its_place_without_a_rebalance() -> None:

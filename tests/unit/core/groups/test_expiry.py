@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.groups import GroupSettings, GroupState, MemberProtocol
 from holdfast.model import ErrorCode, GroupRecord
-from tests.unit.groups.support import T0, U0, G, Office, stable
+from tests.unit.core.groups.support import T0, U0, G, Office, stable
 
 MINUTE = 60_000
 SETTINGS = GroupSettings(

@@ -9,7 +9,7 @@ import pytest
 from holdfast.search.spec import FENCES, Question, explore
 from holdfast.search.spec.layout import Layout
 from holdfast.search.spec.state import unpack
-from tests.lab.tlc import bounds
+from tests.search.tlc import bounds
 from tests.support import plain_spec
 
 SHORTEST = {

@@ -11,7 +11,7 @@ from holdfast.simulation import run, simulate
 from holdfast.simulation.disk.byte_disk import Fault
 from holdfast.simulation.machine import LOG_DIRS, Machine
 from holdfast.storage import LogDirectories, LogDirectory
-from tests.lab.test_simulation import Small
+from tests.simulation.test_simulation import Small
 
 FAILS = ("create", "rename", "flush", "flush_directory")
 

@@ -15,7 +15,7 @@ from holdfast.search.spec.state import unpack
 from holdfast.search.spec.state_set import StateSet
 from holdfast.search.spec.successors import Model
 from holdfast.search.spec.symmetry import plain_changes
-from tests.lab.tlc import bounds
+from tests.search.tlc import bounds
 
 
 @pytest.mark.parametrize("world", ["1/1/1/0", "3/2/2/2", "5/9/7/3", "16/255/255/255"])

@@ -17,7 +17,7 @@ from holdfast.protocol.messages.control import (
     UpdateMetadataRequest,
 )
 from tests.support.waiting import eventually
-from tests.unit.broker.controller.reigns import (
+from tests.unit.broker.controller.controllers import (
     A,
     B,
     C,

@@ -35,7 +35,7 @@ from holdfast.model import (
     Offset,
     OffsetRecord,
 )
-from tests.unit.groups.support import RANGE, T0, G, Office, stable, stable_static, topics_of
+from tests.unit.core.groups.support import RANGE, T0, G, Office, stable, stable_static, topics_of
 
 
 def member(member_id: str, instance: str | None = None) -> MemberMetadata:

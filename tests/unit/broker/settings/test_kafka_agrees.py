@@ -16,8 +16,8 @@ import pytest
 from holdfast.broker.settings import BROKER, TOPIC, Kind, PropertiesError, Setting, read_properties
 from holdfast.broker.settings.layers import TOPIC_SYNONYMS
 from holdfast.broker.settings.setting import Allowed, value_text
-from tests.unit.broker.test_properties import CASES
-from tests.unit.broker.test_setting import setting
+from tests.unit.broker.settings.test_java_properties import CASES
+from tests.unit.broker.settings.test_setting import setting
 from tests.unit.storage import kafka
 
 pytestmark = pytest.mark.slow
