@@ -18,6 +18,9 @@ PACKAGE = ROOT / "src" / "holdfast"
 
 FUNCTION_LINES = 70
 MODULE_LINES = 400
+FOLDER_MODULES = 16
+ONE_MODULE_EACH = ("broker/apis", "protocol/messages")
+"""Folders that hold one module for each API: their order is the list of APIs."""
 LINE_COLUMNS = 100
 
 LEFTOVER = re.compile(r"\b((T)ODO|(F)IXME|(X)XX)\b")
@@ -89,6 +92,16 @@ def test_modules_stay_small() -> None:
             if size > MODULE_LINES
         ]
     )
+
+
+def test_folders_stay_small() -> None:
+    findings = []
+    for folder in sorted(path.parent for path in PACKAGE.rglob("__init__.py")):
+        size = len(list(folder.glob("*.py"))) - 1
+        if size > FOLDER_MODULES and str(folder.relative_to(PACKAGE)) not in ONE_MODULE_EACH:
+            what = f"{size} modules, the wall is {FOLDER_MODULES}"
+            findings.append(at(folder, 1, f"{what}; group them by duty"))
+    expect_none(findings)
 
 
 def test_lines_fit() -> None:
