@@ -79,10 +79,12 @@ class Three:
         api = APIS[request.API_KEY]
         version = api.advertised[-1] if version is None else version
         reader, writer = await asyncio.open_connection("127.0.0.1", broker.endpoint.port)
-        writer.writelines(encode_request(request, version, correlation_id=7, client_id=CLIENT))
-        size = int.from_bytes(await reader.readexactly(4), "big")
-        frame = bytearray(await reader.readexactly(size))
-        writer.close()
+        try:
+            writer.writelines(encode_request(request, version, correlation_id=7, client_id=CLIENT))
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            frame = bytearray(await reader.readexactly(size))
+        finally:
+            writer.close()
         response: Response
         _, response = decode_response(frame, api, version)
         return response
