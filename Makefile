@@ -16,7 +16,7 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts pins clean
+.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts map pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make check      format, lint, types, import contracts, tidy tests"
 	@echo "make bench      three brokers against three of Apache Kafka's, side by side"
 	@echo "make bench-parts  each part by itself"
+	@echo "make map        write docs/files.md: every module and what it does"
 	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
 	@echo "make clean      remove $(VENV) and all caches"
 
@@ -108,6 +109,9 @@ bench-parts: setup
 	@$(BIN)/python bench/search.py
 	@$(BIN)/python bench/search_spark.py --rounds 1
 	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
+
+map:
+	@$(PYTHON) scripts/file-map
 
 pins:
 	@echo "pins: compile requirements.txt (uses the network)"
