@@ -6,9 +6,9 @@
 1. `start`: in every round each starts with empty directories and is killed again.
 2. Both start once more and stay up. Each is warmed up with two million records: a JVM needs minutes
    of load before its figures mean anything.
-3. Each measure is taken of one, then of the other, within the same minute. SIGSTOP keeps the one
-   that is not measured from using the processors. Every round begins with another measure, and the
-   cluster that goes first alternates.
+3. Each measure is taken of one, then of the other, within the same minute, on memory that was used
+   just before. SIGSTOP keeps the one that is not measured from using the processors. Every round
+   begins with another measure, and the cluster that goes first alternates.
 4. `fail-over` comes last, because a broker that was killed starts cold: Holdfast with its embedded
    store, Holdfast on ZooKeeper, and Kafka.
 
@@ -33,7 +33,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench import load
-from bench.rivals import RIVALS, Holdfast, HoldfastOnZooKeeper, Kafka, Rival, sync_disks
+from bench.rivals import (
+    RIVALS,
+    Holdfast,
+    HoldfastOnZooKeeper,
+    Kafka,
+    Rival,
+    recycle_memory,
+    sync_disks,
+)
 
 SCHEMA = "holdfast-bench-against-kafka/2"
 START: Final = "start"
@@ -146,6 +154,7 @@ def take_one(stage: load.Stage, measure: str) -> load.Figures:
     stage.rival.resume()
     try:
         load.settle(stage)
+        recycle_memory()
         sync_disks()
         return load.MEASURES[measure](stage)
     finally:
