@@ -63,15 +63,15 @@ def zigzag(number: int) -> list[int]:
     return [coded] if coded < 0x80 else [coded & 0x7F | 0x80, coded >> 7]
 
 
-def records(count: int, dice: np.random.Generator) -> Any:
+def records(count: int, rng: np.random.Generator) -> Any:
     """Batches without headers, as (batches, BATCH, RECORD_BYTES)."""
     made = np.zeros((count, BATCH, RECORD_BYTES), np.uint8)
     made[:, :, :2] = zigzag(BODY_BYTES)
     made[:, :, 4] = np.arange(BATCH) * 2
     made[:, :, 5] = KEY_BYTES * 2
     made[:, :, 6 + KEY_BYTES : VALUE_AT] = zigzag(VALUE_BYTES)
-    made[:, :, 6 : 6 + KEY_BYTES] = dice.integers(65, 91, (count, BATCH, KEY_BYTES), np.uint8)
-    values = np.frombuffer(dice.bytes(count * BATCH * VALUE_BYTES), np.uint8)
+    made[:, :, 6 : 6 + KEY_BYTES] = rng.integers(65, 91, (count, BATCH, KEY_BYTES), np.uint8)
+    values = np.frombuffer(rng.bytes(count * BATCH * VALUE_BYTES), np.uint8)
     made[:, :, VALUE_AT : VALUE_AT + VALUE_BYTES] = values.reshape(count, BATCH, VALUE_BYTES)
     return made
 
@@ -107,7 +107,7 @@ class Inputs:
 
     def __init__(self, root: Path, count: int) -> None:
         self.root, self.count = root, count
-        self.dice = np.random.default_rng(1)
+        self.rng = np.random.default_rng(1)
         self.sequence = 0
         for broker in BROKERS:
             (root / broker).mkdir(parents=True)
@@ -131,7 +131,7 @@ class Inputs:
         lost = 0
         with (folder / f"{0:020}.log").open("wb") as log:
             for base in range(0, each, CHUNK * BATCH):
-                bodies = records(min(CHUNK, (each - base) // BATCH), self.dice)
+                bodies = records(min(CHUNK, (each - base) // BATCH), self.rng)
                 first = self._send(bodies, number, base)
                 gone = np.flatnonzero((first + np.arange(len(bodies) * BATCH)) % LOSS_EVERY == 0)
                 kept = np.ones(len(bodies), np.bool_)

@@ -57,8 +57,8 @@ class Result(NamedTuple):
 
 def fill(bootstrap: str, records: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000})
-    dice = random.Random(7)
-    values = [dice.randbytes(VALUE_BYTES) for _ in range(1_000)]
+    rng = random.Random(7)
+    values = [rng.randbytes(VALUE_BYTES) for _ in range(1_000)]
     for nth in range(records):
         value, key = values[nth % len(values)], b"key-%08d" % nth
         while True:  # Until there is room in the queue.

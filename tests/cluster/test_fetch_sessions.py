@@ -125,18 +125,18 @@ def test_a_partition_that_a_request_names_and_forgets_is_forgotten(cluster: Clus
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: int) -> None:
-    dice, topic = random.Random(seed), f"walk-{seed}"
+    rng, topic = random.Random(seed), f"walk-{seed}"
     cluster.create_topic(topic, PARTITIONS)
     ends = dict.fromkeys(range(PARTITIONS), 0)
     with closing(Session(cluster, topic, {0: 0, 1: 0})) as session:
         for _ in range(100):
-            if dice.random() < 0.3:
-                grown = dice.randrange(PARTITIONS)
+            if rng.random() < 0.3:
+                grown = rng.randrange(PARTITIONS)
                 cluster.produce(topic, ["value"], partition=grown)
                 ends[grown] += 1
-            some = [one for one in ends if dice.random() < 0.3]
-            forget = tuple(one for one in ends if dice.random() < 0.1)
-            got = session.ask({one: dice.randint(0, ends[one]) for one in some}, forget)
+            some = [one for one in ends if rng.random() < 0.3]
+            forget = tuple(one for one in ends if rng.random() < 0.1)
+            got = session.ask({one: rng.randint(0, ends[one]) for one in some}, forget)
             assert got == {one: at for one, at in session.places.items() if at < ends[one]}
 
 

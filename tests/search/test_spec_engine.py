@@ -33,12 +33,12 @@ def test_fields_do_not_overlap_and_stay_within_their_words(world: str) -> None:
 
 def test_field_changes_nothing_but_itself() -> None:
     layout = Layout(bounds("3/2/2/2"))
-    dice = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for field in layout.fields:
-        states = dice.integers(0, 2**61, size=(layout.words, 50), dtype=np.uint64)
+        states = rng.integers(0, 2**61, size=(layout.words, 50), dtype=np.uint64)
         others = [one for one in layout.fields if one != field]
         before = [one.get(states) for one in others]
-        values = dice.integers(0, field.mask, size=50, endpoint=True)
+        values = rng.integers(0, field.mask, size=50, endpoint=True)
         field.put(states, values)
         assert field.get(states).tolist() == values.tolist()
         assert all(
@@ -58,10 +58,10 @@ def test_plain_changes_visit_every_permutation_once(count: int) -> None:
 
 def test_state_set_keeps_each_state_once() -> None:
     for words in (1, 2, 3):
-        dice = np.random.default_rng(words)
+        rng = np.random.default_rng(words)
         seen, known = StateSet(words), set[tuple[int, ...]]()
         for _ in range(30):
-            states = dice.integers(0, 9, size=(words, 40), dtype=np.uint64)
+            states = rng.integers(0, 9, size=(words, 40), dtype=np.uint64)
             offered = set(map(tuple, states.T.tolist()))
             fresh = seen.unseen(states)
             assert sorted(map(tuple, fresh.T.tolist())) == sorted(offered - known)

@@ -78,7 +78,7 @@ class Broker:
         disks: Disks,
         store: Store,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
         trace: BrokerTrace | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -86,7 +86,7 @@ class Broker:
         self.id = BrokerId(settings.node_id)
         self.loop = loop
         self.log = log
-        self.dice = dice
+        self.rng = rng
         self.store = store
         self.trace = trace
         self.running: dict[asyncio.Task[Any], None] = {}
@@ -95,13 +95,11 @@ class Broker:
         self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)
         self.configs = Configs(self.id, layers, log)
-        self.links = Links(loop, dice)
+        self.links = Links(loop, rng)
         self.peers = Peers(loop, self.links, self.id, _patience(settings))
-        self.membership = Membership(self.id, store, self.clock, log, dice, self._registered)
+        self.membership = Membership(self.id, store, self.clock, log, rng, self._registered)
         self.metadata = Metadata("")
-        self.fetch_sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots, dice
-        )
+        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, rng)
         self.leader_quota = Quota(
             self.clock, lambda: self.settings.leader_replication_throttled_rate
         )
@@ -112,7 +110,7 @@ class Broker:
         self.controller: ControllerService | None = None
         self.commands = Commands(self)
         self.directory = self._open_directories(disks)
-        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, rng)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)

@@ -51,14 +51,14 @@ class SimulatedCluster:
         disk_s: float = DISK_S,
     ) -> None:
         """`disk_s`: how long a flush takes at most."""
-        self.dice = Random(seed)  # noqa: S311  # a schedule, not a secret
+        self.rng = Random(seed)  # noqa: S311  # a schedule, not a secret
         self.timeline = Timeline()
         self.recording = Recording(self.timeline)
-        self.network = Network(self.timeline, self.dice, self.recording.log_of(0))
-        self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.dice.random())
+        self.network = Network(self.timeline, self.rng, self.recording.log_of(0))
+        self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.rng.random())
         self.server.loop = self.network.kernel
         around = Surroundings(
-            self.timeline, self.network, self.server, self.recording, self.dice, disk_s
+            self.timeline, self.network, self.server, self.recording, self.rng, disk_s
         )
         copies = str(min(3, brokers))
         chosen = {
@@ -74,13 +74,13 @@ class SimulatedCluster:
         }
         self._states: dict[str, tuple[Node, PartitionState]] = {}
         self.clients = SimLoop(
-            self.timeline, self.network, CLIENTS, self.dice, self.recording.log_of(0)
+            self.timeline, self.network, CLIENTS, self.rng, self.recording.log_of(0)
         )
 
     def client(self, name: str) -> Client:
         """Somebody who knows where the brokers are."""
         addresses = {number: (one.host, PORT) for number, one in self.machines.items()}
-        return Client(self.clients, name, addresses, self.dice)
+        return Client(self.clients, name, addresses, self.rng)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Let a client do something, beside everything else."""

@@ -42,7 +42,7 @@ class Faults:
         self._partitions = partitions
         self._topic = partitions[0].topic
         self._pace = pace
-        self._rng = cluster.dice
+        self._rng = cluster.rng
         self._actions = [one for one in plan.faults if one in _FAULTS]
         self._disk_failed: dict[int, None] = {}
         self.is_on = True

@@ -45,14 +45,14 @@ class Surroundings:
         network: Network,
         server: MemoryServer,
         recording: Recording,
-        dice: Random,
+        rng: Random,
         disk_s: float,
     ) -> None:
         self.timeline = timeline
         self.network = network
         self.server = server
         self.recording = recording
-        self.dice = dice
+        self.rng = rng
         self.disk_s = disk_s
         """How long a flush takes at most."""
 
@@ -106,21 +106,21 @@ class Machine:
         around = self.around
         around.network.power(self.host, is_on=True)
         self.lives += 1
-        dice = Random(around.dice.getrandbits(64))  # noqa: S311  # a schedule, not a secret
-        loop = self.loop = SimLoop(around.timeline, around.network, self.host, dice, self.log)
+        rng = Random(around.rng.getrandbits(64))  # noqa: S311  # a schedule, not a secret
+        loop = self.loop = SimLoop(around.timeline, around.network, self.host, rng, self.log)
         loop.disk_s = around.disk_s
         self.store = MemoryStore(around.server, session_timeout_ms=self._session_ms)
         self._sink = Sink(around.recording, self.number)
         self.is_ready = self.is_stopping = False
-        loop.create_task(self._serve(loop, self.store, BrokerTrace(self._sink), dice))
+        loop.create_task(self._serve(loop, self.store, BrokerTrace(self._sink), rng))
 
     async def _serve(
-        self, loop: SimLoop, store: MemoryStore, trace: BrokerTrace, dice: Random
+        self, loop: SimLoop, store: MemoryStore, trace: BrokerTrace, rng: Random
     ) -> None:
         clock = Clock(loop, self.around.wall_s)
         try:
             disks = {name: DiskFolder(self.disk, name) for name in LOG_DIRS}
-            broker = Broker(loop, self._layers, disks, store, self.log, dice, trace, clock)
+            broker = Broker(loop, self._layers, disks, store, self.log, rng, trace, clock)
             self.broker = broker
             broker.on_no_directory = self.stop
             await broker.start()
@@ -177,7 +177,7 @@ class Machine:
     def _tear(self, step: Step) -> None:
         """Of the write that a process dies in, a part is in the file."""
         if step.file is not None and isinstance(step.change, Write):
-            cut = self.around.dice.randrange(len(step.change.data) + 1)
+            cut = self.around.rng.randrange(len(step.change.data) + 1)
             part = Write(step.change.position, step.change.data[:cut])
             apply(step.file.visible, part)
             step.file.pending.append(part)
@@ -221,7 +221,7 @@ class Machine:
             self.disk = ByteDisk(old.root)
         else:
             around.network.power(self.host, is_on=False)
-            self.disk = drawn_power_loss(old, around.dice)
+            self.disk = drawn_power_loss(old, around.rng)
         self._dead.append(loop)
         self.loop = self.broker = self.store = None
         self.is_ready = self.is_stopping = False

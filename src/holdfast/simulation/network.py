@@ -31,10 +31,10 @@ END: Final = b""
 class Network:
     """Who listens where, and what is wrong with the ways between hosts."""
 
-    def __init__(self, timeline: Timeline, dice: Random, log: LogLines) -> None:
-        self.kernel = SimLoop(timeline, self, "", dice, log)
+    def __init__(self, timeline: Timeline, rng: Random, log: LogLines) -> None:
+        self.kernel = SimLoop(timeline, self, "", rng, log)
         """Whose timers carry bytes: no process's, so that bytes outlive their sender."""
-        self._dice = dice
+        self._rng = rng
         self.latency_s = 0.0005
         """At most, on a way that nothing is wrong with."""
         self.torn = 0.0
@@ -66,7 +66,7 @@ class Network:
         """Reset some of the connections between these."""
         chosen = dict.fromkeys(hosts)
         for link in tuple(self._links):
-            if all(end.host in chosen for end in link.ends) and self._dice.random() < share:
+            if all(end.host in chosen for end in link.ends) and self._rng.random() < share:
                 link.reset()
 
     def process_died(self, loop: SimLoop, *, powered: bool) -> None:
@@ -105,12 +105,12 @@ class Network:
     def delay_s(self, source: str, target: str) -> float:
         """Drawn for each piece of bytes."""
         slower = self._slow.get((source, target), 0.0) if self._slow else 0.0
-        return (0.1 + 0.9 * self._dice.random()) * (self.latency_s + slower)
+        return (0.1 + 0.9 * self._rng.random()) * (self.latency_s + slower)
 
     def pieces(self, data: bytes) -> list[bytes]:
         """What is written, as it arrives."""
-        if self.torn and len(data) > 1 and self._dice.random() < self.torn:
-            place = self._dice.randrange(1, len(data))
+        if self.torn and len(data) > 1 and self._rng.random() < self.torn:
+            place = self._rng.randrange(1, len(data))
             return [data[:place], data[place:]]
         return [data]
 

@@ -67,7 +67,7 @@ class _Runner:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.cluster = SimulatedCluster(plan.seed, 3, plan.settings(), plan.disk_ms / 1000)
-        self.dice = self.cluster.dice
+        self.rng = self.cluster.rng
         self.ledger = Ledger()
 
     def run(self) -> SimulatedRun:
@@ -141,7 +141,7 @@ class _Runner:
         machines = self.cluster.machines.values()
         for machine in machines:
             machine.on_end = None
-            if self.dice.random() < 0.5:
+            if self.rng.random() < 0.5:
                 machine.stop()
             else:
                 machine.kill()

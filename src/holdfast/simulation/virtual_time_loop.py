@@ -141,7 +141,7 @@ class SimLoop(_Loop):
     """The event loop of one simulated process."""
 
     def __init__(
-        self, timeline: Timeline, network: Network, host: str, dice: Random, log: LogLines
+        self, timeline: Timeline, network: Network, host: str, rng: Random, log: LogLines
     ) -> None:
         self.timeline = timeline
         self.host = host
@@ -152,7 +152,7 @@ class SimLoop(_Loop):
         self.disk_s = 0.002
         """How long work on another thread takes at most; it is there to wait for a disk."""
         self._network = network
-        self._dice = dice
+        self._rng = rng
         self._log = log
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
@@ -250,8 +250,8 @@ class SimLoop(_Loop):
         """The work is done at the start of its time or at the end: a thread may be late."""
         del executor
         future: asyncio.Future[T] = asyncio.Future(loop=self)
-        takes_s = self._dice.random() * self.disk_s
-        if self._dice.random() < 0.5:
+        takes_s = self._rng.random() * self.disk_s
+        if self._rng.random() < 0.5:
             self.call_later(takes_s, _settle, future, *_outcome(func, args))
         else:
             self.call_later(takes_s, lambda: _settle(future, *_outcome(func, args)))

@@ -181,13 +181,13 @@ def test_what_cannot_be_read_is_skipped_with_the_reason(
     assert reason in skipped.reason
 
 
-@given(record=records, dice=st.randoms(use_true_random=False))
-def test_no_damage_is_fatal(record: GroupRecord | OffsetRecord, dice: Random) -> None:
+@given(record=records, rng=st.randoms(use_true_random=False))
+def test_no_damage_is_fatal(record: GroupRecord | OffsetRecord, rng: Random) -> None:
     key, value = (bytearray(part or b"\0\x03") for part in encode_record(record))
-    part = dice.choice((key, value))
-    for _ in range(dice.randint(1, 3)):
-        part[dice.randrange(len(part))] = dice.randrange(256)
-    del part[dice.randint(0, len(part)) :]
+    part = rng.choice((key, value))
+    for _ in range(rng.randint(1, 3)):
+        part[rng.randrange(len(part))] = rng.randrange(256)
+    del part[rng.randint(0, len(part)) :]
     assert isinstance(decode_record(key, value), GroupRecord | OffsetRecord | Skipped)
 
 
@@ -250,10 +250,10 @@ def test_a_group_has_its_place() -> None:
 
 
 @pytest.mark.parametrize("cls", [*STORED, *EXCHANGED], ids=title)
-@given(dice=st.randoms(use_true_random=False))
-def test_a_definition_survives_the_log(cls: type[Message], dice: Random) -> None:
+@given(rng=st.randoms(use_true_random=False))
+def test_a_definition_survives_the_log(cls: type[Message], rng: Random) -> None:
     for version in cls.VERSIONS:
-        message = Sampler(dice).message(cls, version)
+        message = Sampler(rng).message(cls, version)
         content = message.encode(version)
         assert cls.decode(content, version) == message
         assert read_carefully(cls.layout(version), memoryview(content), 0) == (

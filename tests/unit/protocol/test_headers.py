@@ -92,11 +92,11 @@ def test_a_future_api_versions_is_recognised_and_answered_in_version_0() -> None
 
 
 def test_dice_for_a_frame_are_read_refused_or_malformed() -> None:
-    dice = Random(4)
+    rng = Random(4)
     for _ in range(3000):
-        frame = bytes([0, dice.randrange(90), 0, dice.randrange(20)]) + dice.randbytes(20)
+        frame = bytes([0, rng.randrange(90), 0, rng.randrange(20)]) + rng.randbytes(20)
         with suppress(MalformedMessage, UnsupportedVersionError):
-            decode_request(frame[: dice.randrange(25)])
+            decode_request(frame[: rng.randrange(25)])
 
 
 @pytest.mark.parametrize("version", HeartbeatRequest.VERSIONS)
@@ -110,13 +110,13 @@ def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: st
 
 
 def test_the_quick_look_believes_no_more_than_the_decoder() -> None:
-    dice = Random(5)
+    rng = Random(5)
     for _ in range(3000):
-        key, version, size = dice.randrange(90), dice.randrange(20), dice.randrange(-2, 6)
+        key, version, size = rng.randrange(90), rng.randrange(20), rng.randrange(-2, 6)
         start = bytes([0, key, 0, version, 0, 0, 0, 9]) + size.to_bytes(2, "big", signed=True)
-        name = dice.choice([b"abcde", b"\xff\xfe\xfd\xfc\xfb", dice.randbytes(5)])
-        frame = bytearray(start + name + bytes([dice.choice([0, 0, 1])]) + dice.randbytes(9))
-        frame = frame[: dice.randrange(26)]
+        name = rng.choice([b"abcde", b"\xff\xfe\xfd\xfc\xfb", rng.randbytes(5)])
+        frame = bytearray(start + name + bytes([rng.choice([0, 0, 1])]) + rng.randbytes(9))
+        frame = frame[: rng.randrange(26)]
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, UnsupportedVersionError) as error:

@@ -54,17 +54,17 @@ def truncate(cls: type[Message], version: int, sampler: Sampler) -> None:
         assert caught.value.position <= end
 
 
-def mutate(wire: bytes, dice: Random) -> bytes:
-    position = dice.randrange(len(wire))
-    match dice.randrange(4):
+def mutate(wire: bytes, rng: Random) -> bytes:
+    position = rng.randrange(len(wire))
+    match rng.randrange(4):
         case 0:
-            return wire[:position] + dice.randbytes(1) + wire[position + 1 :]
+            return wire[:position] + rng.randbytes(1) + wire[position + 1 :]
         case 1:
-            return wire[:position] + dice.randbytes(dice.randint(1, 4)) + wire[position:]
+            return wire[:position] + rng.randbytes(rng.randint(1, 4)) + wire[position:]
         case 2:
-            return wire[:position] + wire[position + dice.randint(1, 4) :]
+            return wire[:position] + wire[position + rng.randint(1, 4) :]
         case _:
-            return wire[:position] + dice.choice(HUGE) + wire[position + 4 :]
+            return wire[:position] + rng.choice(HUGE) + wire[position + 4 :]
 
 
 @for_each(CLASSES)
@@ -82,10 +82,10 @@ def test_a_message_of_any_version_cut_short_anywhere_is_malformed(cls: type[Mess
 
 
 def mutations(cls: type[Message], version: int, count: int) -> None:
-    dice = Random(f"{cls.__name__} {version}")
-    wire = Sampler(dice, small=True, unknown_tags=True).message(cls, version).encode(version)
+    rng = Random(f"{cls.__name__} {version}")
+    wire = Sampler(rng, small=True, unknown_tags=True).message(cls, version).encode(version)
     for _ in range(count if wire else 0):
-        changed = mutate(wire, dice)
+        changed = mutate(wire, rng)
         found = read_both_ways(cls, version, changed)
         if isinstance(found, Message):
             again = found.encode(version)
@@ -108,9 +108,9 @@ def test_a_message_changed_in_many_ways_is_read_or_malformed(cls: type[Message])
 @for_each(CLASSES)
 def test_dice_are_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
-        dice = Random(version)
+        rng = Random(version)
         for size in (0, 1, 2, 5, 30):
-            read_both_ways(cls, version, dice.randbytes(size))
+            read_both_ways(cls, version, rng.randbytes(size))
             read_both_ways(cls, version, bytes(size))
 
 

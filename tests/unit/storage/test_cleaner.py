@@ -167,15 +167,15 @@ def test_what_does_not_fit_into_the_map_is_cleaned_in_the_next_runs(disk: Disk) 
 def test_random_logs_keep_their_newest_values_under_any_bound(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     for seed in range(8):
-        dice = random.Random(seed)
+        rng = random.Random(seed)
         first_dirty = Offset(0)
         for _ in range(3):
             for _ in range(40):
-                value = None if dice.random() < 0.3 else dice.randbytes(3)
-                put(log, (f"{dice.randrange(12)}".encode() * dice.choice([1, 9]), value))
+                value = None if rng.random() < 0.3 else rng.randbytes(3)
+                put(log, (f"{rng.randrange(12)}".encode() * rng.choice([1, 9]), value))
             settle(log)
             expected = newest(log)
-            bound = dice.randrange(1, 12) * ENTRY_BYTES
+            bound = rng.randrange(1, 12) * ENTRY_BYTES
             cleaner = Cleaner(log, first_dirty, log.log_end_offset, NOW, map_bytes=bound)
             steps(cleaner)
             first_dirty = cleaner.result.cleaned_below

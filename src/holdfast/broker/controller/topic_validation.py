@@ -34,7 +34,7 @@ class Cluster(NamedTuple):
     """All that ever registered."""
 
 
-class Dice(NamedTuple):
+class AssignmentStart(NamedTuple):
     """Where an assignment starts."""
 
     start: int
@@ -61,7 +61,7 @@ def check_is_new(name: str, existing: Iterable[str]) -> None:
 
 
 def replicas_of_new(
-    topic: CreatableTopic, cluster: Cluster, defaults: tuple[int, int], dice: Dice
+    topic: CreatableTopic, cluster: Cluster, defaults: tuple[int, int], rng: AssignmentStart
 ) -> Assignment:
     """A new topic's replicas, chosen or given; `defaults` for what is -1."""
     if topic.assignments:
@@ -79,10 +79,12 @@ def replicas_of_new(
         )
     partitions = defaults[0] if partitions == -1 else partitions
     replicas = defaults[1] if replicas == -1 else replicas
-    return choose(range(partitions), replicas, cluster, dice)
+    return choose(range(partitions), replicas, cluster, rng)
 
 
-def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dice) -> Assignment:
+def choose(
+    partitions: Sequence[int], replicas: int, cluster: Cluster, rng: AssignmentStart
+) -> Assignment:
     """Replicas on live brokers, spread evenly."""
     check_count(len(partitions))
     live = len(cluster.live)
@@ -95,7 +97,7 @@ def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dic
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {replicas} time(s): {reason}",
         )
-    return assign(cluster.live, partitions, replicas, dice.start % live, dice.shift % live)
+    return assign(cluster.live, partitions, replicas, rng.start % live, rng.shift % live)
 
 
 def check_count(partitions: int) -> None:

@@ -9,8 +9,8 @@ from holdfast.broker.controller.broker_channel import Stop
 from holdfast.broker.controller.request_builders import DURING_DELETION, GoneTopic
 from holdfast.broker.controller.topic_validation import (
     Assignment,
+    AssignmentStart,
     Cluster,
-    Dice,
     RefusedError,
     check_given,
     check_is_new,
@@ -68,9 +68,9 @@ class Topics:
         }
         return Cluster(live, list(dict.fromkeys((*live, *known))))
 
-    def _dice(self) -> Dice:
-        dice = self._service.host.dice
-        return Dice(dice.randrange(1 << 16), dice.randrange(1 << 16))
+    def _assignment_start(self) -> AssignmentStart:
+        rng = self._service.host.rng
+        return AssignmentStart(rng.randrange(1 << 16), rng.randrange(1 << 16))
 
     # Making.
 
@@ -85,8 +85,8 @@ class Topics:
             raise RefusedError(error.code, error.message) from None
         settings = service.host.configs.settings
         defaults = (settings.num_partitions, settings.default_replication_factor)
-        assignment = replicas_of_new(topic, cluster, defaults, self._dice())
-        topic_id = service.host.dice.getrandbits(128).to_bytes(16, "big")
+        assignment = replicas_of_new(topic, cluster, defaults, self._assignment_start())
+        topic_id = service.host.rng.getrandbits(128).to_bytes(16, "big")
         return Planned(topic.name, topic_id, assignment, configs)
 
     async def create(self, planned: Planned) -> None:
@@ -174,7 +174,7 @@ class Topics:
         first = next(iter(node.replicas.values()))
         replicas = len([one for one in first if one not in node.adding.get(0, ())])
         if topic.assignments is None:
-            return choose(numbers, replicas, cluster, self._dice())
+            return choose(numbers, replicas, cluster, self._assignment_start())
         if len(topic.assignments) != len(numbers):
             raise RefusedError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -37,9 +37,9 @@ class Fault:
 class Links:
     """The ways from this broker to others; the key None stands for clients."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dice: random.Random | None = None) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, rng: random.Random | None = None) -> None:
         self._loop = loop
-        self._dice = dice or random.Random()  # noqa: S311  # faults on purpose, no secrets
+        self._rng = rng or random.Random()  # noqa: S311  # faults on purpose, no secrets
         self._faults: dict[int | None, Fault] = {}
         self._torn: dict[asyncio.Transport, None] = {}
         """Connections that have lost bytes."""
@@ -65,7 +65,7 @@ class Links:
         if fault.is_cut or transport in self._torn:
             self._torn[transport] = None
             return True
-        if fault.drop and self._dice.random() < fault.drop:
+        if fault.drop and self._rng.random() < fault.drop:
             transport.abort()
             return True
         return False

@@ -221,10 +221,10 @@ class FetchSession:
 class FetchSessions:
     """All sessions of a broker; the one unused for longest goes when there are too many."""
 
-    def __init__(self, limit: int, dice: random.Random) -> None:
+    def __init__(self, limit: int, rng: random.Random) -> None:
         self._limit = limit
         """max.incremental.fetch.session.cache.slots; followers do not count."""
-        self._dice = dice
+        self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
 
     def find(
@@ -263,7 +263,7 @@ class FetchSessions:
             self._close(peers[0].id)
         identity = NO_SESSION
         while identity == NO_SESSION or identity in self._sessions:
-            identity = self._dice.randrange(1, _LARGEST_ID)
+            identity = self._rng.randrange(1, _LARGEST_ID)
         session = self._sessions[identity] = FetchSession(identity, follower)
         return session
 

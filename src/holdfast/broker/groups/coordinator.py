@@ -115,7 +115,7 @@ class GroupCoordinator:
 
     def new_member_id(self, name: str) -> str:
         """A name that no member ever had."""
-        drawn = new_uuid(self._broker.dice)
+        drawn = new_uuid(self._broker.rng)
         opening = name.encode()[:LONGEST_NAME_IN_ID].decode(errors="ignore")
         return f"{opening}-{drawn}"
 

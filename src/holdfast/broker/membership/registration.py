@@ -64,7 +64,7 @@ class Membership:
         store: Store,
         clock: Clock,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker
@@ -72,7 +72,7 @@ class Membership:
         self._store = store
         self._clock = clock
         self._log = log
-        self._dice = dice
+        self._rng = rng
         self._on_registered = registered
         self._endpoint = Endpoint("", 0)
         self._rack: str | None = None
@@ -105,7 +105,7 @@ class Membership:
             )
         for directory in fresh:
             with directories.guarded(directory):
-                directory.id = id_text(new_uuid(self._dice))
+                directory.id = id_text(new_uuid(self._rng))
                 meta = MetaProperties(cluster_id, self.broker, directory.id)
                 write_meta_properties(directory.disk, meta)
         if not directories.live:
@@ -121,7 +121,7 @@ class Membership:
                     f"the store is empty, and this directory belongs to cluster {meta.cluster_id}: "
                     "mend the store's address, or move the directory away to start empty"
                 )
-            fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._dice))}).encode()
+            fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._rng))}).encode()
             # A conflict: another broker of the same new cluster was first.
             with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))

@@ -69,7 +69,7 @@ class Replicas:
         directory: LogDirectories,
         configs: Configs,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
     ) -> None:
         self.broker = broker
         self.loop = loop
@@ -77,7 +77,7 @@ class Replicas:
         self.directory = directory
         self.configs = configs
         self.log = log
-        self._dice = dice
+        self._rng = rng
         self.trace: BrokerTrace | None = None
         self.tail_memory = TailMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
@@ -212,7 +212,7 @@ class Replicas:
             self._discard(name)
 
     def _discard(self, name: TopicPartition) -> None:
-        self.directory.delete(name, new_uuid(self._dice), self.clock.wall_ms())
+        self.directory.delete(name, new_uuid(self._rng), self.clock.wall_ms())
 
     def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
         """What the controller says of some partitions; what goes to the disk goes together."""

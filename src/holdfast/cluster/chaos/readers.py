@@ -35,7 +35,7 @@ class Reader(threading.Thread):
     """One member on a thread of its own; restless ones leave the group now and then."""
 
     def __init__(
-        self, number: int, topics: Sequence[str], bootstrap: str, ledger: Path, dice: Random | None
+        self, number: int, topics: Sequence[str], bootstrap: str, ledger: Path, rng: Random | None
     ) -> None:
         super().__init__(name=f"reader-{number}", daemon=True)
         self.delivered: dict[tuple[str, int], int] = {}
@@ -44,7 +44,7 @@ class Reader(threading.Thread):
         self._topics = list(topics)
         self._config = {**CONSUMER, "bootstrap.servers": bootstrap, "client.id": self.name}
         self._ledger = ledger
-        self._dice = dice
+        self._rng = rng
         self._ends = threading.Event()
 
     def end(self) -> None:
@@ -61,7 +61,7 @@ class Reader(threading.Thread):
     def _belong(self) -> None:
         """Be a member, for a while or until the end."""
         consumer = LedgerConsumer(self._config, ledger=self._ledger)
-        stays_s = float("inf") if self._dice is None else self._dice.uniform(3.0, 12.0)
+        stays_s = float("inf") if self._rng is None else self._rng.uniform(3.0, 12.0)
         leaves = time.monotonic() + stays_s
         try:
             consumer.subscribe(self._topics)

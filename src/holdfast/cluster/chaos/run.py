@@ -125,8 +125,8 @@ class _Story:
         bootstrap = self.cluster.bootstrap
         self.senders = [Sender(role, bootstrap, self.ledger, PARTITIONS) for role in self.roles]
         for number in range(MEMBERS):
-            dice = Random(self.plan.seed) if number == 0 else None  # noqa: S311  # no secret
-            self.readers.append(Reader(number, self.topics, bootstrap, self.consumed, dice))
+            rng = Random(self.plan.seed) if number == 0 else None  # noqa: S311  # no secret
+            self.readers.append(Reader(number, self.topics, bootstrap, self.consumed, rng))
         for thread in (*self.senders, *self.readers):
             thread.start()
         wait_for(

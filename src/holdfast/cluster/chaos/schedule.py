@@ -105,31 +105,31 @@ def phases(seed: int, limits: Limits) -> Iterator[Phase]:
     """Without end."""
     number = 0
     while True:
-        dice = Random(f"holdfast chaos {seed} {number}")  # noqa: S311  # a schedule, no secret
-        yield _phase(number, dice, limits)
+        rng = Random(f"holdfast chaos {seed} {number}")  # noqa: S311  # a schedule, no secret
+        yield _phase(number, rng, limits)
         number += 1
 
 
-def _phase(number: int, dice: Random, limits: Limits) -> Phase:
+def _phase(number: int, rng: Random, limits: Limits) -> Phase:
     kinds = [kind for kind in limits.kinds if kind != ROLLING]
-    if ROLLING in limits.kinds and (not kinds or dice.random() < 0.1):
+    if ROLLING in limits.kinds and (not kinds or rng.random() < 0.1):
         rolling = Fault(at_s=0.0, kind=ROLLING, target=ALL)
         return Phase(number=number, most_at_once=1, faults=(rolling,))
-    most = dice.choices((1, 2, len(limits.brokers)), (5, 3, 2))[0]
-    kinds = dice.sample(kinds, dice.randint(1, min(5, len(kinds))))
-    length_s = dice.uniform(5.0, 12.0)
-    gap_s = dice.choice((0.3, 1.0, 2.0))
+    most = rng.choices((1, 2, len(limits.brokers)), (5, 3, 2))[0]
+    kinds = rng.sample(kinds, rng.randint(1, min(5, len(kinds))))
+    length_s = rng.uniform(5.0, 12.0)
+    gap_s = rng.choice((0.3, 1.0, 2.0))
     faults: list[Fault] = []
-    at_s = dice.uniform(0.0, gap_s)
+    at_s = rng.uniform(0.0, gap_s)
     while at_s < length_s:
-        kind = dice.choice(kinds)
+        kind = rng.choice(kinds)
         # Two power losses between two moments of sync may take both copies of a record.
         if kind != POWER_LOSS or not any(one.kind == POWER_LOSS for one in faults):
-            faults.append(_fault(at_s, kind, dice, limits))
-        at_s = max(at_s, _room_s(faults, most)) + dice.uniform(0.1, 2 * gap_s)
+            faults.append(_fault(at_s, kind, rng, limits))
+        at_s = max(at_s, _room_s(faults, most)) + rng.uniform(0.1, 2 * gap_s)
     if not limits.is_safe:
         mended_s = max((one.at_s + one.lasts_s for one in faults), default=0.0)
-        faults.append(_beyond(mended_s + 1.0, dice, limits))
+        faults.append(_beyond(mended_s + 1.0, rng, limits))
     return Phase(number=number, most_at_once=most, faults=tuple(faults))
 
 
@@ -139,24 +139,24 @@ def _room_s(faults: list[Fault], most: int) -> float:
     return ends[most - 1] if len(ends) >= most else 0.0
 
 
-def _fault(at_s: float, kind: str, dice: Random, limits: Limits) -> Fault:
-    target: int | str = dice.choice(limits.brokers)
-    if dice.random() < 0.5:
-        target = dice.choice(TARGETS)
+def _fault(at_s: float, kind: str, rng: Random, limits: Limits) -> Fault:
+    target: int | str = rng.choice(limits.brokers)
+    if rng.random() < 0.5:
+        target = rng.choice(TARGETS)
     amounts = {"delay": (0.02, 0.2, 1.0), "drop": (0.01, 0.1, 0.5)}
     return Fault(
         at_s=round(at_s, 2),
         kind=kind,
         target=target,
-        partition=dice.randrange(limits.partitions),
-        lasts_s=0.0 if kind == "expire" else round(dice.choice((0.3, 1.0, 3.0, 5.0)), 1),
-        amount=dice.choice(amounts.get(kind, (0.0,))),
+        partition=rng.randrange(limits.partitions),
+        lasts_s=0.0 if kind == "expire" else round(rng.choice((0.3, 1.0, 3.0, 5.0)), 1),
+        amount=rng.choice(amounts.get(kind, (0.0,))),
     )
 
 
-def _beyond(at_s: float, dice: Random, limits: Limits) -> Fault:
+def _beyond(at_s: float, rng: Random, limits: Limits) -> Fault:
     """What no settings of ours survive: a leader that promises alone and dies, or all power."""
-    if dice.random() < 0.5:
+    if rng.random() < 0.5:
         return Fault(at_s=round(at_s, 2), kind=POWER_LOSS, target=ALL, lasts_s=0.5)
-    partition = dice.randrange(limits.partitions)
+    partition = rng.randrange(limits.partitions)
     return Fault(at_s=round(at_s, 2), kind=DEPOSE, target=LEADER, partition=partition)

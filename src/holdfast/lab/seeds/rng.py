@@ -48,16 +48,16 @@ class Plan:
 
 def plan_of(seed: int) -> tuple[Plan, Random]:
     """The plan of a seed, and the dice for the rest of the run."""
-    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
-    faults = tuple(fault for fault in FAULTS if dice.random() < 0.5)
+    rng = Random(seed)  # noqa: S311  # a schedule, not a secret
+    faults = tuple(fault for fault in FAULTS if rng.random() < 0.5)
     plan = Plan(
         seed=seed,
         faults=faults,
-        duration_ms=dice.randrange(3_000, 12_000),
-        fault_every_ms=dice.randrange(100, 900),
-        send_every_ms=dice.randrange(15, 120),
-        delay_ms=dice.choice((2, 10, 40)),
-        loss_percent=dice.choice((1, 5, 15)),
-        checkpoint_every_ms=dice.choice((200, 2_000)),
+        duration_ms=rng.randrange(3_000, 12_000),
+        fault_every_ms=rng.randrange(100, 900),
+        send_every_ms=rng.randrange(15, 120),
+        delay_ms=rng.choice((2, 10, 40)),
+        loss_percent=rng.choice((1, 5, 15)),
+        checkpoint_every_ms=rng.choice((200, 2_000)),
     )
-    return plan, dice
+    return plan, rng

@@ -66,7 +66,7 @@ class _Runner(Living):
     def __init__(
         self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
     ) -> None:
-        plan, self.dice = plan_of(seed)
+        plan, self.rng = plan_of(seed)
         self.plan = replace(plan, **changes)
         super().__init__(NAMES, settings, rules)
         self.traffic = True
@@ -129,19 +129,19 @@ class _Runner(Living):
     # Time and messages.
 
     def schedule(self, envelope: Envelope) -> None:
-        dice, plan, world = self.dice, self.plan, self.world
-        delay = 1 + dice.randrange(plan.delay_ms)
-        if self._strikes("reordering") and dice.random() < 0.2:
-            delay += dice.randrange(300)
+        rng, plan, world = self.rng, self.plan, self.world
+        delay = 1 + rng.randrange(plan.delay_ms)
+        if self._strikes("reordering") and rng.random() < 0.2:
+            delay += rng.randrange(300)
         else:
             delay = self.in_order(envelope, delay)
-        if self._strikes("loss") and dice.randrange(100) < plan.loss_percent:
+        if self._strikes("loss") and rng.randrange(100) < plan.loss_percent:
             world.later(delay, lambda: self._lose(envelope))
             return
         world.later(delay, lambda: self.deliver(envelope))
         client = isinstance(envelope.payload, ProduceRequest | ReadRequest)
-        if not client and self._strikes("duplication") and dice.random() < 0.1:
-            again = delay + dice.randrange(200)
+        if not client and self._strikes("duplication") and rng.random() < 0.1:
+            again = delay + rng.randrange(200)
             world.later(again, lambda: self._deliver_copy(envelope))
 
     def _strikes(self, fault: str) -> bool:
@@ -163,11 +163,11 @@ class _Runner(Living):
     def _send(self) -> None:
         if not self.traffic:
             return
-        producer = self.dice.choice(self.producers)
+        producer = self.rng.choice(self.producers)
         if len(producer.under_way) < 5:
             labels = [
                 f"{producer.name}-{self.sent + place}"
-                for place in range(self.dice.choice((1, 1, 3)))
+                for place in range(self.rng.choice((1, 1, 3)))
             ]
             self.sent += len(labels)
             producer.send(labels, together=True)
@@ -184,19 +184,19 @@ class _Runner(Living):
     def _fault(self) -> None:
         if not self.faulty or not self.plan.faults:
             return
-        kind = self.dice.choice(self.plan.faults)
+        kind = self.rng.choice(self.plan.faults)
         action = _FAULTS.get(kind)
         if action:
-            action(self, self.world.brokers[self.dice.choice(NAMES)], self.dice)
+            action(self, self.world.brokers[self.rng.choice(NAMES)], self.rng)
 
-    def _crash(self, broker: SimBroker, dice: Random) -> None:
+    def _crash(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive:
             broker.crash()
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _back_later(self, broker: SimBroker, dice: Random) -> None:
-        self.world.later(dice.randrange(50, 3_000), lambda: self.start(broker))
+    def _back_later(self, broker: SimBroker, rng: Random) -> None:
+        self.world.later(rng.randrange(50, 3_000), lambda: self.start(broker))
 
     def start(self, broker: SimBroker) -> None:
         """With a disk that works again."""
@@ -204,85 +204,85 @@ class _Runner(Living):
             broker.disk.fails = broker.disk.unreadable = ""
         super().start(broker)
 
-    def _power_loss(self, broker: SimBroker, dice: Random) -> None:
+    def _power_loss(self, broker: SimBroker, rng: Random) -> None:
         """At most one machine loses unflushed records: more is beyond the guarantee."""
         others = [name for name in self.world.invariants.lossy if name != broker.name]
         if broker.alive and not others:
-            broker.lose_power(torn=dice.randrange(3))
+            broker.lose_power(torn=rng.randrange(3))
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _stop(self, broker: SimBroker, dice: Random) -> None:
+    def _stop(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and not broker.paused and not broker.disk.fails:
             broker.ask_to_stop()
-            self.world.later(dice.randrange(20, 300), lambda: self._stop_now(broker, dice))
+            self.world.later(rng.randrange(20, 300), lambda: self._stop_now(broker, rng))
 
-    def _stop_now(self, broker: SimBroker, dice: Random) -> None:
+    def _stop_now(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and (broker.paused or broker.disk.fails):
             # Who asked to stop does stop, once it can.
-            self.world.later(100, lambda: self._stop_now(broker, dice))
+            self.world.later(100, lambda: self._stop_now(broker, rng))
         elif broker.alive:
             broker.stop()
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _pause(self, broker: SimBroker, dice: Random) -> None:
+    def _pause(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and not broker.paused:
             broker.pause()
-            self.world.later(dice.randrange(50, 2_500), lambda: self.resume(broker))
+            self.world.later(rng.randrange(50, 2_500), lambda: self.resume(broker))
 
-    def _cut(self, broker: SimBroker, dice: Random) -> None:
-        others = self._other_ends(broker, dice)
+    def _cut(self, broker: SimBroker, rng: Random) -> None:
+        others = self._other_ends(broker, rng)
         self.world.network.cut([broker.name], others)
         self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, dice)
+        self._note_cut(broker, others, rng)
 
-    def _one_way_cut(self, broker: SimBroker, dice: Random) -> None:
-        others = self._other_ends(broker, dice)
-        if dice.random() < 0.5:
+    def _one_way_cut(self, broker: SimBroker, rng: Random) -> None:
+        others = self._other_ends(broker, rng)
+        if rng.random() < 0.5:
             self.world.network.cut([broker.name], others)
         else:
             self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, dice)
+        self._note_cut(broker, others, rng)
 
-    def _other_ends(self, broker: SimBroker, dice: Random) -> list[str]:
+    def _other_ends(self, broker: SimBroker, rng: Random) -> list[str]:
         ends = [*NAMES, STORE, self.world.controller_name, *self.world.clients]
-        return [one for one in ends if one != broker.name and dice.random() < 0.5]
+        return [one for one in ends if one != broker.name and rng.random() < 0.5]
 
-    def _note_cut(self, broker: SimBroker, others: list[str], dice: Random) -> None:
+    def _note_cut(self, broker: SimBroker, others: list[str], rng: Random) -> None:
         self.world.recorder.emit("cut", source=broker.name, targets=others)
-        self.world.later(dice.randrange(100, 3_000), self.world.network.heal)
+        self.world.later(rng.randrange(100, 3_000), self.world.network.heal)
 
-    def _session_expiry(self, broker: SimBroker, _dice: Random) -> None:
+    def _session_expiry(self, broker: SimBroker, _rng: Random) -> None:
         self.world.expire_session(broker.name)
 
-    def _election(self, broker: SimBroker, dice: Random) -> None:
+    def _election(self, broker: SimBroker, rng: Random) -> None:
         world = self.world
         core = world.controller.core
-        wanted = None if dice.random() < 0.3 else broker.id
+        wanted = None if rng.random() < 0.3 else broker.id
         if world.controller.alive:
             world.controller.run(core.elect(world.partition, wanted))
 
-    def _controller_failover(self, _broker: SimBroker, dice: Random) -> None:
+    def _controller_failover(self, _broker: SimBroker, rng: Random) -> None:
         world = self.world
         if world.controller.alive:
             world.controller.alive = False
             world.break_connections(world.controller_name)
-            world.later(dice.randrange(50, 1_500), world.new_controller)
+            world.later(rng.randrange(50, 1_500), world.new_controller)
 
-    def _disk_error(self, broker: SimBroker, dice: Random) -> None:
+    def _disk_error(self, broker: SimBroker, rng: Random) -> None:
         """A disk fails; a broker with a failed log halts, and comes back with a mended disk."""
         disk = broker.disk
         if broker.alive and not (disk.fails or disk.unreadable):
-            if dice.random() < 0.3:
+            if rng.random() < 0.3:
                 disk.unreadable = "input/output error"
             else:
-                disk.fails = dice.choice(("input/output error", "no space left on device"))
-            self.world.later(dice.randrange(100, 800), lambda: self._halt(broker, dice))
+                disk.fails = rng.choice(("input/output error", "no space left on device"))
+            self.world.later(rng.randrange(100, 800), lambda: self._halt(broker, rng))
 
-    def _halt(self, broker: SimBroker, dice: Random) -> None:
+    def _halt(self, broker: SimBroker, rng: Random) -> None:
         if broker.replica.has_failed:
-            self._crash(broker, dice)
+            self._crash(broker, rng)
         else:
             broker.disk.fails = broker.disk.unreadable = ""
 

@@ -54,9 +54,9 @@ def contenders(replicas: int, options: Mapping[str, str]) -> tuple[Contender, ..
 
 def schedule_of(seed: int, names: Sequence[str]) -> tuple[Strike, ...]:
     """The faults of a seed. Like a swarm: each seed has whole classes of them or has none."""
-    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
-    kinds = [kind for kind in KINDS if dice.random() < 0.6] or ["crash"]
-    period = dice.randrange(800, 4_000)
+    rng = Random(seed)  # noqa: S311  # a schedule, not a secret
+    kinds = [kind for kind in KINDS if rng.random() < 0.6] or ["crash"]
+    period = rng.randrange(800, 4_000)
     strikes: list[Strike] = []
     at_ms = period
     # At most DURATION_MS / 400 rounds: each one moves time on.
@@ -64,10 +64,10 @@ def schedule_of(seed: int, names: Sequence[str]) -> tuple[Strike, ...]:
         strikes.append(
             Strike(
                 at_ms=at_ms,
-                kind=dice.choice(kinds),
-                broker=dice.choice(names),
-                lasts_ms=dice.randrange(200, 5_000),
+                kind=rng.choice(kinds),
+                broker=rng.choice(names),
+                lasts_ms=rng.randrange(200, 5_000),
             )
         )
-        at_ms += dice.randrange(period // 2, period * 3 // 2)
+        at_ms += rng.randrange(period // 2, period * 3 // 2)
     return tuple(strikes)

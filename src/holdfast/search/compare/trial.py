@@ -28,7 +28,7 @@ class Trial(Living):
 
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
         """`jitter`: the seed of slow messages; None: all need the same time."""
-        self._dice = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
+        self._rng = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
         super().__init__(names, contender.settings, contender.rules)
         self.producer = SimProducer(
             self.world,
@@ -48,10 +48,10 @@ class Trial(Living):
         self.world.later(self.in_order(envelope, self._delay()), lambda: self.deliver(envelope))
 
     def _delay(self) -> int:
-        if self._dice is None:
+        if self._rng is None:
             return DELAY_MS
-        slow = self._dice.random() < 0.05
-        return self._dice.randrange(10, 60) if slow else self._dice.randrange(1, 2 * DELAY_MS)
+        slow = self._rng.random() < 0.05
+        return self._rng.randrange(10, 60) if slow else self._rng.randrange(1, 2 * DELAY_MS)
 
     def run(self, strikes: Sequence[Strike], duration_ms: int) -> None:
         """Play the schedule."""

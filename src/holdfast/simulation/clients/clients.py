@@ -116,7 +116,7 @@ class Lane:
                 await self._send_some()
             except FAILURES:
                 self._producer.client.forget_leader(self._partition)
-                await asyncio.sleep(BACKOFF_S * (0.5 + self._producer.client.dice.random()))
+                await asyncio.sleep(BACKOFF_S * (0.5 + self._producer.client.rng.random()))
 
     async def _send_some(self) -> None:
         """Over one connection, until something goes wrong or nothing is left."""
@@ -201,7 +201,7 @@ class Producer:
             lane = self._lanes[partition] = Lane(self, partition)
             self.client.loop.create_task(lane.run())
         while True:
-            wait_s = every_s * (0.5 + self.client.dice.random())
+            wait_s = every_s * (0.5 + self.client.rng.random())
             now_s = self.client.loop.time()
             await asyncio.sleep(wait_s if pace is None else pace.request_s(now_s, wait_s))
             if not self.is_paused:
@@ -209,9 +209,9 @@ class Producer:
 
     def send(self) -> None:
         """A batch to one of the partitions, unless too much waits already."""
-        lane = self._lanes[self.client.dice.choice(self._partitions)]
+        lane = self._lanes[self.client.rng.choice(self._partitions)]
         if not lane.is_full:
-            count = self.client.dice.choice(self._batch_sizes)
+            count = self.client.rng.choice(self._batch_sizes)
             values = tuple(f"{self.name}-{self._count + i}".encode() for i in range(count))
             self._count += count
             self.ledger.sent.update(dict.fromkeys(values, lane._partition))

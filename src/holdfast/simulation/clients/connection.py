@@ -105,11 +105,11 @@ class Client:
     """One client: its connections, and what it knows of the cluster."""
 
     def __init__(
-        self, loop: SimLoop, name: str, brokers: Mapping[int, Address], dice: Random
+        self, loop: SimLoop, name: str, brokers: Mapping[int, Address], rng: Random
     ) -> None:
         self.loop = loop
         self.name = name
-        self.dice = dice
+        self.rng = rng
         self._brokers = dict(brokers)
         self._wires: dict[tuple[int, str], Wire] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
@@ -141,7 +141,7 @@ class Client:
         return answer
 
     def any_broker(self) -> int:
-        return self.dice.choice(list(self._brokers))
+        return self.rng.choice(list(self._brokers))
 
     async def leader(self, partition: TopicPartition) -> Leader:
         """As known, or as any broker says; RefusedError if nobody leads."""

@@ -45,7 +45,7 @@ MANY: Final = 2_500
 def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition) -> None:
     """Send one command to a broker; its answer does not matter."""
     forger = _Forger(cluster, machine, partition)
-    request, version = cluster.dice.choice((forger.stop, forger.roles, forger.metadata))()
+    request, version = cluster.rng.choice((forger.stop, forger.roles, forger.metadata))()
     kind = type(request).__name__.removesuffix("Request")
     cluster.recording.emit("said", text=f"a stranger sends {kind} to {machine.host}")
 
@@ -65,7 +65,7 @@ class _Forger:
     def __init__(
         self, cluster: SimulatedCluster, machine: Machine, partition: TopicPartition
     ) -> None:
-        self._rng: Random = cluster.dice
+        self._rng: Random = cluster.rng
         self._partition = partition
         self._machines = list(cluster.machines)
         nodes = cluster.server.tree.nodes

@@ -65,20 +65,20 @@ def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[Cr
             yield CrashState(f"power lost, {number}", ByteDisk(root))
 
 
-def drawn_power_loss(disk: ByteDisk, dice: Random) -> ByteDisk:
+def drawn_power_loss(disk: ByteDisk, rng: Random) -> ByteDisk:
     """One of the disks that a power failure may leave, drawn."""
     chosen: dict[int, Outcome] = {}
     for node in _nodes(disk.root):
         if not node.pending:
             continue
-        keeps = dice.randrange(len(node.pending) + 1)
+        keeps = rng.randrange(len(node.pending) + 1)
         if isinstance(node, FileNode):
-            chosen[id(node)] = _drawn_content(node, keeps, dice)
+            chosen[id(node)] = _drawn_content(node, keeps, rng)
         else:
             entries = dict(node.flushed)
-            is_prefix = dice.random() < 0.5
+            is_prefix = rng.random() < 0.5
             for index, renaming in enumerate(node.pending):
-                if index < keeps if is_prefix else dice.random() < 0.5:
+                if index < keeps if is_prefix else rng.random() < 0.5:
                     rename_in(entries, renaming)
             chosen[id(node)] = entries
     return ByteDisk(_build(disk.root, chosen))
@@ -89,14 +89,14 @@ def flushed_only(disk: ByteDisk) -> ByteDisk:
     return ByteDisk(_build(disk.root, {}))
 
 
-def _drawn_content(node: FileNode, keeps: int, dice: Random) -> bytes:
+def _drawn_content(node: FileNode, keeps: int, rng: Random) -> bytes:
     """Some first changes and a part of the next one, or zeros in its place."""
     content = bytearray(node.flushed)
     for change in node.pending[:keeps]:
         apply(content, change)
     if keeps < len(node.pending) and isinstance(change := node.pending[keeps], Write):
-        data = change.data[: dice.randrange(len(change.data) + 1)]
-        if dice.random() < 0.2:
+        data = change.data[: rng.randrange(len(change.data) + 1)]
+        if rng.random() < 0.2:
             data = bytes(len(change.data))
         apply(content, Write(change.position, data))
     return bytes(content)
@@ -180,7 +180,7 @@ def _some(
     most = {key: one[-1] for key, one in zip(keys, lists, strict=True)}
     yield least
     yield most
-    dice = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
+    rng = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
     alone = [
         {**around, key: outcome}
         for around in (least, most)
@@ -188,9 +188,9 @@ def _some(
         for outcome in one
     ]
     share = max(1, bound.states // 2)
-    yield from alone if len(alone) <= share else dice.sample(alone, share)
+    yield from alone if len(alone) <= share else rng.sample(alone, share)
     for _ in range(share):
-        yield {key: dice.choice(one) for key, one in zip(keys, lists, strict=True)}
+        yield {key: rng.choice(one) for key, one in zip(keys, lists, strict=True)}
 
 
 def _nodes(root: DirectoryNode) -> list[Node]:

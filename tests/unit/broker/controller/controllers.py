@@ -140,7 +140,7 @@ class Reign:
         self.lines = io.StringIO()
         self.log = LogLines(broker, self.lines)
         self.clock = Clock(self.loop)
-        self.dice = random.Random(7)
+        self.rng = random.Random(7)
         self.trace = None
         self.store = store
         self.peers = ScriptedPeers(self.loop)

@@ -104,12 +104,12 @@ def test_sessions_end_by_the_loops_clock() -> None:
 
 
 def test_member_ids_fit_the_wire() -> None:
-    class Dice:
+    class AssignmentStart:
         def getrandbits(self, count: int) -> int:
             return 7
 
     broker = _leading()
-    broker.dice = Dice()  # type: ignore[attr-defined]
+    broker.rng = AssignmentStart()  # type: ignore[attr-defined]
     assert broker.groups.new_member_id("a") == "a-00000000-0000-4000-8000-000000000007"
     assert len(broker.groups.new_member_id("ä" * 32_767).encode()) <= 32_767
 
