@@ -12,7 +12,7 @@ from holdfast.cluster.pytest_plugin import CLUSTER
 from tests.real.disks import assert_agreed
 from tests.real.load import Load
 from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
-from tests.real.stories import EMBEDDED, NEAREST, ZOOKEEPER, Play
+from tests.real.scenarios import EMBEDDED, NEAREST, ZOOKEEPER, Play
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
 SESSION_MS = 6000
@@ -164,7 +164,7 @@ def stage(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Stage]
     play: Play = request.param
     cluster = clusters.get(play.store, play.flavour)
     request.node.stash[CLUSTER] = cluster
-    stage = Stage(cluster, play.story, play.variant)
+    stage = Stage(cluster, play.scenario, play.variant)
     try:
         stage.cast()
         yield stage

@@ -51,7 +51,7 @@ class Load:
 
     @property
     def acknowledged(self) -> int:
-        return len(self._cluster.ledger.promises)
+        return len(self._cluster.ledger.acknowledgements)
 
     def wait_more(self, count: int) -> None:
         """Until that many more records have been acknowledged: it goes on."""

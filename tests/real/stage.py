@@ -48,18 +48,18 @@ class Told(NamedTuple):
         return self.error is ErrorCode.NONE
 
 
-def lab_verdict(story: str, variant: str) -> Verdict:
-    """How the lab's run of a story ends."""
-    scenario = load(story)
+def lab_verdict(name: str, variant: str) -> Verdict:
+    """The verdict of the lab's run of a scenario."""
+    scenario = load(name)
     return run_scenario(scenario, scenario.variant(variant)).verdict
 
 
 class Stage(Cast):
     """One story, on a cluster that other stories may have used before."""
 
-    def __init__(self, cluster: Cluster, story: str, variant: str) -> None:
-        super().__init__(cluster, f"{story}.{variant}")
-        self.expected = lab_verdict(story, variant)
+    def __init__(self, cluster: Cluster, scenario: str, variant: str) -> None:
+        super().__init__(cluster, f"{scenario}.{variant}")
+        self.expected = lab_verdict(scenario, variant)
         self.told: list[Told] = []
         self.pool = ThreadPoolExecutor(8, thread_name_prefix="producers")
 
@@ -256,8 +256,8 @@ class Stage(Cast):
         """What became of the records is what the lab says of the same story."""
         expected = self.expected
         known = set(kept)
-        promised = [one for one in self.told if one.is_acknowledged or not one.acks]
-        sent = [label for one in promised for label in one.labels]
+        acknowledged = [one for one in self.told if one.is_acknowledged or not one.acks]
+        sent = [label for one in acknowledged for label in one.labels]
         lost = tuple(label for label in sent if label not in known)
         assert lost == expected.lost, f"the lab loses {expected.lost}, here {lost} are gone"
         twice = tuple(label for label, count in Counter(kept).items() if count > 1)

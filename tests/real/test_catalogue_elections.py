@@ -6,7 +6,7 @@ from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
 from tests.real.stage import Stage
-from tests.real.stories import ON_BOTH, real
+from tests.real.scenarios import ON_BOTH, real
 
 ONE = {"min.insync.replicas": "1"}
 

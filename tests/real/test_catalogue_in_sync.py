@@ -9,7 +9,7 @@ from holdfast.protocol.records import BatchOptions
 from tests.real import wire
 from tests.real.events import Events
 from tests.real.stage import LAG_MS, Stage
-from tests.real.stories import ON_BOTH, real
+from tests.real.scenarios import ON_BOTH, real
 
 SLOW_S = 0.5
 """A round trip of a slow follower, which brings it one batch."""

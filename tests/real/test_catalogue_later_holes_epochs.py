@@ -6,7 +6,7 @@ from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
 from tests.real.stage import Stage, values
-from tests.real.stories import ON_BOTH, real
+from tests.real.scenarios import ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 

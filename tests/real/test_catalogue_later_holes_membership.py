@@ -10,7 +10,7 @@ from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real import wire
 from tests.real.events import Events
 from tests.real.stage import LAG_MS, Stage, values
-from tests.real.stories import EMBEDDED, NEAREST, ON_BOTH, real
+from tests.real.scenarios import EMBEDDED, NEAREST, ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 ONE = {"min.insync.replicas": "1"}

@@ -7,7 +7,7 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real.events import Events
 from tests.real.stage import Stage
-from tests.real.stories import ON_BOTH, real
+from tests.real.scenarios import ON_BOTH, real
 
 ACKS = {"acks-0": 0, "acks-1": 1, "acks-all": -1}
 UNCLEAN = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}

@@ -9,7 +9,7 @@ from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
 from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage
-from tests.real.stories import NEAREST, ON_BOTH, real
+from tests.real.scenarios import NEAREST, ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 

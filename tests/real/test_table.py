@@ -15,7 +15,7 @@ from tests.real import (
     test_catalogue_losses,
     test_catalogue_replication,
 )
-from tests.real.stories import NOT_REAL, NOT_REAL_VARIANTS, PLAYED
+from tests.real.scenarios import NOT_REAL, NOT_REAL_VARIANTS, PLAYED
 
 MODULES = (
     test_catalogue_replication,
@@ -56,10 +56,10 @@ def test_every_story_is_real_or_has_a_reason() -> None:
 
 @pytest.mark.parametrize("name", sorted(PLAYED))
 def test_every_variant_that_is_only_settings_is_played(name: str) -> None:
-    story: Scenario = load(name)
-    known = {one.name for one in story.variants}
+    scenario: Scenario = load(name)
+    known = {one.name for one in scenario.variants}
     assert set(PLAYED[name]) <= known
-    for variant in story.variants:
+    for variant in scenario.variants:
         if variant.name not in PLAYED[name]:
             reason = NOT_REAL_VARIANTS.get((name, variant.name))
             assert reason or needs_another_broker(dict(variant.options)), variant.name

@@ -197,8 +197,8 @@ SHIPPED = [(name, one.name) for name in ids() for one in load(name).variants]
 
 @cache
 def played(name: str, variant: str) -> Run:
-    story = load(name)
-    return run_scenario(story, story.variant(variant))
+    scenario = load(name)
+    return run_scenario(scenario, scenario.variant(variant))
 
 
 def safe(run: Run) -> bool:
@@ -248,7 +248,7 @@ def test_every_later_hole_hurts_without_its_guard_and_not_with_all_guards(name: 
 @pytest.mark.parametrize(("name", "variant"), SHIPPED)
 def test_a_shipped_story_ends_with_a_verdict_that_its_rules_allow(name: str, variant: str) -> None:
     run = played(name, variant)
-    assert any(one.name == "verdict" for one in run.scenario.beats[-1].commands)
+    assert any(one.name == "verdict" for one in run.scenario.steps[-1].commands)
     assert run.events[-1].kind == "verdict"
     if safe(run):
         assert run.verdict.verdict != INVALID
@@ -257,10 +257,10 @@ def test_a_shipped_story_ends_with_a_verdict_that_its_rules_allow(name: str, var
 
 @pytest.mark.parametrize("name", ids())
 def test_a_header_says_what_could_go_wrong(name: str) -> None:
-    story = load(name)
-    assert len(story.title) <= 100
-    assert story.title.endswith((".", "?", "!"))
-    assert len(story.header.split()) >= 25, "the header is too short to say what could go wrong"
+    scenario = load(name)
+    assert len(scenario.title) <= 100
+    assert scenario.title.endswith((".", "?", "!"))
+    assert len(scenario.header.split()) >= 25, "the header is too short to say what could go wrong"
 
 
 @pytest.mark.parametrize("name", CITED)
@@ -271,9 +271,9 @@ def test_a_later_hole_cites_what_it_was_called(name: str) -> None:
 
 @pytest.mark.parametrize("name", [one for one in ids() if one not in CATALOGUE])
 def test_a_story_beyond_the_catalogue_names_its_guard_or_its_seed(name: str) -> None:
-    story = load(name)
-    named = re.findall(r"Guard: ([a-z-]+)|seed (\d+)", story.header)
-    assert named, f"{section_of(story)}/{name} says neither 'Guard: …' nor 'seed N'"
+    scenario = load(name)
+    named = re.findall(r"Guard: ([a-z-]+)|seed (\d+)", scenario.header)
+    assert named, f"{section_of(scenario)}/{name} says neither 'Guard: …' nor 'seed N'"
     assert all(guard in guard_names() for guard, _ in named if guard)
 
 

@@ -13,8 +13,8 @@ from holdfast.model import TraceEvent
 
 @cache
 def played(name: str, variant: str = "default") -> Run:
-    story = load(name)
-    return run_scenario(story, story.variant(variant))
+    scenario = load(name)
+    return run_scenario(scenario, scenario.variant(variant))
 
 
 def kinds(run: Run, *wanted: str) -> list[TraceEvent]:
@@ -240,9 +240,9 @@ def test_a_planned_move_needs_no_crash_to_lose_acks_1() -> None:
 def test_a_retry_is_answered_with_the_same_offset() -> None:
     run = played("producer-retry-duplicate", "after")
     (copy,) = kinds(run, "duplicate")
-    (promised,) = [
+    (acknowledged,) = [
         event
         for event in kinds(run, "acknowledged")
         if event.numbers["record"] == copy.numbers["record"]
     ]
-    assert promised.numbers["offset"] == copy.numbers["offset"]
+    assert acknowledged.numbers["offset"] == copy.numbers["offset"]

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.lab.render.narrate import line, names_of, sentence
 from holdfast.model.trace import KINDS, TraceEvent
-from tests.unit.lab.stories import one_of_every_kind, sync_fetch_after_produce
+from tests.unit.lab.traces import one_of_every_kind, sync_fetch_after_produce
 
 SILENT = ("begins", "said", "step")
 

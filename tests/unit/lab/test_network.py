@@ -59,13 +59,13 @@ def test_an_equal_message_is_another_message() -> None:
 
 def test_a_cut_goes_one_way_and_heals() -> None:
     network = Network()
-    network.cut(["A"], ["B", "A", "C"])
-    assert network.is_cut("A", "B")
-    assert network.is_cut("A", "C")
-    assert not network.is_cut("B", "A")
-    assert network.cuts == (("A", "B"), ("A", "C")), "nobody is cut off from itself"
-    network.heal()
-    assert not network.cuts
+    network.disconnect(["A"], ["B", "A", "C"])
+    assert network.is_disconnected("A", "B")
+    assert network.is_disconnected("A", "C")
+    assert not network.is_disconnected("B", "A")
+    assert network.disconnected == (("A", "B"), ("A", "C")), "nobody is cut off from itself"
+    network.reconnect()
+    assert not network.disconnected
 
 
 def test_a_dead_nodes_connections_break_both_ways() -> None:
@@ -133,13 +133,13 @@ def test_what_goes_over_a_cut_link_is_lost_and_what_comes_back_is_not() -> None:
     producer_of(world, acks=1).send(["m0"])
     world.pump()
     world.brokers["B"].maybe_fetch()
-    world.network.cut(["A"], ["B"])
+    world.network.disconnect(["A"], ["B"])
     world.settle()
     assert kinds(world, "fetched"), "B's request arrived"
     (lost,) = kinds(world, "message-lost")
     assert lost.numbers == {"what": "FetchResponse", "source": "A", "target": "B"}
     assert labels(world, "B") == []
-    world.network.heal()
+    world.network.reconnect()
     world.advance(100)
     world.settle()
     assert labels(world, "B") == ["m0"], "a broken connection is tried again"

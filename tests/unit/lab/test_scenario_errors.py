@@ -15,8 +15,8 @@ PRODUCE = "produce A\n  m0"
 def play(*commands: str, variant: str = "", **overrides: str) -> Run:
     """Play a story of one beat a command; the verdict comes by itself."""
     text = "\n\n".join(("# Claim.", variant or "variant only", *commands, "trace off", "verdict"))
-    story = parse(text, "story.scenario")
-    return run_scenario(story, story.variants[0], overrides)
+    scenario = parse(text, "story.scenario")
+    return run_scenario(scenario, scenario.variants[0], overrides)
 
 
 def error_of(*commands: str, variant: str = "") -> tuple[str, str]:
@@ -177,9 +177,9 @@ def test_a_command_at_the_wrong_time(before: list[str], command: str, said: str)
 
 def test_a_story_must_end_with_a_verdict() -> None:
     for text, line in (("# C.\n\n" + CLUSTER, 3), ("# C.\n\n# Only words.\n", 3), ("# C.\n", 1)):
-        story = parse(text, "story.scenario")
+        scenario = parse(text, "story.scenario")
         with pytest.raises(ScenarioError, match=f"scenario:{line}: the story has no verdict") as e:
-            run_scenario(story, story.variants[0])
+            run_scenario(scenario, scenario.variants[0])
         assert e.value.hint == "end with 'verdict'"
 
 
@@ -191,8 +191,8 @@ def test_every_command_says_how_it_is_used() -> None:
 
 def test_a_story_that_goes_otherwise_says_where_and_how() -> None:
     text = f"# C.\n\n{CLUSTER}\n\nisr\n----\nstore: nobody leads\n\nverdict\n"
-    story = parse(text, "s")
-    run = run_scenario(story, story.variants[0])
+    scenario = parse(text, "s")
+    run = run_scenario(scenario, scenario.variants[0])
     first, second = run.mismatches
     assert not run.as_expected
     assert (first.line, first.expected) == (6, ("store: nobody leads",))
@@ -208,9 +208,9 @@ def test_under_changed_rules_nothing_is_expected() -> None:
 
 
 def test_the_command_line_goes_before_the_variant_and_the_variant_before_the_story() -> None:
-    story = f"{CLUSTER} min_insync_replicas=1 truncation=leader-epoch flush=page-cache"
+    scenario = f"{CLUSTER} min_insync_replicas=1 truncation=leader-epoch flush=page-cache"
     variant = "variant v truncation=high-watermark min.insync.replicas=2"
-    begins = play(story, variant=variant, min_insync_replicas="3").events[0].numbers
+    begins = play(scenario, variant=variant, min_insync_replicas="3").events[0].numbers
     assert begins["rules"]["truncation"] == "high-watermark"
     assert begins["settings"]["min_insync_replicas"] == 3
     assert begins["settings"]["flush_rule"] == "page-cache"

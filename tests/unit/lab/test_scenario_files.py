@@ -9,7 +9,7 @@ import pytest
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, find, ids, load, paths
 from holdfast.lab.scenarios.scenario import ScenarioError, parse, suggestion
 
-STORY = """\
+SCENARIO = """\
 # A record is kept.
 #
 # It could be lost, if this were another story (KIP-101).
@@ -47,38 +47,38 @@ def error_of(text: str) -> tuple[str, str]:
 
 
 def test_the_header_gives_the_title_and_what_could_go_wrong() -> None:
-    story = parse(STORY, "some/where/a_record_is_kept.scenario")
-    assert story.id == "a-record-is-kept"
-    assert story.title == "A record is kept."
-    assert story.header == "It could be lost, if this were another story (KIP-101)."
+    scenario = parse(SCENARIO, "some/where/a_record_is_kept.scenario")
+    assert scenario.id == "a-record-is-kept"
+    assert scenario.title == "A record is kept."
+    assert scenario.header == "It could be lost, if this were another story (KIP-101)."
 
 
 def test_variants_carry_their_options_under_normal_names() -> None:
-    story = parse(STORY, "s")
-    assert [one.name for one in story.variants] == ["before", "after"]
-    assert story.variant("before").options == {
+    scenario = parse(SCENARIO, "s")
+    assert [one.name for one in scenario.variants] == ["before", "after"]
+    assert scenario.variant("before").options == {
         "truncation": "high-watermark",
         "min_insync_replicas": "1",
     }
-    assert story.variant("after").options == {}
-    assert [one.line for one in story.variants] == [5, 6]
+    assert scenario.variant("after").options == {}
+    assert [one.line for one in scenario.variants] == [5, 6]
     with pytest.raises(KeyError):
-        story.variant("default")
+        scenario.variant("default")
 
 
 def test_without_variant_lines_there_is_one_called_default() -> None:
-    story = parse("# Claim.\n\nverdict\n", "s")
-    assert [(one.name, dict(one.options)) for one in story.variants] == [("default", {})]
+    scenario = parse("# Claim.\n\nverdict\n", "s")
+    assert [(one.name, dict(one.options)) for one in scenario.variants] == [("default", {})]
 
 
 def test_a_paragraph_is_one_beat() -> None:
-    story = parse(STORY, "s")
-    assert [(one.line, one.rule_line, one.last_line) for one in story.beats] == [
+    scenario = parse(SCENARIO, "s")
+    assert [(one.line, one.rule_line, one.last_line) for one in scenario.steps] == [
         (8, 15, 19),
         (21, 0, 22),
         (24, 25, 26),
     ]
-    assert [one.narration for one in story.beats] == [
+    assert [one.narration for one in scenario.steps] == [
         "The first beat has two lines of narration.",
         "A beat with nothing to say.",
         "",
@@ -86,7 +86,7 @@ def test_a_paragraph_is_one_beat() -> None:
 
 
 def test_commands_have_words_options_and_input() -> None:
-    cluster, produce, settle = parse(STORY, "s").beats[0].commands
+    cluster, produce, settle = parse(SCENARIO, "s").steps[0].commands
     assert (cluster.name, cluster.words, cluster.options) == ("cluster", (), {"brokers": "(A,B)"})
     assert (produce.name, produce.words, produce.options) == ("produce", ("A",), {"acks": "all"})
     assert produce.data == ("m0 m1", "m2")
@@ -96,7 +96,7 @@ def test_commands_have_words_options_and_input() -> None:
 
 
 def test_each_variant_is_held_to_its_own_block_or_to_the_bare_one() -> None:
-    first, silent, last = parse(STORY, "s").beats
+    first, silent, last = parse(SCENARIO, "s").steps
     assert first.expects("before") == ("one line", "  an indented line")
     assert first.expects("after") == ("another line",)
     assert silent.expects("before") == silent.expects("after") == ()
@@ -105,27 +105,27 @@ def test_each_variant_is_held_to_its_own_block_or_to_the_bare_one() -> None:
 
 def test_a_block_of_its_own_goes_before_the_bare_one() -> None:
     text = "# C.\n\nvariant a\nvariant b\n\nverdict\n---- a\nmine\n----\nshared\n"
-    (beat,) = parse(text, "s").beats
-    assert (beat.expects("a"), beat.expects("b")) == (("mine",), ("shared",))
+    (step,) = parse(text, "s").steps
+    assert (step.expects("a"), step.expects("b")) == (("mine",), ("shared",))
 
 
 def test_words_of_the_story_teller_alone_make_a_beat() -> None:
-    story = parse("# C.\n\n# Only words.\n\nverdict\n", "s")
-    assert [one.narration for one in story.beats] == ["Only words.", ""]
-    assert story.beats[0].commands == ()
+    scenario = parse("# C.\n\n# Only words.\n\nverdict\n", "s")
+    assert [one.narration for one in scenario.steps] == ["Only words.", ""]
+    assert scenario.steps[0].commands == ()
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_line_endings_and_indentation_do_not_matter(ending: str) -> None:
-    text = STORY.replace("  m0 m1", "\tm0\tm1").replace("\n", ending)
-    story = parse(text, "s")
-    assert story.beats[0].commands[1].data == ("m0\tm1", "m2")
-    assert story.beats[0].expects("before") == ("one line", "  an indented line")
-    assert story.beats == parse(text + ending * 3, "s").beats
+    text = SCENARIO.replace("  m0 m1", "\tm0\tm1").replace("\n", ending)
+    scenario = parse(text, "s")
+    assert scenario.steps[0].commands[1].data == ("m0\tm1", "m2")
+    assert scenario.steps[0].expects("before") == ("one line", "  an indented line")
+    assert scenario.steps == parse(text + ending * 3, "s").steps
 
 
 def test_lines_that_only_look_empty_part_paragraphs() -> None:
-    assert len(parse("# C.\n \t\nwait 1\n   \nverdict\n", "s").beats) == 2
+    assert len(parse("# C.\n \t\nwait 1\n   \nverdict\n", "s").steps) == 2
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,9 @@ def mutilated(draw: st.DrawFn) -> str:
 def play(text: str) -> bool:
     """Whether every variant could be played. Any exception but ScenarioError escapes."""
     try:
-        story = parse(text, "story.scenario")
-        for variant in story.variants:
-            run_scenario(story, variant)
+        scenario = parse(text, "story.scenario")
+        for variant in scenario.variants:
+            run_scenario(scenario, variant)
     except ScenarioError as error:
         place, line, _ = str(error).split(":", 2)
         assert place == "story.scenario"

@@ -18,7 +18,7 @@ from tests.unit.lab.worlds import (
     labels,
     lose_power,
     producer_of,
-    promise,
+    acknowledgement,
     verdict_of,
     world_of,
 )
@@ -49,7 +49,7 @@ def acks_1_loss(*, committed: bool = False, **settings: Any) -> World:
     world = world_of("ABC", **settings)
     producer_of(world, acks=1).send(["m0"])
     world.pump()
-    promise(world, "m0").exposed = committed
+    acknowledgement(world, "m0").exposed = committed
     crash(world, "A")
     world.settle()
     start(world, "A")
@@ -72,8 +72,8 @@ def test_acknowledged_and_lost() -> None:
 
 def test_exposed_to_a_consumer_and_lost() -> None:
     world = world_with("m0", min_insync_replicas=1)
-    assert promise(world, "m0").exposed
-    promise(world, "m0").status = Status.UNANSWERED
+    assert acknowledgement(world, "m0").exposed
+    acknowledgement(world, "m0").status = Status.UNANSWERED
     for name in "ABC":
         lose_power(world, name)
     start(world, *"ABC")
@@ -90,17 +90,17 @@ def test_refused_but_kept() -> None:
     crash(world, "B")
     world.settle()
     verdict = verdict_of(world)
-    assert promise(world, "m0").status is Status.REFUSED
+    assert acknowledgement(world, "m0").status is Status.REFUSED
     assert (verdict.outcome, verdict.refused_kept) == ("refused-kept", ("m0",))
     assert (verdict.verdict, verdict.lost, verdict.exposed_lost) == (VALID, (), ())
 
 
 def test_the_three_outcomes_of_one_run_are_listed_apart() -> None:
     world = world_with("kept", "gone", "seen", "told", min_insync_replicas=1)
-    promise(world, "seen").status = Status.UNANSWERED
-    promise(world, "told").status = Status.REFUSED
+    acknowledgement(world, "seen").status = Status.UNANSWERED
+    acknowledgement(world, "told").status = Status.REFUSED
     forget_everything(world, but=1)
-    told = promise(world, "told")
+    told = acknowledgement(world, "told")
     assert told.exposed
     verdict = verdict_of(world)
     assert verdict.lost == ("gone",)
@@ -146,14 +146,14 @@ def test_without_a_leader_what_no_disk_holds_is_lost() -> None:
 )
 def test_a_producer_that_asked_for_little_was_promised_little(acks: int, reason: str) -> None:
     world = acks_1_loss()
-    promise(world, "m0").acks = acks
+    acknowledgement(world, "m0").acks = acks
     verdict = verdict_of(world)
     assert (verdict.verdict, verdict.reason) == (BEYOND, reason)
 
 
 def test_a_producer_that_asked_for_all_was_promised_it() -> None:
     world = acks_1_loss()
-    promise(world, "m0").acks = -1
+    acknowledgement(world, "m0").acks = -1
     verdict = verdict_of(world)
     assert (verdict.verdict, verdict.reason) == (INVALID, "the settings promised to keep it")
 
@@ -207,7 +207,7 @@ def test_fewer_lossy_machines_than_the_minimum_lose_nothing(
 
 def test_a_minimum_of_zero_excuses_no_more_than_one() -> None:
     world = acks_1_loss(min_insync_replicas=0)
-    promise(world, "m0").acks = -1
+    acknowledgement(world, "m0").acks = -1
     assert verdict_of(world).verdict == INVALID
 
 
@@ -285,8 +285,8 @@ def test_a_broken_invariant_is_listed_even_if_nothing_is_lost_yet() -> None:
 
 def test_the_command_records_what_it_prints() -> None:
     text = "# C.\n\ntrace off\ncluster brokers=(A)\nproduce A acks=1\n  m0\n\nverdict\n"
-    story = parse(text, "s")
-    run = run_scenario(story, story.variants[0])
+    scenario = parse(text, "s")
+    run = run_scenario(scenario, scenario.variants[0])
     last = run.events[-1]
     assert last.kind == "verdict"
     assert last.numbers["outcome"] == run.verdict.outcome == "kept"

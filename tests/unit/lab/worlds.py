@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core import SAFE_RULES, Rules, Settings
 from holdfast.lab.judge.verdict import Verdict, judge
-from holdfast.lab.world.client_history import Promise
+from holdfast.lab.world.client_history import Acknowledgement
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.messages import Batch, Record
 from holdfast.lab.world.world import World
@@ -41,8 +41,8 @@ def kinds(world: World, *wanted: str) -> list[TraceEvent]:
     return [event for event in world.recorder.events if event.kind in wanted]
 
 
-def promise(world: World, label: str) -> Promise:
-    return next(one for one in world.ledger.promises.values() if one.label == label)
+def acknowledgement(world: World, label: str) -> Acknowledgement:
+    return next(one for one in world.ledger.acknowledgements.values() if one.label == label)
 
 
 def labels(world: World, name: str) -> list[str]:

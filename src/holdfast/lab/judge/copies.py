@@ -34,7 +34,7 @@ class Copy:
     ends: TraceEvent | None = None
 
 
-class _Promise(NamedTuple):
+class _Acknowledgement(NamedTuple):
     event: TraceEvent
     isr: tuple[int, ...]
     holders: tuple[int, ...]
@@ -50,7 +50,7 @@ class Tracker:
         self._isr: tuple[int, ...] = ()
         self._leader: int | None = None
         self._answers: dict[tuple[Identity, str], TraceEvent] = {}
-        self._promises: dict[Identity, _Promise] = {}
+        self._acknowledgements: dict[Identity, _Acknowledgement] = {}
         self._unwritten: dict[str, list[TraceEvent]] = {}
         self._seen: dict[Identity | str, None] = {}
         self._election: TraceEvent | None = None
@@ -97,7 +97,7 @@ class Tracker:
                 return event
         return None
 
-    def promise(self, identity: Identity) -> TraceEvent | None:
+    def acknowledgement(self, identity: Identity) -> TraceEvent | None:
         """The event that made the producer count on the record: with acks=0, its own sending."""
         sent = self.answer(identity, "sent")
         unasked = sent is not None and str(sent.numbers.get("acks")) == "0"
@@ -105,29 +105,29 @@ class Tracker:
 
     def label(self, identity: Identity) -> str:
         """What people call it: if the log did not name it, the producer's word for it."""
-        promise = self._promises.get(identity)
-        if promise is None or not _anonymous(identity):
+        acknowledgement = self._acknowledgements.get(identity)
+        if acknowledgement is None or not _anonymous(identity):
             return identity.label
-        return str(promise.event.numbers.get("record") or identity.label)
+        return str(acknowledgement.event.numbers.get("record") or identity.label)
 
-    def at_promise(self, identity: Identity) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def at_acknowledgement(self, identity: Identity) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """(ISR, holders) at the time of the promise; both empty if there was none."""
-        promise = self._promises.get(identity)
-        return ((), ()) if promise is None else (promise.isr, promise.holders)
+        acknowledgement = self._acknowledgements.get(identity)
+        return ((), ()) if acknowledgement is None else (acknowledgement.isr, acknowledgement.holders)
 
     def outcome(self, identity: Identity) -> str:
         """One of the outcomes that must never be mixed up."""
-        promised = self.promise(identity) is not None
+        acknowledged = self.acknowledgement(identity) is not None
         if self.label(identity) in self._lost:
             return "lost"
         if self.holders(identity):
             if not self._readable(identity):
                 return "unavailable"
             refused = self.answer(identity, "refused") is not None
-            return "refused-kept" if refused and not promised else "kept"
+            return "refused-kept" if refused and not acknowledged else "kept"
         if identity.offset is None:
             return "never-written"
-        if promised:
+        if acknowledged:
             return "lost"
         seen = identity in self._seen or identity.label in self._seen
         return "exposed-lost" if seen else "dropped"
@@ -170,15 +170,15 @@ class Tracker:
             case "truncated":
                 end = event.numbers["end_offset"]
                 # A log that starts anew beyond its former end keeps nothing.
-                self._cut(event, end if end <= event.numbers["was"] else 0)
+                self._end_copies(event, end if end <= event.numbers["was"] else 0)
             case "power-lost":
-                self._cut(event, event.numbers["kept"])
+                self._end_copies(event, event.numbers["kept"])
             case "disk-lost":
-                self._cut(event, 0)
+                self._end_copies(event, 0)
             case "restarted":
-                self._cut(event, event.numbers["log_end_offset"])
+                self._end_copies(event, event.numbers["log_end_offset"])
             case "sent" | "acknowledged" | "refused" | "unanswered" | "consumed":
-                self._heard(event)
+                self._on_client_event(event)
             case _:
                 self._agreed(event)
 
@@ -206,7 +206,7 @@ class Tracker:
 
     def _appended(self, event: TraceEvent) -> None:
         base, end = event.numbers["base_offset"], event.numbers["end_offset"]
-        self._cut(event, base)
+        self._end_copies(event, base)
         labels = [str(label) for label in event.numbers["records"] or ()]
         named = len(labels) == end - base
         for offset in self._wanted(base, end, labels if named else []):
@@ -220,13 +220,13 @@ class Tracker:
             return [self._asked] if base <= self._asked < end else []
         return [base + place for place, label in enumerate(labels) if label == self._asked]
 
-    def _cut(self, event: TraceEvent, end: int) -> None:
+    def _end_copies(self, event: TraceEvent, end: int) -> None:
         for copy in self._copies:
             offset = copy.identity.offset
             if copy.broker == event.broker and copy.ends is None and offset is not None:
                 copy.ends = event if offset >= end else None
 
-    def _heard(self, event: TraceEvent) -> None:
+    def _on_client_event(self, event: TraceEvent) -> None:
         label, offset = event.numbers.get("record"), event.numbers.get("offset")
         identity = self._identity_of(event, label, offset)
         if event.kind == "consumed":
@@ -236,7 +236,7 @@ class Tracker:
         else:
             self._answers.setdefault((identity, event.kind), event)
             if event.kind == "acknowledged":
-                self._promises[identity] = _Promise(event, self._isr, self.holders(identity))
+                self._acknowledgements[identity] = _Acknowledgement(event, self._isr, self.holders(identity))
 
     def _identity_of(self, event: TraceEvent, label: object, offset: object) -> Identity | None:
         """Which watched record a client's event speaks of: of its broker's log, if that has it."""

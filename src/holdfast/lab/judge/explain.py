@@ -44,7 +44,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class LogCopy:
     """One stay of the record in one replica's log."""
 
     replica: str
@@ -75,7 +75,7 @@ class Account:
     outcome: str
     """kept, refused-kept, unavailable, lost, exposed-lost, dropped or never-written."""
     sent: Moment | None
-    promised: Moment | None
+    acknowledged: Moment | None
     refused: Moment | None
     unanswered: Moment | None
     acks: str
@@ -83,7 +83,7 @@ class Account:
     """Who was in sync, according to the store, when the promise was made."""
     holders: tuple[str, ...]
     """Whose log had the record when the promise was made."""
-    lives: tuple[Life, ...]
+    copies: tuple[LogCopy, ...]
     never: tuple[str, ...]
     """The replicas whose log never had it."""
     causes: tuple[Moment, ...]
@@ -97,13 +97,13 @@ class Account:
             "leader_epoch": self.leader_epoch,
             "outcome": self.outcome,
             "sent": _dict_or_none(self.sent),
-            "promised": _dict_or_none(self.promised),
+            "promised": _dict_or_none(self.acknowledged),
             "refused": _dict_or_none(self.refused),
             "unanswered": _dict_or_none(self.unanswered),
             "acks": self.acks,
             "isr_at_promise": list(self.isr),
             "holders_at_promise": list(self.holders),
-            "lives": [life.to_dict() for life in self.lives],
+            "lives": [copy.to_dict() for copy in self.copies],
             "never": list(self.never),
             "causes": [moment.to_dict() for moment in self.causes],
             "sentence": self.sentence,
@@ -158,34 +158,34 @@ def explain(
 
 def _account(tracker: Tracker, identity: Identity, names: Names) -> Account:
     copies = tracker.copies(identity)
-    promise = tracker.promise(identity)
+    acknowledgement = tracker.acknowledgement(identity)
     outcome = tracker.outcome(identity)
     causes = tracker.causes(identity)
     had = {copy.broker: None for copy in copies}
-    known = promise or tracker.answer(identity, "sent")
-    isr, holders = tracker.at_promise(identity)
+    known = acknowledgement or tracker.answer(identity, "sent")
+    isr, holders = tracker.at_acknowledgement(identity)
     return Account(
         record=tracker.label(identity),
         offset=identity.offset,
         leader_epoch=identity.epoch,
         outcome=outcome,
         sent=_moment(tracker.answer(identity, "sent"), names),
-        promised=_moment(promise, names),
+        acknowledged=_moment(acknowledgement, names),
         refused=_moment(tracker.answer(identity, "refused"), names),
         unanswered=_moment(tracker.answer(identity, "unanswered"), names),
         acks="" if known is None else acks_word(known.numbers.get("acks", "")),
         isr=_named(isr, names),
         holders=_named(holders, names),
-        lives=tuple(_life(tracker, copy, names) for copy in copies),
+        copies=tuple(_log_copy(tracker, copy, names) for copy in copies),
         never=_named([broker for broker in tracker.brokers if broker not in had], names),
         causes=tuple(_told(event, names) for event in causes),
         sentence=_verdict(tracker, identity, outcome, causes, names),
     )
 
 
-def _life(tracker: Tracker, copy: Copy, names: Names) -> Life:
+def _log_copy(tracker: Tracker, copy: Copy, names: Names) -> LogCopy:
     causes = tracker.chain(copy.ends)[1:]
-    return Life(
+    return LogCopy(
         replica=_named([copy.broker], names)[0],
         begins=_told(copy.begins, names),
         ends=_moment(copy.ends, names),
@@ -217,7 +217,7 @@ def _verdict(
     text = _OUTCOMES[outcome].format(
         name=f"{label}{offset}", where=f" on {spoken_list(holders)}" if holders else ""
     )
-    if not tracker.copies(identity) and tracker.promise(identity) is not None:
+    if not tracker.copies(identity) and tracker.acknowledgement(identity) is not None:
         text = f"{label} was taken for written, and never reached any log."
     if outcome == "lost" and holders:
         text = f"{label}{offset} was promised; a copy on {spoken_list(holders)} is out of reach."
@@ -253,11 +253,11 @@ def _dict_or_none(moment: Moment | None) -> dict[str, Any] | None:
 
 def _account_text(account: Account) -> str:
     lines = [account.sentence, "", *_client_lines(account)]
-    for number, life in enumerate(account.lives):
-        lines += _life_lines(life, "lived" if number == 0 else "")
+    for number, copy in enumerate(account.copies):
+        lines += _copy_lines(copy, "lived" if number == 0 else "")
     if account.never:
         lines.append(f"  {'never on':<9} {spoken_list(account.never)}")
-    if any(life.ends is None for life in account.lives):
+    if any(copy.ends is None for copy in account.copies):
         lines += [
             f"  {'because' if number == 0 else '':<9} {_when(moment)}"
             for number, moment in enumerate(account.causes)
@@ -268,24 +268,24 @@ def _account_text(account: Account) -> str:
 def _client_lines(account: Account) -> list[str]:
     told = (
         ("sent", account.sent),
-        ("promised", account.promised),
+        ("promised", account.acknowledged),
         ("refused", account.refused),
         ("no answer", account.unanswered),
     )
     lines = [f"  {title:<9} {_when(moment)}" for title, moment in told if moment is not None]
-    if account.promised is not None:
+    if account.acknowledged is not None:
         then = f"in sync then: {_set(account.isr)}; had it then: {_set(account.holders)}"
         lines.append(f"  {'':<9} acks={account.acks or '?'}; {then}")
     return lines
 
 
-def _life_lines(life: Life, title: str) -> list[str]:
-    text = f"  {title:<9} on {life.replica} from {life.begins.t} ms"
-    if life.ends is None:
-        down = "" if life.alive else f", but {life.replica} is down"
+def _copy_lines(copy: LogCopy, title: str) -> list[str]:
+    text = f"  {title:<9} on {copy.replica} from {copy.begins.t} ms"
+    if copy.ends is None:
+        down = "" if copy.alive else f", but {copy.replica} is down"
         return [f"{text}, and is still there{down}"]
-    lines = [f"{text} until {life.ends.t} ms: {life.ends.line}"]
-    return lines + [f"  {'':<9}   because  {_when(moment)}" for moment in life.causes]
+    lines = [f"{text} until {copy.ends.t} ms: {copy.ends.line}"]
+    return lines + [f"  {'':<9}   because  {_when(moment)}" for moment in copy.causes]
 
 
 def _when(moment: Moment) -> str:

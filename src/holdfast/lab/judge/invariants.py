@@ -43,12 +43,12 @@ class Invariants:
 
     def committed(self, broker: SimBroker, was: Offset, high_watermark: Offset) -> None:
         """A presumed leader committed [was, high_watermark)."""
-        promises = self.world.ledger.promises
+        acknowledgements = self.world.ledger.acknowledgements
         for offset, key in enumerate(broker.disk.keys_between(was, high_watermark), was):
-            promises[key].exposed = True
+            acknowledgements[key].exposed = True
             first = self.commits.setdefault(offset, key)
             if first != key and not self._tolerated("one-commit-per-offset"):
-                label, other = promises[key].label, promises[first].label
+                label, other = acknowledgements[key].label, acknowledgements[first].label
                 self._note(
                     "one-commit-per-offset",
                     f"{broker.name} commits {label} at {offset}, where {other} was",

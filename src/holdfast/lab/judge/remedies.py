@@ -57,7 +57,7 @@ def _removed(scenario: Scenario, variant: Variant) -> list[str]:
     text = variant.options.get("without")
     if text is None:
         cluster = next(
-            one for beat in scenario.beats for one in beat.commands if one.name == "cluster"
+            one for step in scenario.steps for one in step.commands if one.name == "cluster"
         )
         text = cluster.options.get("without", "")
     names: tuple[str, ...] = OPTIONS["without"].parse(text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.world.client_history import Promise, Status
+from holdfast.lab.world.client_history import Acknowledgement, Status
 
 if TYPE_CHECKING:
     from holdfast.lab.world.broker import SimBroker
@@ -64,19 +64,19 @@ def judge(world: World) -> Verdict:
     """Judge a world that has come to rest."""
     leader = world.true_leader()
     readable = _readable_keys(world, leader)
-    promises = list(world.ledger.promises.values())
+    acknowledgements = list(world.ledger.acknowledgements.values())
     lost = [
-        one for one in promises if one.status is Status.ACKNOWLEDGED and one.key not in readable
+        one for one in acknowledgements if one.status is Status.ACKNOWLEDGED and one.key not in readable
     ]
     exposed = [
         one
-        for one in promises
+        for one in acknowledgements
         if one.exposed and one.status is not Status.ACKNOWLEDGED and one.key not in readable
     ]
-    refused_kept = [one for one in promises if one.status is Status.REFUSED and one.key in readable]
+    refused_kept = [one for one in acknowledgements if one.status is Status.REFUSED and one.key in readable]
     unseen = [
         one
-        for one in promises
+        for one in acknowledgements
         if one.status is Status.REFUSED
         and one.key not in readable
         and one.producer in world.fire_and_forget
@@ -88,14 +88,14 @@ def judge(world: World) -> Verdict:
         "refused_kept": _labels(refused_kept),
         "diverged": _diverged(world),
         "duplicated": tuple(
-            world.ledger.promises[key].label for key, count in Counter(copies).items() if count > 1
+            world.ledger.acknowledgements[key].label for key, count in Counter(copies).items() if count > 1
         ),
         "reordered": _reordered(world, copies),
         "consumer_lost": _consumer_lost(world),
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
-        "hidden": tuple(world.ledger.promises[key].label for key in world.ledger.hidden),
-        "skipped": tuple(world.ledger.promises[key].label for key in world.ledger.skipped),
+        "hidden": tuple(world.ledger.acknowledgements[key].label for key in world.ledger.hidden),
+        "skipped": tuple(world.ledger.acknowledgements[key].label for key in world.ledger.skipped),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -110,8 +110,8 @@ def judge(world: World) -> Verdict:
     )
 
 
-def _labels(promises: list[Promise]) -> tuple[str, ...]:
-    return tuple(one.label for one in promises)
+def _labels(acknowledgements: list[Acknowledgement]) -> tuple[str, ...]:
+    return tuple(one.label for one in acknowledgements)
 
 
 def _readable_keys(world: World, leader: SimBroker | None) -> dict[int, None]:
@@ -138,15 +138,15 @@ def _diverged(world: World) -> tuple[int, ...]:
 
 
 def _reordered(world: World, keys: list[int]) -> tuple[str, ...]:
-    promises = world.ledger.promises
+    acknowledgements = world.ledger.acknowledgements
     newest: dict[str, int] = {}
     late: dict[int, None] = {}
     for key in dict.fromkeys(keys):
-        producer = promises[key].producer
+        producer = acknowledgements[key].producer
         if key < newest.get(producer, -1):
             late[key] = None
         newest[producer] = max(key, newest.get(producer, -1))
-    return tuple(promises[key].label for key in late)
+    return tuple(acknowledgements[key].label for key in late)
 
 
 def _consumer_lost(world: World) -> tuple[str, ...]:
@@ -164,8 +164,8 @@ def _consumer_lost(world: World) -> tuple[str, ...]:
 
 def _processed_twice(world: World) -> tuple[str, ...]:
     counts = Counter((one.consumer, one.key) for one in world.ledger.processed)
-    promises = world.ledger.promises
-    return tuple(promises[key].label for (_, key), count in counts.items() if count > 1)
+    acknowledgements = world.ledger.acknowledgements
+    return tuple(acknowledgements[key].label for (_, key), count in counts.items() if count > 1)
 
 
 def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
@@ -191,7 +191,7 @@ def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
 
 
 def _guarantee(
-    world: World, gone: list[Promise], facts: dict[str, tuple[object, ...]], outcome: str
+    world: World, gone: list[Acknowledgement], facts: dict[str, tuple[object, ...]], outcome: str
 ) -> tuple[str, str]:
     """Whether the settings promised what was not kept."""
     if facts["diverged"]:
@@ -199,7 +199,7 @@ def _guarantee(
     if facts["skipped"]:
         return INVALID, "a reader must get every record, or an error"
     broken = [one for one in gone if not _excuse(world, one)]
-    if any(_promised(one) for one in broken):
+    if any(_acknowledged_by_all(one) for one in broken):
         return INVALID, "the settings promised to keep it"
     if broken:
         return INVALID, "what a consumer can read must stay"
@@ -213,24 +213,24 @@ def _guarantee(
     return VALID, OUTCOMES[outcome]
 
 
-def _excuse(world: World, promise: Promise) -> str:
+def _excuse(world: World, acknowledgement: Acknowledgement) -> str:
     """Why this record may be gone; empty if it may not.
 
     What a producer asked for excuses the loss of its own promise. It does not excuse the loss of
     what was committed: that a consumer could read, whoever wrote it.
     """
     faults = _faults_beyond(world)
-    if _promised(promise) or promise.status is not Status.ACKNOWLEDGED:
+    if _acknowledged_by_all(acknowledgement) or acknowledgement.status is not Status.ACKNOWLEDGED:
         return faults
-    if promise.exposed and not faults:
+    if acknowledgement.exposed and not faults:
         return ""
-    promised = "nothing" if promise.acks == 0 else "one copy, on the leader"
-    return f"acks={promise.acks} promises {promised}"
+    acknowledged = "nothing" if acknowledgement.acks == 0 else "one copy, on the leader"
+    return f"acks={acknowledgement.acks} promises {acknowledged}"
 
 
-def _promised(promise: Promise) -> bool:
+def _acknowledged_by_all(acknowledgement: Acknowledgement) -> bool:
     """Whether its producer was promised more than one copy."""
-    return promise.status is Status.ACKNOWLEDGED and promise.acks == ACKS_ALL
+    return acknowledgement.status is Status.ACKNOWLEDGED and acknowledgement.acks == ACKS_ALL
 
 
 def _faults_beyond(world: World) -> str:

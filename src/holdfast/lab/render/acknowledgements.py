@@ -16,7 +16,7 @@ from holdfast.lab.render.views import (
     Answer,
     Cell,
     ConsumerView,
-    Promise,
+    Acknowledgement,
     ReplicaView,
     Status,
     VerdictView,
@@ -32,7 +32,7 @@ class Ledger:
     """Every record that was sent, and every consumer that was heard of, in order of appearance."""
 
     def __init__(self) -> None:
-        self._promises: dict[_Key, Promise] = {}
+        self._acknowledgements: dict[_Key, Acknowledgement] = {}
         self._consumers: dict[str, ConsumerView] = {}
         self._logs: dict[int, _Log] = {}
         self._by_label: dict[str, tuple[_Key, ...]] = {}
@@ -40,8 +40,8 @@ class Ledger:
         self._touched: dict[_Key, None] = {}
         self._situation: object = None
 
-    def promises(self) -> tuple[Promise, ...]:
-        return tuple(self._promises.values())
+    def acknowledgements(self) -> tuple[Acknowledgement, ...]:
+        return tuple(self._acknowledgements.values())
 
     def consumers(self) -> tuple[ConsumerView, ...]:
         return tuple(self._consumers.values())
@@ -67,13 +67,13 @@ class Ledger:
         alive = {view.id: None for view in replicas if view.alive}
         situation = (tuple(alive), leader, verdict)
         if situation != self._situation or (renewed and not moved):
-            self._touched = dict.fromkeys(self._promises)
+            self._touched = dict.fromkeys(self._acknowledgements)
         for cell in moved:
             for key in self._by_label.get(cell.label, ()) + self._by_offset.get(cell.offset, ()):
                 self._touched[key] = None
         readable = {leader: None} if leader is not None and leader in alive else alive
         for key in self._touched:
-            self._promises[key] = self._judge_one(self._promises[key], readable, verdict)
+            self._acknowledgements[key] = self._judge_one(self._acknowledgements[key], readable, verdict)
         self._touched = {}
         self._situation = situation
 
@@ -88,36 +88,36 @@ class Ledger:
         return renewed
 
     def _judge_one(
-        self, promise: Promise, readable: Mapping[int, None], verdict: VerdictView | None
-    ) -> Promise:
-        copies = {broker: log.copies_of(promise) for broker, log in self._logs.items()}
+        self, acknowledgement: Acknowledgement, readable: Mapping[int, None], verdict: VerdictView | None
+    ) -> Acknowledgement:
+        copies = {broker: log.copies_of(acknowledgement) for broker, log in self._logs.items()}
         held = tuple(broker for broker, count in copies.items() if count)
-        status: Status = promise.answer
-        if promise.answer == "acknowledged" and not any(broker in readable for broker in held):
+        status: Status = acknowledgement.answer
+        if acknowledgement.answer == "acknowledged" and not any(broker in readable for broker in held):
             # A record sent with acks=0 is taken for written before it arrives anywhere.
-            arrived = promise.offset is not None or promise.copies > 0 or promise.status == "lost"
+            arrived = acknowledgement.offset is not None or acknowledgement.copies > 0 or acknowledgement.status == "lost"
             status = "endangered" if held else "lost" if arrived else "sent"
-        if verdict is not None and promise.record in verdict.lost:
+        if verdict is not None and acknowledgement.record in verdict.lost:
             status = "lost"
         most = max(copies.values(), default=0)
-        if (held, status, most) == (promise.held, promise.status, promise.copies):
-            return promise
-        return replace(promise, held=held, status=status, copies=most)
+        if (held, status, most) == (acknowledgement.held, acknowledgement.status, acknowledgement.copies):
+            return acknowledgement
+        return replace(acknowledgement, held=held, status=status, copies=most)
 
     # Producers.
 
     def _change(self, event: TraceEvent, answer: Answer, **changes: Any) -> None:
         key = producer, record = _who(event, "producer"), _record(event)
-        known = self._promises.get(key)
+        known = self._acknowledgements.get(key)
         if known is None:
             acks = acks_word(event.numbers.get("acks", ""))
-            known = Promise(producer=producer, record=record, acks=acks)
+            known = Acknowledgement(producer=producer, record=record, acks=acks)
             self._by_label[record] = (*self._by_label.get(record, ()), key)
-        self._promises[key] = replace(known, answer=answer, **changes)
+        self._acknowledgements[key] = replace(known, answer=answer, **changes)
         self._touched[key] = None
 
     def _on_sent(self, event: TraceEvent) -> None:
-        known = self._promises.get((_who(event, "producer"), _record(event)))
+        known = self._acknowledgements.get((_who(event, "producer"), _record(event)))
         # A promise once made stays made, whatever a retry after it does.
         if known is None or known.answer != "acknowledged":
             acks = acks_word(event.numbers["acks"])
@@ -198,15 +198,15 @@ class _Log:
         cell = self._by_offset.get(offset)
         return None if cell is None else cell.epoch
 
-    def copies_of(self, promise: Promise) -> int:
-        if promise.offset is None:
-            return self._by_label.get(promise.record, 0)
-        if self._start <= promise.offset < self._first:
+    def copies_of(self, acknowledgement: Acknowledgement) -> int:
+        if acknowledgement.offset is None:
+            return self._by_label.get(acknowledgement.record, 0)
+        if self._start <= acknowledgement.offset < self._first:
             return 1  # Older than the cells that a view keeps: nothing has cut the log there.
-        cell = self._by_offset.get(promise.offset)
+        cell = self._by_offset.get(acknowledgement.offset)
         if cell is not None and cell.anonymous:
-            return int(promise.epoch in (None, cell.epoch))
-        return self._by_label.get(promise.record, 0)
+            return int(acknowledgement.epoch in (None, cell.epoch))
+        return self._by_label.get(acknowledgement.record, 0)
 
 
 def _who(event: TraceEvent, key: str) -> str:

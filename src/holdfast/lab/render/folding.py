@@ -38,7 +38,7 @@ class World:
         self._names: dict[int, str] = {}
         self._replicas: dict[int, ReplicaView] = {}
         self._store = StoreView()
-        self._cuts: dict[tuple[str, str], None] = {}
+        self._disconnected: dict[tuple[str, str], None] = {}
         self._rules: tuple[tuple[str, str], ...] = ()
         self._verdict: VerdictView | None = None
         self._ledger = Ledger()
@@ -62,9 +62,9 @@ class World:
         return Snapshot(
             replicas=tuple(self._replicas.values()),
             store=self._store,
-            promises=self._ledger.promises(),
+            acknowledgements=self._ledger.acknowledgements(),
             consumers=self._ledger.consumers(),
-            cuts=tuple(self._cuts),
+            disconnected=tuple(self._disconnected),
             rules=self._rules,
             verdict=self._verdict,
         )
@@ -94,7 +94,7 @@ class World:
             if (view.in_isr, view.eligible) != (in_isr, eligible):
                 self._replicas[broker] = replace(view, in_isr=in_isr, eligible=eligible)
 
-    def _cut_log(self, event: TraceEvent, end: int) -> None:
+    def _truncate_log(self, event: TraceEvent, end: int) -> None:
         """Leave only what is below `end`, and remember what went."""
         if event.broker is None:
             return
@@ -176,11 +176,11 @@ class World:
             role="follower",
             leader=_broker(event.numbers["leader"]),
             leader_epoch=event.numbers["leader_epoch"],
-            **_NO_REIGN,
+            **_NO_LEADERSHIP,
         )
 
     def _on_went_offline(self, event: TraceEvent) -> None:
-        self._set(event, role="offline", **_NO_REIGN)
+        self._set(event, role="offline", **_NO_LEADERSHIP)
 
     def _on_elected(self, event: TraceEvent) -> None:
         numbers = event.numbers
@@ -247,10 +247,10 @@ class World:
         end = event.numbers["end_offset"]
         if end > event.numbers["was"]:
             # The leader's log begins beyond the end of this one: it starts anew, empty.
-            self._cut_log(event, 0)
+            self._truncate_log(event, 0)
             self._set(event, log_start=end, log_end_offset=end)
         else:
-            self._cut_log(event, end)
+            self._truncate_log(event, end)
 
     def _on_flushed(self, event: TraceEvent) -> None:
         self._set(event, flushed_end=event.numbers["end_offset"])
@@ -293,16 +293,16 @@ class World:
 
     def _on_power_lost(self, event: TraceEvent) -> None:
         kept = event.numbers["kept"]
-        self._cut_log(event, kept)
+        self._truncate_log(event, kept)
         self._set(event, alive=False, paused=False, down="lost power", flushed_end=kept, **_NO_ROLE)
 
     def _on_disk_lost(self, event: TraceEvent) -> None:
-        self._cut_log(event, 0)
+        self._truncate_log(event, 0)
         self._set(event, log_start=0)
 
     def _on_restarted(self, event: TraceEvent) -> None:
         numbers = event.numbers
-        self._cut_log(event, numbers["log_end_offset"])
+        self._truncate_log(event, numbers["log_end_offset"])
         self._set(
             event,
             alive=True,
@@ -328,14 +328,14 @@ class World:
     def _on_cut(self, event: TraceEvent) -> None:
         source = self._name(event.numbers["source"])
         for target in event.numbers["targets"]:
-            self._cuts[(source, self._name(target))] = None
+            self._disconnected[(source, self._name(target))] = None
 
     def _on_healed(self, _event: TraceEvent) -> None:
-        self._cuts = {}
+        self._disconnected = {}
 
 
-_NO_REIGN: Mapping[str, Any] = {"remote": (), "counts_on": None, "proposed": None, "parked": ()}
-_NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_REIGN}
+_NO_LEADERSHIP: Mapping[str, Any] = {"remote": (), "counts_on": None, "proposed": None, "parked": ()}
+_NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_LEADERSHIP}
 
 _HANDLERS: Mapping[str, Callable[[World, TraceEvent], None]] = {
     name.removeprefix("_on_").replace("_", "-"): handler

@@ -97,7 +97,7 @@ class StoreView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class Acknowledgement:
     """One record as its producer sees it."""
 
     producer: str
@@ -115,15 +115,15 @@ class Promise:
     """How often the fullest of these logs has it; more than one is a duplicate."""
 
 
-def alike(promises: Sequence[Promise], most: int) -> list[tuple[Promise, ...]]:
+def alike(acknowledgements: Sequence[Acknowledgement], most: int) -> list[tuple[Acknowledgement, ...]]:
     """The promises in groups: if there are more than `most`, neighbours of one status together.
 
     Few neighbours stay apart, and a promise in danger or broken always stands alone.
     """
-    groups: list[tuple[Promise, ...]] = []
-    for status, run in groupby(promises, key=lambda promise: promise.status):
+    groups: list[tuple[Acknowledgement, ...]] = []
+    for status, run in groupby(acknowledgements, key=lambda acknowledgement: acknowledgement.status):
         members = tuple(run)
-        alone = len(promises) <= most or len(members) < 3 or status in ("endangered", "lost")
+        alone = len(acknowledgements) <= most or len(members) < 3 or status in ("endangered", "lost")
         groups += [(member,) for member in members] if alone else [members]
     return groups
 
@@ -166,9 +166,9 @@ class Snapshot:
 
     replicas: tuple[ReplicaView, ...] = ()
     store: StoreView = StoreView()
-    promises: tuple[Promise, ...] = ()
+    acknowledgements: tuple[Acknowledgement, ...] = ()
     consumers: tuple[ConsumerView, ...] = ()
-    cuts: tuple[tuple[str, str], ...] = ()
+    disconnected: tuple[tuple[str, str], ...] = ()
     """Links that carry nothing, by name, from and to."""
     rules: tuple[tuple[str, str], ...] = ()
     """The settings and switches of the story."""

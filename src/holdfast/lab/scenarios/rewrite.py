@@ -12,11 +12,11 @@ def rewritten(scenario: Scenario) -> str:
     """The file's text with new expectations. Commit it only if you can explain each change."""
     runs = {one.name: run_scenario(scenario, one) for one in scenario.variants}
     lines = list(scenario.lines)
-    for place in reversed(range(len(scenario.beats))):
-        beat = scenario.beats[place]
+    for place in reversed(range(len(scenario.steps))):
+        step = scenario.steps[place]
         outputs = {name: run.outputs[place] for name, run in runs.items()}
-        first = (beat.rule_line or beat.last_line + 1) - 1
-        lines[first : beat.last_line] = _blocks(outputs)
+        first = (step.rule_line or step.last_line + 1) - 1
+        lines[first : step.last_line] = _blocks(outputs)
     return "\n".join(lines) + "\n"
 
 

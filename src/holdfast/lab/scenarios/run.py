@@ -10,7 +10,7 @@ from holdfast.lab.render.narrate import line as line_of
 from holdfast.lab.scenarios.commands import HANDLERS, CommandError, Stage
 from holdfast.lab.scenarios.options import OptionError, parse_option
 from holdfast.lab.scenarios.scenario import (
-    Beat,
+    Step,
     Command,
     Scenario,
     ScenarioError,
@@ -71,16 +71,16 @@ def run_scenario(
     stage = Stage(variant=variant.options, overrides=overrides or {})
     outputs: list[tuple[str, ...]] = []
     mismatches: list[Mismatch] = []
-    for beat in scenario.beats:
-        output = tuple(_play(scenario, stage, beat))
+    for step in scenario.steps:
+        output = tuple(_play(scenario, stage, step))
         outputs.append(output)
-        expected = beat.expects(variant.name)
+        expected = step.expects(variant.name)
         if not overrides and output != expected:
             mismatches.append(
-                Mismatch(line=beat.rule_line or beat.line, expected=expected, actual=output)
+                Mismatch(line=step.rule_line or step.line, expected=expected, actual=output)
             )
     if stage.verdict is None:
-        last = scenario.beats[-1].last_line if scenario.beats else 1
+        last = scenario.steps[-1].last_line if scenario.steps else 1
         raise ScenarioError("the story has no verdict", scenario.path, last, "end with 'verdict'")
     return Run(
         scenario=scenario,
@@ -101,14 +101,14 @@ def _check_variant(scenario: Scenario, variant: Variant) -> None:
         raise ScenarioError(str(error), scenario.path, variant.line, error.hint) from None
 
 
-def _play(scenario: Scenario, stage: Stage, beat: Beat) -> list[str]:
+def _play(scenario: Scenario, stage: Stage, step: Step) -> list[str]:
     output: list[str] = []
-    if beat.narration and stage.world_or_none:
-        stage.world.recorder.emit("said", text=beat.narration)
-    acting = [one.text for one in beat.commands if one.name not in SAYING]
+    if step.narration and stage.world_or_none:
+        stage.world.recorder.emit("said", text=step.narration)
+    acting = [one.text for one in step.commands if one.name not in SAYING]
     if acting and stage.world_or_none:
         stage.world.recorder.emit("step", text=" · ".join(acting))
-    for command in beat.commands:
+    for command in step.commands:
         before = len(stage.world.recorder.events) if stage.world_or_none else 0
         _carry_out(scenario, stage, command)
         if stage.telling and stage.world_or_none and command.name != "cluster":

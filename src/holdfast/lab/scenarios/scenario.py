@@ -51,7 +51,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class Step:
     """One paragraph."""
 
     line: int
@@ -86,7 +86,7 @@ class Scenario:
     title: str
     header: str
     variants: tuple[Variant, ...]
-    beats: tuple[Beat, ...]
+    steps: tuple[Step, ...]
     lines: tuple[str, ...] = field(repr=False)
 
     def variant(self, name: str) -> Variant:
@@ -125,18 +125,18 @@ def parse(text: str, path: str) -> Scenario:
         hint = "begin with '# What the story claims.'"
         raise ScenarioError("the header's first line is empty", path, first_line, hint)
     variants: list[Variant] = []
-    beats: list[Beat] = []
+    steps: list[Step] = []
     for number, paragraph in paragraphs[1:]:
-        beat = _beat(number, paragraph, path)
-        for one in beat.commands:
+        step = _step(number, paragraph, path)
+        for one in step.commands:
             if one.name == "variant":
                 variants.append(_variant(one, path, variants))
-        plays = any(command.name != "variant" for command in beat.commands)
-        if beat.rule_line and not plays:
+        plays = any(command.name != "variant" for command in step.commands)
+        if step.rule_line and not plays:
             hint = "a block follows its commands without an empty line in between"
-            raise ScenarioError("a block without a command above it", path, beat.rule_line, hint)
-        if plays or beat.narration:
-            beats.append(beat)
+            raise ScenarioError("a block without a command above it", path, step.rule_line, hint)
+        if plays or step.narration:
+            steps.append(step)
     if not variants:
         variants.append(Variant(name="default", options={}))
     scenario = Scenario(
@@ -145,7 +145,7 @@ def parse(text: str, path: str) -> Scenario:
         title=words[0],
         header=" ".join(words[1:]).strip(),
         variants=tuple(variants),
-        beats=tuple(beats),
+        steps=tuple(steps),
         lines=tuple(lines),
     )
     _check_blocks(scenario)
@@ -167,7 +167,7 @@ def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         yield start, current
 
 
-def _beat(number: int, paragraph: list[str], path: str) -> Beat:
+def _step(number: int, paragraph: list[str], path: str) -> Step:
     narration: list[str] = []
     commands: list[Command] = []
     expected: dict[str, tuple[str, ...]] = {}
@@ -196,7 +196,7 @@ def _beat(number: int, paragraph: list[str], path: str) -> Beat:
             commands[-1] = _with_data(commands[-1], line.strip())
         else:
             commands.append(_command(line, place, path))
-    return Beat(
+    return Step(
         line=number,
         last_line=number + len(paragraph) - 1,
         narration=" ".join(narration),
@@ -253,10 +253,10 @@ def _variant(command: Command, path: str, others: Iterable[Variant]) -> Variant:
 
 def _check_blocks(scenario: Scenario) -> None:
     names = [one.name for one in scenario.variants]
-    for beat in scenario.beats:
-        for name in beat.expected:
+    for step in scenario.steps:
+        for name in step.expected:
             if name and name not in names:
-                rules = enumerate(scenario.lines[beat.rule_line - 1 :], beat.rule_line)
+                rules = enumerate(scenario.lines[step.rule_line - 1 :], step.rule_line)
                 line = next(place for place, text in rules if text.split() == [RULE, *name.split()])
                 raise ScenarioError(
                     f"no variant is called {name!r}",

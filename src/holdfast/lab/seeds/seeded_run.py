@@ -19,7 +19,7 @@ from holdfast.lab.seeds.rng import Plan, plan_of
 from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.messages import Envelope, ProduceRequest, ReadRequest
-from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.model import TraceEvent
 
@@ -62,7 +62,7 @@ def run_seed(
     return _Runner(seed, settings, rules, changes or {}).run()
 
 
-class _Runner(Living):
+class _Runner(TimedWorld):
     def __init__(
         self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
     ) -> None:
@@ -85,7 +85,7 @@ class _Runner(Living):
         producer = SimProducer(world, name, acks=acks, idempotent=idempotent, retries=1_000)
         producer.producer_id = len(world.clients) if idempotent else -1
         producer.request_timeout_ms = 1_000
-        producer.retries_at_once = False
+        producer.retries_immediately = False
         world.clients[name] = producer
         return producer
 
@@ -101,7 +101,7 @@ class _Runner(Living):
         self.every(plan.checkpoint_every_ms, self.checkpoint)
         self.every(plan.fault_every_ms, self._fault)
         world.advance(plan.duration_ms)
-        self._make_peace()
+        self._end_faults()
         rested = self._rest()
         verdict = judge(world)
         return SeededRun(
@@ -231,27 +231,27 @@ class _Runner(Living):
             broker.pause()
             self.world.later(rng.randrange(50, 2_500), lambda: self.resume(broker))
 
-    def _cut(self, broker: SimBroker, rng: Random) -> None:
+    def _disconnect(self, broker: SimBroker, rng: Random) -> None:
         others = self._other_ends(broker, rng)
-        self.world.network.cut([broker.name], others)
-        self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, rng)
+        self.world.network.disconnect([broker.name], others)
+        self.world.network.disconnect(others, [broker.name])
+        self._note_disconnected(broker, others, rng)
 
-    def _one_way_cut(self, broker: SimBroker, rng: Random) -> None:
+    def _disconnect_one_way(self, broker: SimBroker, rng: Random) -> None:
         others = self._other_ends(broker, rng)
         if rng.random() < 0.5:
-            self.world.network.cut([broker.name], others)
+            self.world.network.disconnect([broker.name], others)
         else:
-            self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, rng)
+            self.world.network.disconnect(others, [broker.name])
+        self._note_disconnected(broker, others, rng)
 
     def _other_ends(self, broker: SimBroker, rng: Random) -> list[str]:
         ends = [*NAMES, STORE, self.world.controller_name, *self.world.clients]
         return [one for one in ends if one != broker.name and rng.random() < 0.5]
 
-    def _note_cut(self, broker: SimBroker, others: list[str], rng: Random) -> None:
+    def _note_disconnected(self, broker: SimBroker, others: list[str], rng: Random) -> None:
         self.world.recorder.emit("cut", source=broker.name, targets=others)
-        self.world.later(rng.randrange(100, 3_000), self.world.network.heal)
+        self.world.later(rng.randrange(100, 3_000), self.world.network.reconnect)
 
     def _session_expiry(self, broker: SimBroker, _rng: Random) -> None:
         self.world.expire_session(broker.name)
@@ -288,11 +288,11 @@ class _Runner(Living):
 
     # Peace.
 
-    def _make_peace(self) -> None:
+    def _end_faults(self) -> None:
         """Faults stop; everything that was broken is mended."""
         world = self.world
         self.traffic = self.faulty = False
-        world.network.heal()
+        world.network.reconnect()
         if not world.controller.alive:
             world.new_controller()
         for broker in world.brokers.values():
@@ -330,8 +330,8 @@ _FAULTS: dict[str, Callable[[_Runner, SimBroker, Random], None]] = {
     "power-loss": _Runner._power_loss,
     "stop": _Runner._stop,
     "pause": _Runner._pause,
-    "cut": _Runner._cut,
-    "one-way-cut": _Runner._one_way_cut,
+    "cut": _Runner._disconnect,
+    "one-way-cut": _Runner._disconnect_one_way,
     "session-expiry": _Runner._session_expiry,
     "election": _Runner._election,
     "controller-failover": _Runner._controller_failover,

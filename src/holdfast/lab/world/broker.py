@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.core import (
-    BrokerLife,
+    BrokerIncarnation,
     ControllerFact,
     EpochCache,
     Judgement,
@@ -61,7 +61,7 @@ class SimBroker(LeadingSide, FollowingSide):
         disk = self.disk
         self.incarnations += 1
         guards = self.world.rules.guards
-        self.life = BrokerLife(self.incarnations, disk.clean_shutdown, guards)
+        self.incarnation = BrokerIncarnation(self.incarnations, disk.clean_shutdown, guards)
         clean = disk.clean_shutdown is not None
         disk.clean_shutdown = None
         epochs = EpochCache(self._epochs)
@@ -96,17 +96,17 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def register(self) -> None:
         """Ask the store for a session."""
-        life = self.life
-        self._send("store", RegisterRequest(self.id, life.incarnation, life.intact_since))
+        incarnation = self.incarnation
+        self._send("store", RegisterRequest(self.id, incarnation.incarnation, incarnation.intact_since))
 
     def register_if_needed(self) -> None:
         """Ask again after an answer was lost."""
-        if self.alive and self.life.broker_epoch == NO_BROKER_EPOCH:
+        if self.alive and self.incarnation.broker_epoch == NO_BROKER_EPOCH:
             self.register()
 
     def session_lost(self) -> None:
         """The store gave us up while we live: ask for a new session."""
-        self.life.session_lost()
+        self.incarnation.session_lost()
         self.register()
 
     def die(self) -> None:
@@ -143,13 +143,13 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def ask_to_stop(self) -> None:
         """Controlled shutdown: leaderships move first, `stop` follows."""
-        self._send(self.world.controller_name, ShutdownRequest(self.id, self.life.broker_epoch))
+        self._send(self.world.controller_name, ShutdownRequest(self.id, self.incarnation.broker_epoch))
 
     def stop(self) -> None:
         """A clean end: everything flushed, and a note that it was clean."""
         self.disk.high_watermark_checkpoint = self.replica.log.high_watermark
         self.disk.flush(self.disk.end_offset)
-        self.disk.clean_shutdown = self.life.shut_down_cleanly()
+        self.disk.clean_shutdown = self.incarnation.shut_down_cleanly()
         self.die()
         self._trace("stopped")
 
@@ -183,12 +183,12 @@ class SimBroker(LeadingSide, FollowingSide):
         self.world.check_replica(self)
 
     def _on_registered(self, response: RegisterResponse) -> None:
-        if self.life.registration_answered(response.incarnation, response.broker_epoch):
+        if self.incarnation.registration_answered(response.incarnation, response.broker_epoch):
             self._trace("registered")
 
     def _on_state(self, source: str, message: StateMessage) -> None:
-        life = self.life
-        if message.broker_epoch != life.broker_epoch:
+        incarnation = self.incarnation
+        if message.broker_epoch != incarnation.broker_epoch:
             error = ErrorCode.STALE_BROKER_EPOCH
         else:
             error = self._controller_refused(message.controller_epoch)
@@ -220,8 +220,8 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def _controller_refused(self, epoch: ControllerEpoch) -> ErrorCode:
         # Nobody forges messages here: an epoch that a message has was given by the store.
-        self.life.confirm_controller(ControllerFact(epoch, CONTROLLER))
-        judgement = self.life.judge_controller(CONTROLLER, epoch, is_newest=True)
+        self.incarnation.confirm_controller(ControllerFact(epoch, CONTROLLER))
+        judgement = self.incarnation.judge_controller(CONTROLLER, epoch, is_newest=True)
         obeyed = judgement is Judgement.OBEY
         return ErrorCode.NONE if obeyed else ErrorCode.STALE_CONTROLLER_EPOCH
 

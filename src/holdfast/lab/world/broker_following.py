@@ -28,7 +28,7 @@ class FollowingSide(BrokerParts):
             return
         self.fetches += 1
         request = FetchRequest(
-            self.id, asked, self.life.broker_epoch, self.fetches, self.fetch_max_records
+            self.id, asked, self.incarnation.broker_epoch, self.fetches, self.fetch_max_records
         )
         self.outstanding = request
         self._trace(

@@ -51,10 +51,10 @@ class LeadingSide(BrokerParts):
 
     def _on_fetch(self, request: FetchRequest) -> None:
         asked = request.asked
-        life = (request.broker_epoch, request.number)
-        if self.newest_fetch.get(request.follower) == life:
+        request_id = (request.broker_epoch, request.number)
+        if self.newest_fetch.get(request.follower) == request_id:
             return  # The same bytes twice: a connection gives a request to its reader once.
-        self.newest_fetch[request.follower] = life
+        self.newest_fetch[request.follower] = request_id
         fetch = Fetch(
             request.follower,
             asked.fetch_offset,

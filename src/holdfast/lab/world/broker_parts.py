@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core import (
     Acknowledge,
-    BrokerLife,
+    BrokerIncarnation,
     ConsiderExpand,
     Effect,
     Effects,
@@ -44,7 +44,7 @@ class BrokerParts:
         self.alive = False
         self.paused = False
         self.incarnations = 0
-        self.life = BrokerLife(0, None, world.rules.guards)
+        self.incarnation = BrokerIncarnation(0, None, world.rules.guards)
         self.replica = Replica(broker, LogState(world.settings), world.rules)
         self.outstanding: FetchRequest | None = None
         self.fetches = 0
@@ -64,7 +64,7 @@ class BrokerParts:
         self.world.send(self.name, target, payload)
 
     def _trace(self, kind: str, **numbers: object) -> None:
-        epoch = self.life.broker_epoch
+        epoch = self.incarnation.broker_epoch
         self.world.recorder.emit(kind, self.id, epoch if epoch >= 0 else None, **numbers)
 
     def _write(self, batch: Batch, *, as_leader: bool) -> bool:
@@ -120,7 +120,7 @@ class BrokerParts:
                 self._trace("isr-applied", isr=list(isr), partition_epoch=partition_epoch)
             case HighWatermarkMoved(was, high_watermark):
                 self.world.on_high_watermark(self.id, was, high_watermark)
-                if self.world.checkpoints_at_once:
+                if self.world.checkpoints_immediately:
                     self.disk.high_watermark_checkpoint = high_watermark
                 self._trace("high-watermark", high_watermark=high_watermark, was=was)
             case Flush(end_offset):
@@ -165,7 +165,7 @@ class BrokerParts:
         role = self.replica.role
         in_flight = isinstance(role, Leader) and role.insync.proposal == proposal
         controller = self.world.controller_name
-        request = AlterRequest(self.id, self.life.broker_epoch, proposal)
+        request = AlterRequest(self.id, self.incarnation.broker_epoch, proposal)
         on_its_way = self.world.network.between(self.name, controller)
         repeats = any(one.payload == request for one in on_its_way)
         if self.alive and not self.paused and in_flight and not repeats:

@@ -22,7 +22,7 @@ class Status(Enum):
 
 
 @dataclass(slots=True)
-class Promise:
+class Acknowledgement:
     """One record and what its producer was told."""
 
     key: int
@@ -51,7 +51,7 @@ class Work:
 class Ledger:
     """All promises and all work, in the order they happened."""
 
-    promises: dict[int, Promise] = field(default_factory=dict)
+    acknowledgements: dict[int, Acknowledgement] = field(default_factory=dict)
     consumed: list[Work] = field(default_factory=list)
     processed: list[Work] = field(default_factory=list)
     committed: dict[str, int] = field(default_factory=dict)
@@ -60,12 +60,12 @@ class Ledger:
     skipped: dict[int, None] = field(default_factory=dict)
     """Keys of records that a reader went past without getting them."""
 
-    def add(self, label: str, producer: str, acks: int) -> Promise:
+    def add(self, label: str, producer: str, acks: int) -> Acknowledgement:
         """A producer is about to send a record."""
-        promise = Promise(len(self.promises), label, producer, acks)
-        self.promises[promise.key] = promise
-        return promise
+        acknowledgement = Acknowledgement(len(self.acknowledgements), label, producer, acks)
+        self.acknowledgements[acknowledgement.key] = acknowledgement
+        return acknowledgement
 
-    def acknowledged(self) -> list[Promise]:
+    def acknowledged(self) -> list[Acknowledgement]:
         """Every record whose producer got a success."""
-        return [one for one in self.promises.values() if one.status is Status.ACKNOWLEDGED]
+        return [one for one in self.acknowledgements.values() if one.status is Status.ACKNOWLEDGED]

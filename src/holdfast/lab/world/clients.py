@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.core import ACKS_ALL, ACKS_NONE
-from holdfast.lab.world.client_history import Promise, Status, Work
+from holdfast.lab.world.client_history import Acknowledgement, Status, Work
 from holdfast.lab.world.messages import (
     Envelope,
     ProduceRequest,
@@ -41,7 +41,7 @@ class Attempt:
     """A batch that is not answered yet."""
 
     header: BatchHeader
-    promises: list[Promise]
+    records: list[Acknowledgement]
     attempts: int = 0
     lost: bool = False
     target: str = ""
@@ -59,7 +59,7 @@ class SimProducer:
     ignores_answers: bool = False
     """Fire and forget: an error is answered, and nobody looks."""
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
-    retries_at_once: bool = True
+    retries_immediately: bool = True
     """False: a retry waits until `retry` is called, as a back-off does."""
     leader: str = ""
     producer_id: int = -1
@@ -73,8 +73,8 @@ class SimProducer:
         """Send records: one batch each, or all in one."""
         groups = [labels] if together else [[label] for label in labels]
         for group in groups:
-            promises = [self.world.ledger.add(label, self.name, self.acks) for label in group]
-            self._start(Attempt(self._header(len(group)), promises), to)
+            records = [self.world.ledger.add(label, self.name, self.acks) for label in group]
+            self._start(Attempt(self._header(len(group)), records), to)
 
     def _start(self, attempt: Attempt, to: str = "") -> None:
         number = self.numbers
@@ -100,15 +100,15 @@ class SimProducer:
         attempt.target = to or self.leader
         attempt.lost = False
         if not attempt.target:
-            if self.retries_at_once:
+            if self.retries_immediately:
                 living = (name for name, one in self.world.brokers.items() if one.alive)
                 attempt.target = next(living, "")  # Whoever was asked for metadata.
                 self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
             attempt.lost = True
             return
-        records = tuple(Record(one.label, one.key) for one in attempt.promises)
+        records = tuple(Record(one.label, one.key) for one in attempt.records)
         broker = self.world.brokers[attempt.target]
-        for one in attempt.promises:
+        for one in attempt.records:
             self.world.recorder.emit(
                 "sent", broker.id, None, producer=self.name, record=one.label, acks=self.acks
             )
@@ -117,7 +117,7 @@ class SimProducer:
         if self.acks == ACKS_NONE:
             # Nothing will ever be answered: the producer takes it for done at once.
             del self.under_way[number]
-            for one in attempt.promises:
+            for one in attempt.records:
                 one.status = Status.ACKNOWLEDGED
         else:
             self.world.later(self.request_timeout_ms, lambda: self.connection_lost(number))
@@ -134,7 +134,7 @@ class SimProducer:
             self._keep(response, attempt)
         elif self._may_retry(response.error, attempt):
             self._note(attempt, response.error, response.broker, response.base_offset)
-            if self.retries_at_once:
+            if self.retries_immediately:
                 attempt.attempts += 1
                 self.leader = self.world.leader_name()
                 self._transmit(response.number, attempt)
@@ -152,7 +152,7 @@ class SimProducer:
         return error.retriable and attempt.attempts < self.retries
 
     def _keep(self, response: ProduceResponse, attempt: Attempt) -> None:
-        for place, one in enumerate(attempt.promises):
+        for place, one in enumerate(attempt.records):
             one.status = Status.ACKNOWLEDGED
             one.offset = Offset(response.base_offset + place)
             self.world.recorder.emit(
@@ -181,14 +181,14 @@ class SimProducer:
             return
         del self.under_way[number]
         self.refused.append(attempt)
-        for one in attempt.promises:
+        for one in attempt.records:
             one.status = Status.REFUSED
             one.error = error.name
 
     def _note(
         self, attempt: Attempt, error: ErrorCode, broker: int | None, base_offset: int
     ) -> None:
-        for place, one in enumerate(attempt.promises):
+        for place, one in enumerate(attempt.records):
             offset = base_offset + place if base_offset >= 0 else None
             self.world.recorder.emit(
                 "refused",
@@ -213,7 +213,7 @@ class SimProducer:
             return
         attempt.lost = True
         broker = self.world.brokers.get(attempt.target)
-        for one in attempt.promises:
+        for one in attempt.records:
             one.status = Status.UNANSWERED
             self.world.recorder.emit(
                 "unanswered",
@@ -238,9 +238,9 @@ class SimProducer:
         self.leader = self.world.leader_name()
         refused, self.refused = self.refused, []
         for attempt in refused:
-            for one in attempt.promises:
+            for one in attempt.records:
                 one.status = Status.SENT
-            self._start(Attempt(attempt.header, attempt.promises))
+            self._start(Attempt(attempt.header, attempt.records))
 
 
 @dataclass(slots=True)
@@ -315,8 +315,8 @@ class SimConsumer:
         shown_to = max(response.fetch_offset, response.answer.end_offset)
         read = {one.key: None for one in world.ledger.consumed if one.consumer == self.name}
         for key in leader.disk.keys_between(shown_to, leader.replica.log.high_watermark):
-            promised = world.ledger.promises[key].status is Status.ACKNOWLEDGED
-            if promised or key in read:
+            acknowledged = world.ledger.acknowledgements[key].status is Status.ACKNOWLEDGED
+            if acknowledged or key in read:
                 world.ledger.hidden[key] = None
 
     def _note_skipped(self, response: ReadResponse) -> None:

@@ -48,7 +48,7 @@ class SimController:
             dict.fromkeys(world.store.partitions, world.settings),
             world.rules,
         )
-        self.untold: dict[BrokerId, StateMessage] = {}
+        self.unconfirmed: dict[BrokerId, StateMessage] = {}
         """What replicas have not confirmed yet: the newest state only."""
         self.held_writes: list[WriteState] | None = None
         """While a list: writes wait here instead of reaching the store."""
@@ -70,10 +70,10 @@ class SimController:
                     self.core.log_end_answered(self.world.partition, broker, leader_epoch, end)
                 )
             case StateAnswer(broker, controller_epoch, partition_epoch):
-                told = self.untold.get(broker)
+                told = self.unconfirmed.get(broker)
                 current = controller_epoch == self.core.controller_epoch
                 if told and current and partition_epoch >= told.state.partition_epoch:
-                    del self.untold[broker]
+                    del self.unconfirmed[broker]
             case ShutdownRequest(broker, broker_epoch):
                 self.run(self.core.shutdown_asked(broker, broker_epoch))
             case other:
@@ -110,24 +110,24 @@ class SimController:
     def _send_state(self, broker: BrokerId, state: PartitionState) -> None:
         epoch = self.core.brokers[broker].broker_epoch
         message = StateMessage(self.core.controller_epoch, epoch, state)
-        self.untold[broker] = message
+        self.unconfirmed[broker] = message
         self._update_metadata(broker, state)
-        self._tell(broker, message)
+        self._send_until_confirmed(broker, message)
 
-    def _tell(self, broker: BrokerId, message: StateMessage) -> None:
+    def _send_until_confirmed(self, broker: BrokerId, message: StateMessage) -> None:
         """Send a LeaderAndIsr, and again until it is answered or overtaken."""
-        if not self.alive or self.untold.get(broker) is not message:
+        if not self.alive or self.unconfirmed.get(broker) is not message:
             return
         on_its_way = self.world.network.between(self.name, self.world.name_of(broker))
         if not self.paused and not any(one.payload is message for one in on_its_way):
             self._send_to(broker, message)
-        self.world.later(RETRY_MS * 2, lambda: self._tell(broker, message))
+        self.world.later(RETRY_MS * 2, lambda: self._send_until_confirmed(broker, message))
 
     def _update_metadata(self, broker: BrokerId, state: PartitionState) -> None:
         """Let a broker know what to tell clients, if it can hear us."""
         node = self.world.brokers[self.world.name_of(broker)]
         hears = node.alive and not node.paused
-        if hears and not self.world.network.is_cut(self.name, node.name):
+        if hears and not self.world.network.is_disconnected(self.name, node.name):
             node.metadata = state
 
     def _ask_again(self) -> None:

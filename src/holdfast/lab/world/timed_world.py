@@ -20,13 +20,13 @@ HEARTBEAT_MS: Final = 200
 SOCKET_RETRY_MS: Final = 100
 
 
-class Living(ABC):
+class TimedWorld(ABC):
     """Drives a world; who builds on it says when each message arrives."""
 
     def __init__(self, names: Sequence[str], settings: Settings, rules: Rules) -> None:
         self.world = World(names, settings, rules)
-        self.world.flows_at_once = False
-        self.world.checkpoints_at_once = False
+        self.world.flows_immediately = False
+        self.world.checkpoints_immediately = False
         self._heard = dict.fromkeys(names, 0)
         self._link_busy_until: dict[tuple[str, str], int] = {}
 
@@ -78,11 +78,11 @@ class Living(ABC):
         world = self.world
         for name, broker in world.brokers.items():
             registered = broker.id in world.store.sessions
-            reaches = not (world.network.is_cut(name, STORE) or world.network.is_cut(STORE, name))
+            reaches = not (world.network.is_disconnected(name, STORE) or world.network.is_disconnected(STORE, name))
             if broker.alive and not broker.paused and reaches:
                 self._heard[name] = world.now_ms
                 known = world.store.sessions[broker.id].broker_epoch if registered else -1
-                if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+                if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
                     broker.session_lost()
                 broker.register_if_needed()
             elif registered and world.now_ms - self._heard[name] > SESSION_TIMEOUT_MS:

@@ -68,9 +68,9 @@ class World:
         self.store = SimStore()
         self.ledger = Ledger()
         self.now_ms = 0
-        self.flows_at_once = True
+        self.flows_immediately = True
         """True: what clients and the store exchange needs no telling. Seeded runs say False."""
-        self.checkpoints_at_once = True
+        self.checkpoints_immediately = True
         """True: a crash keeps the newest high watermark. False: only a timer writes it."""
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._timer_count = 0
@@ -179,7 +179,7 @@ class World:
             return False
         if not self.network.take(envelope):
             return False
-        if self.network.is_cut(envelope.source, target) or not self._reachable(target):
+        if self.network.is_disconnected(envelope.source, target) or not self._reachable(target):
             self.lose(envelope)
             return True
         self.recorder.cause = envelope.cause
@@ -248,7 +248,7 @@ class World:
 
     def pump(self) -> None:
         """Deliver what clients and the store exchange; that is not what stories are about."""
-        while self.flows_at_once:
+        while self.flows_immediately:
             ready = [one for one in self.network.pending if self._flows_freely(one)]
             if not ready or not any(self.deliver(one) for one in ready):
                 return

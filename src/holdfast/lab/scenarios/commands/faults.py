@@ -38,7 +38,7 @@ def crash(stage: Stage, given: Command) -> None:
 
 
 def _epoch(broker: SimBroker) -> int | None:
-    epoch = broker.life.broker_epoch
+    epoch = broker.incarnation.broker_epoch
     return epoch if epoch >= 0 else None
 
 

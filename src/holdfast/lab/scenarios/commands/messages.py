@@ -121,8 +121,8 @@ def again(stage: Stage, given: Command) -> None:
                 broker = None if name == "log-ends" else stage.broker(name)
                 if broker is None:
                     controller.run(controller.core.ask_again())
-                elif broker.id in controller.untold:
-                    controller._tell(broker.id, controller.untold[broker.id])
+                elif broker.id in controller.unconfirmed:
+                    controller._send_until_confirmed(broker.id, controller.unconfirmed[broker.id])
         case (name, "fetch"):
             stage.living(name).maybe_fetch()
         case (name, "proposal"):
@@ -154,7 +154,7 @@ def run(stage: Stage, given: Command) -> None:
 
 
 @command("cut A [B …] | A->B")
-def cut(stage: Stage, given: Command) -> None:
+def disconnect(stage: Stage, given: Command) -> None:
     """Cut a node off from everyone (or from those named), or one direction of one link."""
     if not given.words:
         raise CommandError("cut what?", "usage: cut A [B …] | A->B")
@@ -164,19 +164,19 @@ def cut(stage: Stage, given: Command) -> None:
         need(given.words, 1, "cut A->B")
         first, _, target = first.partition("->")
         others = [stage.node(target)]
-        world.network.cut([stage.node(first)], others)
+        world.network.disconnect([stage.node(first)], others)
     else:
         others = [stage.node(one) for one in given.words[1:]] or [
             name for name in (*world.brokers, world.controller_name) if name != first
         ]
-        world.network.cut([stage.node(first)], others)
-        world.network.cut(others, [stage.node(first)])
+        world.network.disconnect([stage.node(first)], others)
+        world.network.disconnect(others, [stage.node(first)])
     world.recorder.emit("cut", source=first, targets=others)
 
 
 @command("heal")
-def heal(stage: Stage, given: Command) -> None:
+def reconnect(stage: Stage, given: Command) -> None:
     """Mend every link."""
     need(given.words, 0, "heal")
-    stage.world.network.heal()
+    stage.world.network.reconnect()
     stage.world.recorder.emit("healed")

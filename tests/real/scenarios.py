@@ -29,14 +29,14 @@ NOT_REAL_VARIANTS: Final[dict[tuple[str, str], str]] = {}
 class Play(NamedTuple):
     """One story in one variant on one store."""
 
-    story: str
+    scenario: str
     variant: str
     store: str
     flavour: str
 
 
 def real(
-    story: str,
+    scenario: str,
     *variants: str,
     flavour: str = PLAIN,
     stores: tuple[str, ...] = (EMBEDDED, ZOOKEEPER),
@@ -44,12 +44,12 @@ def real(
 ) -> Callable[[T], T]:
     """Play a story of the lab on real brokers. `long`: on which stores only in `make test-long`."""
     chosen = variants or ("default",)
-    PLAYED[story] = (*PLAYED.get(story, ()), *chosen)
+    PLAYED[scenario] = (*PLAYED.get(scenario, ()), *chosen)
     plays = [
         pytest.param(
-            Play(story, variant, store, flavour),
+            Play(scenario, variant, store, flavour),
             variant,
-            id=f"{story}-{variant}-{store}",
+            id=f"{scenario}-{variant}-{store}",
             marks=[pytest.mark.slow, *([pytest.mark.long] if store in long else [])],
         )
         for store in stores
