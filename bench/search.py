@@ -49,7 +49,7 @@ def measured(bounds: Bounds) -> dict[str, Any]:
     seconds = time.process_time() - began
     coverage = found.coverage
     return {
-        "bounds": bounds.told(),
+        "bounds": bounds.describe(),
         "verdict": found.verdict,
         "states": coverage.distinct,
         "steps": coverage.generated,

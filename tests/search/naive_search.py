@@ -92,16 +92,16 @@ def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
     if left["crashes"]:
         yield "crashes", _command(f"crash {name}")
     known = session.broker_epoch if session else NO_BROKER_EPOCH
-    if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+    if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
         yield "", _command(f"rejoin {name}")
     asks = broker.replica.next_fetch()
     if asks and not broker.outstanding and world.brokers[world.name_of(asks.leader)].alive:
         yield "", _command(f"again {name} fetch")
     if isinstance(role, Leader):
         if left["records"]:
-            label = f"r{len(world.ledger.promises)}"
+            label = f"r{len(world.ledger.acknowledgements)}"
             yield "records", _command(f"produce {name} acks=all\n  {label}")
-        if not role.insync.expand_rested or _has_news(stage, name):
+        if not role.insync.expand_rested or _has_updates(stage, name):
             yield "", _command(f"tick {name} 500")
         ends = [(type(one.payload), one.source, one.target) for one in world.network.pending]
         controller = world.controller_name
@@ -110,12 +110,12 @@ def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
             yield "", _command(f"again {name} proposal")
 
 
-def _has_news(stage: Stage, name: str) -> bool:
+def _has_updates(stage: Stage, name: str) -> bool:
     world, leader = stage.world, stage.world.brokers[name]
     for one in leader.parked:
         follower = world.brokers[world.name_of(one)]
-        told = min(leader.replica.log.high_watermark, follower.disk.end_offset)
-        if follower.alive and follower.replica.log.high_watermark < told:
+        expected = min(leader.replica.log.high_watermark, follower.disk.end_offset)
+        if follower.alive and follower.replica.log.high_watermark < expected:
             return True
     return False
 
@@ -123,10 +123,10 @@ def _has_news(stage: Stage, name: str) -> bool:
 def _untold(stage: Stage) -> list[str]:
     world = stage.world
     found: list[str] = []
-    for one in world.controller.untold:
+    for one in world.controller.unconfirmed:
         broker = world.brokers[world.name_of(one)]
         session = world.store.sessions.get(one)
-        known = session is not None and broker.life.broker_epoch == session.broker_epoch
+        known = session is not None and broker.incarnation.broker_epoch == session.broker_epoch
         on_its_way = any(
             isinstance(message.payload, StateMessage)
             for message in world.network.between(world.controller_name, broker.name)

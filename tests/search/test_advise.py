@@ -76,12 +76,12 @@ def test_acks_1_loses_with_one_fault() -> None:
     assert "one process dies" in faults(advice)
     assert "one broker is cut off for a time" in faults(advice)
     assert advice.nearest is not None
-    assert advice.nearest.told == "acks=all"
+    assert advice.nearest.setting_text == "acks=all"
     assert (advice.nearest.before.round_trips, advice.nearest.after.round_trips) == (1, 2)
     assert (advice.nearest.before.copies_least, advice.nearest.after.copies_least) == (1, 2)
 
 
-def test_acks_0_is_a_promise_nobody_made() -> None:
+def test_acks_0_acknowledges_nothing() -> None:
     assert "one process dies" in searched(1, acks="0")
 
 
@@ -108,7 +108,7 @@ def test_the_page_cache_loses_when_everybody_loses_power() -> None:
     assert faults(advice) == ["2 machines lose power"]
     assert advice.data_survives == 1
     assert advice.nearest is not None
-    assert advice.nearest.told == "flush.messages=1"
+    assert advice.nearest.setting_text == "flush.messages=1"
     assert (advice.nearest.before.flushes, advice.nearest.after.flushes) == (0, 2)
     assert searched(1, flush="page-cache") == []
 
@@ -116,12 +116,12 @@ def test_the_page_cache_loses_when_everybody_loses_power() -> None:
 def test_every_line_can_be_seen_again() -> None:
     advice = answer(failures=1, acks="1")
     [line] = [one for one in advice.lines if one.loss.kinds == {"crash": 1}]
-    search, *stories = line.loss.evidence
-    assert search.story is not None
-    scenario = parse(search.story, "found.scenario")
+    search, *scenarios = line.loss.evidence
+    assert search.scenario_text is not None
+    scenario = parse(search.scenario_text, "found.scenario")
     assert run_scenario(scenario, scenario.variants[0]).verdict.lost
     assert "--strict" in search.command
-    done = CliRunner().invoke(main, [*shlex.split(stories[0].command)[1:], "--json"])
+    done = CliRunner().invoke(main, [*shlex.split(scenarios[0].command)[1:], "--json"])
     assert "lost" in [one["outcome"] for one in json.loads(done.stdout)["variants"]], done.stdout
 
 
@@ -129,10 +129,10 @@ def test_a_consumer_that_commits_too_early(tmp_path: Path) -> None:
     words = (*TWO, "--min-insync", "2", "--flush", "every-append", "--json")
     done = command(*words, "--commit", "auto", "--save", str(tmp_path))
     assert done.exit_code == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert told["schema"] == "holdfast-advise/1"
-    assert [one["outcome"] for one in told["lines"]] == ["lost-at-consumer"]
-    assert told["nearest"]["setting"] == "commit"
+    report = json.loads(done.stdout)
+    assert report["schema"] == "holdfast-advise/1"
+    assert [one["outcome"] for one in report["lines"]] == ["lost-at-consumer"]
+    assert report["nearest"]["setting"] == "commit"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -177,11 +177,11 @@ def test_a_running_cluster_is_asked(tmp_path: Path) -> None:
         done = command("-b", several, "--topic", "events", "--json")
         lacking = command("-b", cluster.bootstrap.split(",")[0], "--topic", "nothing")
     assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["replicas"] == 2
-    assert told["settings"]["min_insync_replicas"] == "2"
-    assert told["settings"]["flush"] == "every-append"
-    assert any(one.startswith("retention.ms ") for one in told["not_looked_at"])
+    report = json.loads(done.stdout)
+    assert report["replicas"] == 2
+    assert report["settings"]["min_insync_replicas"] == "2"
+    assert report["settings"]["flush"] == "every-append"
+    assert any(one.startswith("retention.ms ") for one in report["not_looked_at"])
     assert lacking.exit_code == 64
     assert "has no topic nothing" in lacking.stderr
 

@@ -21,7 +21,7 @@ from holdfast.search import (
     Question,
     Rung,
     explore,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import Limits
 
@@ -76,13 +76,13 @@ def test_an_old_rule_is_violated(switch: str) -> None:
 def check_violated(found: Found, outcome: str = "") -> None:
     """It is found, and the story of it goes as wrong in the ordinary world."""
     assert found.verdict == VIOLATED
-    story = story_of(found, "the table of guards")
-    assert story.run.as_expected
+    written = write_scenario(found, "the table of guards")
+    assert written.run.as_expected
     if outcome:
-        assert story.outcome == outcome
+        assert written.outcome == outcome
     else:
-        assert story.outcome in ("lost", "exposed-lost", "diverged")
-        assert story.run.verdict.verdict == "invalid"
+        assert written.outcome in ("lost", "exposed-lost", "diverged")
+        assert written.run.verdict.verdict == "invalid"
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_with_all_guards_the_larger_bounds_hold(guard: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("rung", WIDENING, ids=lambda one: one.bounds.told())
+@pytest.mark.parametrize("rung", WIDENING, ids=lambda one: one.bounds.describe())
 def test_with_all_guards_the_ladder_holds(rung: Rung) -> None:
     assert searched(rung).verdict == HOLDS
 
@@ -117,6 +117,6 @@ def test_the_bad_sample_is_unreachable() -> None:
     """An acknowledged record that a member of the ISR lacks: in no state within the bounds."""
     found = explore(Question(bounds=BAD_SAMPLE))
     assert (found.verdict, found.coverage.distinct) == (HOLDS, BAD_SAMPLE_STATES)
-    story = load("no-loss-bad-sample")
-    assert f"{BAD_SAMPLE_STATES:,} states" in " ".join(story.header.split())
-    assert run_scenario(story, story.variants[0]).as_expected
+    scenario = load("no-loss-bad-sample")
+    assert f"{BAD_SAMPLE_STATES:,} states" in " ".join(scenario.header.split())
+    assert run_scenario(scenario, scenario.variants[0]).as_expected

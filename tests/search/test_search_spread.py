@@ -30,7 +30,7 @@ from holdfast.search import (
     search_seeds,
     spread,
     spread_seeds,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import Limits
 from holdfast.search.parallel import processes, visit
@@ -82,7 +82,7 @@ def numbers(found: Found) -> tuple[object, ...]:
         Bounds(replicas=2, crashes=1, restarts=1, readers=1),
         pytest.param(Bounds(settled=1, crashes=1, restarts=1, delays=1), marks=pytest.mark.slow),
     ],
-    ids=Bounds.told,
+    ids=Bounds.describe,
 )
 def test_what_holds_has_the_same_numbers(bounds: Bounds) -> None:
     question = Question(bounds=bounds)
@@ -113,7 +113,7 @@ def test_names_of_brokers_count_as_little_as_in_one_process(symmetry: bool) -> N
         pytest.param("joiner-reached-epoch-start", marks=pytest.mark.slow),
     ],
 )
-def test_a_violation_is_the_same_story(guard: str) -> None:
+def test_a_violation_is_the_same_scenario(guard: str) -> None:
     rung = GUARDS[guard]
     options = {**rung.options, "without": f"({guard})"}
     question = Question(bounds=rung.bounds, options=options)
@@ -122,8 +122,8 @@ def test_a_violation_is_the_same_story(guard: str) -> None:
     assert (one.violation, one.path) == (other.violation, other.path)
     assert one.coverage.depth == other.coverage.depth
     assert other.coverage.distinct <= one.coverage.distinct
-    told = [story_of(found, "a search") for found in (one, other)]
-    assert told[0].text == told[1].text
+    written = [write_scenario(found, "a search") for found in (one, other)]
+    assert written[0].text == written[1].text
 
 
 def test_what_is_wrong_counts_the_same_in_any_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,19 +148,19 @@ def test_a_cluster_that_does_not_rest_is_the_same_violation(
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "reached"),
     [
         (Limits(states=200), "200 states"),
         (Limits(seconds=0.001), "0.001 seconds"),
         (Limits(memory=2**20), "1 MiB of memory"),
     ],
 )
-def test_a_limit_ends_it(limits: Limits, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_ends_it(limits: Limits, reached: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visit, "LOOKS_EVERY", 16)
     watched: list[Coverage] = []
     question = Question(bounds=Bounds(elections=2, delays=2))
     found = spread(question, Strangers(), PROCESSES, limits, watched.append)
-    assert (found.verdict, found.limit) == (LIMIT, told)
+    assert (found.verdict, found.limit) == (LIMIT, reached)
     assert watched[-1].distinct == found.coverage.distinct
     if limits.states:
         assert found.coverage.distinct >= limits.states

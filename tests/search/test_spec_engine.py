@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.search.limits import LimitError, Limits, parse_limits, peak_memory
-from holdfast.search.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, tell
+from holdfast.search.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, render_trace
 from holdfast.search.spec.layout import WORD, Layout
 from holdfast.search.spec.sentences import sentence
 from holdfast.search.spec.state import unpack
@@ -135,7 +135,7 @@ def test_bounds_that_make_no_sense_are_refused(wrong: tuple[int, int, int, int])
 
 
 def test_every_action_has_its_words() -> None:
-    told: dict[str, set[str]] = {}
+    sentences: dict[str, set[str]] = {}
     layout = Layout(bounds("2/2/2/1"))
     for name, variant in VARIANTS.items():
         model = Model(variant, layout, symmetry=False)
@@ -144,8 +144,8 @@ def test_every_action_has_its_words() -> None:
             for way, rows, after in model.ways(level):
                 step = Step(way.action, way.who, unpack(layout, after))
                 text = sentence(unpack(layout, level, int(rows[0])), step)
-                told.setdefault(way.action, set()).add(text)
-    assert {action: min(texts) for action, texts in told.items()} == {
+                sentences.setdefault(way.action, set()).add(text)
+    assert {action: min(texts) for action, texts in sentences.items()} == {
         "becomes-follower": "b1 hears that b2 leads epoch 0, and keeps its log.",
         "becomes-leader": "b1 hears that it leads epoch 0, with ISR (b1,b2).",
         "controller-elects": "The controller elects b1: epoch 0, ISR (b1,b2).",
@@ -159,21 +159,21 @@ def test_every_action_has_its_words() -> None:
         "leader-shrinks": "b1 takes b2 out of the ISR: (b1) is agreed.",
         "leader-writes": "b1 appends m0/0 at offset 0.",
     }
-    followers = told["becomes-follower"]
+    followers = sentences["becomes-follower"]
     assert "b2 hears that b1 leads epoch 1, and cuts its log to 0, dropping m0/0." in followers
     assert any(
-        "; its high watermark goes from 0 to 1." in text for text in told["follower-fetches"]
+        "; its high watermark goes from 0 to 1." in text for text in sentences["follower-fetches"]
     )
     last_of_isr = (
         "The controller takes the lead from b1, the last of the ISR: epoch 1, nobody leads."
     )
-    assert last_of_isr in told["controller-shrinks"]
+    assert last_of_isr in sentences["controller-shrinks"]
 
 
 def test_trace_ends_with_what_is_broken() -> None:
     asked = Question(variant="hw", bounds=bounds("2/2/2/2"), invariant="weak-isr")
     trace = explore(asked).trace
     assert trace is not None
-    *_, empty, why = tell(trace, "weak-isr")
+    *_, empty, why = render_trace(trace, "weak-isr")
     assert empty == ""
     assert why.endswith("b2 is in its ISR and holds nothing there.")

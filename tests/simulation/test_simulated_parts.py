@@ -28,7 +28,7 @@ def test_a_connection_says_how_much_it_has_not_sent() -> None:
         return transport
 
     transport = cluster.do(connected())
-    cluster.network.cut(CLIENTS, "b1")
+    cluster.network.disconnect(CLIENTS, "b1")
     transport.write(b"0123456789")
     cluster.timeline.run_for(1.0)
     assert transport.get_write_buffer_size() == 10

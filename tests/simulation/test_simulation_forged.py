@@ -10,7 +10,7 @@ import pytest
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
 from holdfast.broker.metadata.metadata_cache import KnownBroker
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.core import BrokerLife, ControllerFact, Judgement
+from holdfast.core import BrokerIncarnation, ControllerFact, Judgement
 from holdfast.model import BrokerId, ControllerEpoch
 from holdfast.simulation import simulate
 
@@ -31,7 +31,7 @@ def test_a_stranger_can_do_nothing(seed: int, others: tuple[str, ...]) -> None:
 
 
 def believe_epoch(
-    life: BrokerLife, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
+    life: BrokerIncarnation, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
 ) -> Judgement:
     """As before the store was asked: any higher epoch is a newer controller."""
     del is_newest
@@ -60,7 +60,7 @@ async def believe_addresses(broker: Any, request: Any) -> dict[BrokerId, KnownBr
 
 
 BELIEVERS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "a controller epoch": (BrokerLife, "judge_controller", believe_epoch),
+    "a controller epoch": (BrokerIncarnation, "judge_controller", believe_epoch),
     "a role": (leader_and_isr, "role_of", believe_role),
     "that a replica is gone": (stop_replica, "is_removed", believe_stop),
     "where brokers listen": (update_metadata, "_brokers", believe_addresses),
@@ -75,5 +75,5 @@ def test_a_broker_that_believes_a_stranger_is_caught(
     where, name, believe = BELIEVERS[believed]
     monkeypatch.setattr(where, name, believe)
     # A controller that is locked out shows when there is something to say.
-    others = ("session-expiry",) if where is BrokerLife else ()
+    others = ("session-expiry",) if where is BrokerIncarnation else ()
     assert any(forged(seed, *others) for seed in range(WITHIN))

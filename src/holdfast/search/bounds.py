@@ -61,7 +61,7 @@ class Bounds:
         """By name."""
         return asdict(self)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What differs from nothing, in words."""
         shown = {"replicas": self.replicas, "records": self.records}
         shown |= {one: count for one, count in asdict(self).items() if count and one != "versions"}

@@ -95,7 +95,7 @@ class Moves:
             self.space.spend(draft, _BOUND[bound])
         self.space.run_broker(draft, action.broker, (action.kind,), fetches=False)
 
-    def _die(self, draft: Draft, action: Action) -> None:
+    def _end_process(self, draft: Draft, action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND[DEATHS[action.kind]])
         kept = action.variant == "kept"
@@ -126,8 +126,8 @@ class Moves:
 
     def _expire(self, draft: Draft, action: Action) -> None:
         space = self.space
-        cut = space.cut_off(draft.budget) == action.broker
-        if space.view(draft, action.broker).alive and not cut:
+        disconnected = space.disconnected(draft.budget) == action.broker
+        if space.view(draft, action.broker).alive and not disconnected:
             space.spend(draft, _BOUND["expiries"])
         space.run_control(draft, ("expire", space.names[action.broker - 1]))
 
@@ -142,10 +142,10 @@ class Moves:
         draft.wires = space.wires.without(draft.wires, before, keep_sent=True)
         space.run_control(draft, ("failover",))
 
-    def _cut(self, draft: Draft, action: Action) -> None:
+    def _disconnect(self, draft: Draft, action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND["partitions"])
-        space.cut(draft, action.broker)
+        space.disconnect(draft, action.broker)
         name = space.names[action.broker - 1]
         gone = [
             place.message
@@ -159,8 +159,8 @@ class Moves:
     def _read(self, draft: Draft, action: Action) -> None:
         self.space.read(draft, action.broker)
 
-    def _heal(self, draft: Draft, _action: Action) -> None:
-        self.space.cut(draft, 0)
+    def _reconnect(self, draft: Draft, _action: Action) -> None:
+        self.space.disconnect(draft, 0)
 
 
 _PLAIN = {
@@ -183,16 +183,16 @@ _DO = {
     "again": Moves._again,
     "tick": Moves._tick,
     "lag": Moves._tick,
-    "crash": Moves._die,
-    "power": Moves._die,
-    "stop": Moves._die,
+    "crash": Moves._end_process,
+    "power": Moves._end_process,
+    "stop": Moves._end_process,
     "restart": Moves._restart,
     "rejoin": Moves._rejoin,
     "expire": Moves._expire,
     "elect": Moves._elect,
     "failover": Moves._failover,
-    "cut": Moves._cut,
-    "heal": Moves._heal,
+    "cut": Moves._disconnect,
+    "heal": Moves._reconnect,
     "read": Moves._read,
     **dict.fromkeys(_PLAIN, Moves._plain),
 }

@@ -159,7 +159,7 @@ class Explorer:
             if violation:
                 # The way is walked again to be told, and that does not count.
                 ended = self._ended(VIOLATED, violation=violation)
-                return replace(ended, path=walk.told(self._way(number) + step_of(place)))
+                return replace(ended, path=walk.events(self._way(number) + step_of(place)))
             key = walk.key(after)
             if key not in seen and self.space.is_within(after):
                 self._known_actions.setdefault(action)
@@ -169,7 +169,7 @@ class Explorer:
     def look_for_rest(self, found: Found, rests: int) -> Found:
         """Play peace from states of the search; the first that does not rest is a violation."""
         for way in self._sample(rests):
-            path = self._walk.told(way)
+            path = self._walk.events(way)
             if not comes_to_rest(self.question, path):
                 return stuck(found, path)
         return replace(found, rested=min(rests, len(self.states)))
@@ -195,7 +195,7 @@ class Explorer:
 
     def path(self, number: int) -> tuple[Event, ...]:
         """What leads to a state, one of the shortest ways."""
-        return self._walk.told(self._way(number))
+        return self._walk.events(self._way(number))
 
     def _way(self, number: int) -> Way:
         steps: list[bytes] = []

@@ -25,7 +25,7 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
     for event in path:
         if event.kind == "shutdown":
             _leave(world, f"b{event.broker}")
-    make_peace(world)
+    end_faults(world)
     for _ in range(REST_MS // _LOOK_EVERY_MS):
         _heartbeats(world)
         world.advance(_LOOK_EVERY_MS, flowing=True)
@@ -46,9 +46,9 @@ def _leave(world: World, name: str) -> None:
     world.break_connections(name)
 
 
-def make_peace(world: World) -> None:
+def end_faults(world: World) -> None:
     """Mend everything that was broken, and hold nothing back any more."""
-    world.network.heal()
+    world.network.reconnect()
     world.held.clear()
     world.slow_sessions.clear()
     if not world.controller.alive:
@@ -72,7 +72,7 @@ def _heartbeats(world: World) -> None:
     for broker in world.brokers.values():
         session = world.store.sessions.get(broker.id)
         known = session.broker_epoch if session else NO_BROKER_EPOCH
-        if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+        if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
             broker.session_lost()
         else:
             broker.register_if_needed()

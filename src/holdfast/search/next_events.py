@@ -34,7 +34,7 @@ class Situation(NamedTuple):
     wires: int
     may: frozenset[str]
     """Bounds that are not used up."""
-    cut: int
+    disconnected: int
     """The broker that is cut off; 0: nobody."""
     held: int
     """Links that are held back, a bit each."""
@@ -64,7 +64,7 @@ class Choices:
             space.parts.control_views[control],
             wires,
             space.left(budget),
-            space.cut_off(budget),
+            space.disconnected(budget),
             space.held(budget),
         )
 
@@ -126,19 +126,19 @@ class Choices:
 
     def _reaches(self, broker: int, view: BrokerView, now: Situation) -> bool:
         """Whether a fetch would not be lost at once, which changes nothing."""
-        return now.cut not in (broker, view.follows) and now.views[view.follows - 1].alive
+        return now.disconnected not in (broker, view.follows) and now.views[view.follows - 1].alive
 
     def _leading(self, broker: int, view: BrokerView, now: Situation) -> Iterator[Action]:
         if "records" in now.may:
             yield Action("produce", broker)
-        news = any(_is_news(view, now.views[one - 1]) for one in view.parked)
-        if news or not view.rested:
+        has_updates = any(_has_updates(view, now.views[one - 1]) for one in view.parked)
+        if has_updates or not view.rested:
             yield Action("tick", broker)
         if view.lagging and "lags" in now.may:
             yield Action("lag", broker)
         if view.candidates:
             yield Action("expand", broker)
-        if view.proposal and now.cut != broker:
+        if view.proposal and now.disconnected != broker:
             name, controller = f"b{broker}", f"controller-{now.control.controller_epoch}"
             kinds = self.space.wires.kinds(now.wires)
             asked = ("AlterRequest", name, controller) in kinds
@@ -159,13 +159,13 @@ class Choices:
             yield Action("lose-epochs", broker)
 
     def _sessions(self, broker: int, view: BrokerView, now: Situation) -> Iterator[Action]:
-        cut = now.cut == broker
+        disconnected = now.disconnected == broker
         session = now.control.sessions.get(broker)
-        if session is not None and (not view.alive or cut or "expiries" in now.may):
+        if session is not None and (not view.alive or disconnected or "expiries" in now.may):
             yield Action("expire", broker)
         known = view.broker_epoch
         slow = "slow_sessions" in now.may
-        if view.alive and not cut and known not in (NO_BROKER_EPOCH, session):
+        if view.alive and not disconnected and known not in (NO_BROKER_EPOCH, session):
             yield Action("rejoin", broker)
             if slow:
                 yield Action("rejoin", broker, variant="slow")
@@ -189,7 +189,7 @@ class Choices:
             yield Action("again", variant=" ".join(again))
 
     def _partitions(self, now: Situation) -> Iterator[Action]:
-        if now.cut:
+        if now.disconnected:
             yield Action("heal")
         elif "partitions" in now.may:
             for broker, view in enumerate(now.views, 1):
@@ -206,7 +206,7 @@ class Choices:
         return tuple(
             one
             for one in control.untold
-            if one != now.cut
+            if one != now.disconnected
             and now.views[one - 1].alive
             and now.views[one - 1].broker_epoch == control.sessions.get(one)
             and ("StateMessage", controller, f"b{one}") not in kinds
@@ -246,7 +246,7 @@ class Choices:
                 yield Action("overtake", place=place)
 
 
-def _is_news(leader: BrokerView, follower: BrokerView) -> bool:
+def _has_updates(leader: BrokerView, follower: BrokerView) -> bool:
     """Whether an answer without records would raise the follower's high watermark."""
     known = follower.high_watermark
     return follower.alive and known < min(leader.high_watermark, len(follower.keys))

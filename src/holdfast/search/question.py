@@ -95,7 +95,7 @@ def opening(question: Question) -> Stage:
 
 def carry_out(stage: Stage, text: str) -> None:
     """One command of a story, with its input. CommandError if it cannot be."""
-    for one in parse(f"# A command.\n\n{text}\n", "search.scenario").beats[0].commands:
+    for one in parse(f"# A command.\n\n{text}\n", "search.scenario").steps[0].commands:
         handler = HANDLERS[one.name]
         handler.check(one)
         handler.run(stage, one)

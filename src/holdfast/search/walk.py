@@ -92,7 +92,7 @@ class Walk:
             following = moves.choices.only_flow(state)
         return state, violation
 
-    def told(self, way: Way) -> tuple[Event, ...]:
+    def events(self, way: Way) -> tuple[Event, ...]:
         """What happens on a way from the first state, one after the other."""
         return tuple(self._events(way))
 

@@ -77,7 +77,7 @@ class Invariants:
     def _role(self, event: TraceEvent) -> None:
         assert event.broker is not None
         epoch = event.numbers["leader_epoch"]
-        key = (event.partition, event.broker, self._cluster.machines[event.broker].lives)
+        key = (event.partition, event.broker, self._cluster.machines[event.broker].incarnation)
         if epoch < self._epochs.get(key, -1):
             self._note(event, f"b{event.broker} goes from epoch {self._epochs[key]} to {epoch}")
         self._epochs[key] = epoch
@@ -101,12 +101,12 @@ class Invariants:
         if partition is None or not partition.presumes_leadership:
             return
         mark = event.numbers["high_watermark"]
-        lives = self._cluster.machines[event.broker].lives
-        reign = (event.partition, event.broker, lives, partition.replica.leader_epoch)
-        before = self._marks.get(reign, 0)
+        incarnation = self._cluster.machines[event.broker].incarnation
+        leadership = (event.partition, event.broker, incarnation, partition.replica.leader_epoch)
+        before = self._marks.get(leadership, 0)
         if mark < before:
             self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
-        self._marks[reign] = mark
+        self._marks[leadership] = mark
         if self._directory(event.broker, partition.name) in self._failed_directories(event.broker):
             self._note(event, f"b{event.broker} commits {mark} in a directory that has failed")
         self._committed(event, partition, event.numbers["was"], mark)
@@ -115,7 +115,7 @@ class Invariants:
     def _committed(self, event: TraceEvent, partition: Partition, was: int, mark: int) -> None:
         known = self.commits.setdefault(partition.name, {})
         assert event.broker is not None
-        with self._cluster.machines[event.broker].disk.mended():
+        with self._cluster.machines[event.broker].disk.without_faults():
             content = partition.read(was, MOST_BYTES, mark)
         for batch in batches(content):
             header = batch.header

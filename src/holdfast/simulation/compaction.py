@@ -36,7 +36,7 @@ class Compactions:
         if machine is None or broker is None or OFFSETS not in broker.directory.partitions:
             return
         cleaned = broker.directory.of(OFFSETS).cleaner_offsets.get(OFFSETS, 0)
-        incarnation = (machine.number, machine.lives)
+        incarnation = (machine.number, machine.incarnation)
         before = self._cleaned.get(incarnation, cleaned)
         self._cleaned[incarnation] = cleaned
         self.count += cleaned > before

@@ -56,12 +56,12 @@ class Faults:
         """No more faults; everything that was broken is mended."""
         self.is_on = False
         self._network.torn = 0.0
-        self._heal()
+        self._reconnect()
         for machine in self._cluster.machines.values():
             machine.disk.on_step = None
             machine.resume()
             if machine.loop is not None and machine.store is not None:
-                machine.loop.call_soon(machine.store.heal)
+                machine.loop.call_soon(machine.store.reconnect)
             if machine.number in self._disk_failed:
                 self._kill(machine)
             machine.start()
@@ -154,26 +154,28 @@ class Faults:
 
     # The network.
 
-    def _cut(self, machine: Machine) -> None:
+    def _disconnect(self, machine: Machine) -> None:
         others = self._other_ends(machine)
         for other in others:
-            self._network.cut(machine.host, other)
-            self._network.cut(other, machine.host)
-        self._heal_later(machine, others)
+            self._network.disconnect(machine.host, other)
+            self._network.disconnect(other, machine.host)
+        self._reconnect_later(machine, others)
 
-    def _one_way_cut(self, machine: Machine) -> None:
+    def _disconnect_one_way(self, machine: Machine) -> None:
         others = self._other_ends(machine)
         outwards = self._rng.random() < 0.5
         for other in others:
-            self._network.cut(*((machine.host, other) if outwards else (other, machine.host)))
-        self._heal_later(machine, others)
+            self._network.disconnect(
+                *((machine.host, other) if outwards else (other, machine.host))
+            )
+        self._reconnect_later(machine, others)
 
-    def _heal_later(self, machine: Machine, others: list[str]) -> None:
+    def _reconnect_later(self, machine: Machine, others: list[str]) -> None:
         self._cluster.recording.emit("cut", source=machine.host, targets=others)
-        self._later(self._rng.uniform(0.1, 5.0), self._heal)
+        self._later(self._rng.uniform(0.1, 5.0), self._reconnect)
 
-    def _heal(self) -> None:
-        self._network.heal()
+    def _reconnect(self) -> None:
+        self._network.clear_faults()
         self._cluster.recording.emit("healed")
 
     def _other_ends(self, machine: Machine) -> list[str]:
@@ -185,7 +187,7 @@ class Faults:
             seconds = self._rng.choice((0.05, 0.3, 1.5))
             self._network.slow(machine.host, other, seconds)
             self._network.slow(other, machine.host, seconds)
-        self._later(self._rng.uniform(0.5, 5.0), self._network.heal)
+        self._later(self._rng.uniform(0.5, 5.0), self._network.clear_faults)
 
     def _reset(self, machine: Machine) -> None:
         self._network.break_connections([machine.host, *self._other_ends(machine)], 0.5)
@@ -201,8 +203,8 @@ class Faults:
     def _store_away(self, machine: Machine) -> None:
         loop, store = machine.loop, machine.store
         if loop is not None and store is not None and machine.is_ready:
-            loop.call_soon(store.cut)
-            self._later(self._rng.uniform(0.1, 6.0), lambda: loop.call_soon(store.heal))
+            loop.call_soon(store.disconnect)
+            self._later(self._rng.uniform(0.1, 6.0), lambda: loop.call_soon(store.reconnect))
 
 
 _FAULTS: dict[str, Callable[[Faults, Machine], None]] = {
@@ -211,8 +213,8 @@ _FAULTS: dict[str, Callable[[Faults, Machine], None]] = {
     "power-loss": Faults._power_loss,
     "stop": Faults._stop,
     "pause": Faults._pause,
-    "cut": Faults._cut,
-    "one-way-cut": Faults._one_way_cut,
+    "cut": Faults._disconnect,
+    "one-way-cut": Faults._disconnect_one_way,
     "slow": Faults._slow,
     "reset": Faults._reset,
     "session-expiry": Faults._session_expiry,

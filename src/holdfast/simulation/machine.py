@@ -84,7 +84,7 @@ class Machine:
         self.is_ready = False
         """Whether the broker has started."""
         self.is_stopping = False
-        self.lives = 0
+        self.incarnation = 0
         self.on_end: Callable[[Machine], None] | None = None
         """Called when the process has ended, unless by `kill` or `lose_power` from outside."""
 
@@ -105,7 +105,7 @@ class Machine:
             return
         around = self.around
         around.network.power(self.host, is_on=True)
-        self.lives += 1
+        self.incarnation += 1
         rng = Random(around.rng.getrandbits(64))  # noqa: S311  # a schedule, not a secret
         loop = self.loop = SimLoop(around.timeline, around.network, self.host, rng, self.log)
         loop.disk_s = around.disk_s
@@ -129,7 +129,7 @@ class Machine:
             # As a process does that cannot start: it says why, and ends.
             self.log.warning("not started", error=str(error))
             self._end()
-            self._tell_end()
+            self._report_end()
 
     # Ends.
 
@@ -143,9 +143,9 @@ class Machine:
         assert self.broker is not None
         await self.broker.stop()
         self._end()
-        self._tell_end()
+        self._report_end()
 
-    def _tell_end(self) -> None:
+    def _report_end(self) -> None:
         if self.on_end is not None:
             self.on_end(self)
 
@@ -159,7 +159,7 @@ class Machine:
             if left < 0:
                 self._tear(step)
                 self.kill()
-                self._tell_end()
+                self._report_end()
                 raise ProcessKilledError
 
         self.disk.on_step = count
@@ -177,8 +177,8 @@ class Machine:
     def _tear(self, step: Step) -> None:
         """Of the write that a process dies in, a part is in the file."""
         if step.file is not None and isinstance(step.change, Write):
-            cut = self.around.rng.randrange(len(step.change.data) + 1)
-            part = Write(step.change.position, step.change.data[:cut])
+            kept_bytes = self.around.rng.randrange(len(step.change.data) + 1)
+            part = Write(step.change.position, step.change.data[:kept_bytes])
             apply(step.file.visible, part)
             step.file.pending.append(part)
 
@@ -191,12 +191,12 @@ class Machine:
     def lose_power(self, *, keeps_unflushed: bool = True) -> None:
         """What was not flushed is gone, or damaged, or there; or all of it is gone."""
         if self.loop is not None:
-            self._tell_power_lost()
+            self._record_power_loss()
             if not keeps_unflushed:
                 self.disk = flushed_only(self.disk)
             self._end(powered=False)
 
-    def _tell_power_lost(self) -> None:
+    def _record_power_loss(self) -> None:
         partitions = self.broker.replicas.partitions if self.broker is not None else {}
         for name, partition in partitions.items():
             was = partition.log.log_end_offset

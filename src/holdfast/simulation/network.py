@@ -40,7 +40,7 @@ class Network:
         self.torn = 0.0
         """How often what is written arrives in pieces."""
         self._slow: dict[tuple[str, str], float] = {}
-        self._cut: dict[tuple[str, str], None] = {}
+        self._disconnected: dict[tuple[str, str], None] = {}
         self._dark: dict[str, None] = {}
         self._servers: dict[Address, SimServer] = {}
         self._links: dict[Link, None] = {}
@@ -48,17 +48,17 @@ class Network:
 
     # Faults.
 
-    def cut(self, source: str, target: str) -> None:
+    def disconnect(self, source: str, target: str) -> None:
         """From now on nothing gets from here to there."""
-        self._cut[source, target] = None
+        self._disconnected[source, target] = None
 
     def slow(self, source: str, target: str, seconds: float) -> None:
         """From now on everything takes up to so much longer."""
         self._slow[source, target] = seconds
 
-    def heal(self) -> None:
+    def clear_faults(self) -> None:
         """All ways are as they should be, and what was held back moves on."""
-        self._cut.clear()
+        self._disconnected.clear()
         self._slow.clear()
         self._move_on()
 
@@ -92,7 +92,7 @@ class Network:
 
     def is_open(self, source: str, target: str) -> bool:
         """Whether bytes that are sent now arrive."""
-        ways = self._cut
+        ways = self._disconnected
         return (
             (source, target) not in ways and target not in self._dark and source not in self._dark
         )
@@ -380,15 +380,15 @@ class SimTransport(asyncio.Transport):
     def close(self) -> None:
         if not self.is_closed:
             self.hang_up()
-            self._tell_closed()
+            self._notify_closed()
 
     def abort(self) -> None:
         if not self.is_closed:
             self.is_closed = True
             self.out.drop()
             self.out.send(END)
-            self._tell_closed()
+            self._notify_closed()
 
-    def _tell_closed(self) -> None:
+    def _notify_closed(self) -> None:
         self.loop.call_soon(self.protocol.connection_lost, None)
         self.loop.call_soon(self.link.looked_at)

@@ -65,8 +65,8 @@ class Plan:
             "leaders moved back": self.is_rebalancing,
             "all restarted at the end": self.is_restarted,
         }
-        told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
-        return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
+        options = "".join(f", {way}" for way, is_on in ways.items() if is_on)
+        return f"seed {self.seed}: {self.duration_ms} ms{options}, faults: {faults}"
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:

@@ -95,8 +95,8 @@ class _Said(LogLines):
 
     def bug(self, event: str, error: BaseException, **fields: object) -> None:
         self._write("error", event, {**fields, "error": repr(error)})
-        told = "".join(traceback.format_exception(error))
-        self._recording.bugs.append(f"b{self._broker}: {event}: {told}")
+        report = "".join(traceback.format_exception(error))
+        self._recording.bugs.append(f"b{self._broker}: {event}: {report}")
 
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
         pairs = " ".join(f"{key}={value}" for key, value in fields.items())

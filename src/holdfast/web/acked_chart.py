@@ -119,8 +119,10 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
         parts.append(body.replace("/>", ' class="missing"/>'))
         middle = x + width / 2
         parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
-    told = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
-    return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
+    tooltip = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
+    return group(
+        "", *parts, title=f"{tooltip}, {bar.missing:,} missing" if bar.missing else tooltip
+    )
 
 
 def _scale(most: int, shape: Shape) -> str:
@@ -160,13 +162,13 @@ def _events(steps: Sequence[Step], bars: Sequence[Bar], shape: Shape) -> list[st
         place = (near[0].time_ms / 1000 - first) / seconds
         x = min(shape.left + place * width, shape.width - RIGHT)
         signs = "".join(dict.fromkeys(_SIGNS[step.kind] for step in near))
-        told = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
+        sentences = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
         drawn.append(
             group(
                 "event",
                 line(x, TOP - 6, x, TOP + PLOT, "eventline"),
                 text(x, TOP - 9, signs, "t13 m"),
-                title="\n".join(told),
+                title="\n".join(sentences),
             )
         )
     return drawn

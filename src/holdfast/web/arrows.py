@@ -38,8 +38,8 @@ def _middle(end: End, layout: Layout) -> float | None:
         return layout.lane_top(end) + layout.shape.lane / 2
     if end == STORE:
         return layout.store_height / 2
-    if end == PRODUCER and layout.promise_rows:
-        return layout.promises_top + 24
+    if end == PRODUCER and layout.produced_rows:
+        return layout.produced_top + 24
     if end == CONSUMER and layout.reader_rows:
         return layout.readers_top + 24
     return None

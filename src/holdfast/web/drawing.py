@@ -39,8 +39,8 @@ def path(commands: str, classes: str = "") -> str:
 
 
 def group(classes: str, *children: str, title: str = "") -> str:
-    told = f"<title>{escape(title)}</title>" if title else ""
-    return f"<g{_class(classes)}>{told}{''.join(children)}</g>"
+    tooltip = f"<title>{escape(title)}</title>" if title else ""
+    return f"<g{_class(classes)}>{tooltip}{''.join(children)}</g>"
 
 
 def pill(x: float, y: float, words: str, classes: str) -> tuple[str, float]:

@@ -92,7 +92,7 @@ def _remark(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -
     shape = layout.shape
     room = shape.head - 24 if shape.is_wide else layout.card_width - 32
     y = top + shape.lane - 8
-    unreached = [target for source, target in snapshot.cuts if source == view.name]
+    unreached = [target for source, target in snapshot.disconnected if source == view.name]
     if view.fault:
         words = f"disk: {view.fault}"
     elif unreached:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot, VerdictView
-from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
 from holdfast.web.drawing import wrapped
 
 CELL_HEIGHT = 36
@@ -86,7 +86,7 @@ class Layout:
     cell: float
     lanes: tuple[int, ...]
     store_rows: int
-    promise_rows: int
+    produced_rows: int
     reader_rows: int
     verdict_lines: int
 
@@ -106,12 +106,12 @@ class Layout:
         return self.lanes_top + self.lanes.index(broker) * (self.shape.lane + GAP)
 
     @property
-    def promises_top(self) -> float:
+    def produced_top(self) -> float:
         return self.lanes_top + len(self.lanes) * (self.shape.lane + GAP)
 
     @property
     def readers_top(self) -> float:
-        return self.promises_top + self._card_height(self.promise_rows)
+        return self.produced_top + self._card_height(self.produced_rows)
 
     @property
     def verdict_top(self) -> float:
@@ -158,7 +158,7 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
         cell=max(NARROWEST, min(shape.widest, shape.room / columns)),
         lanes=tuple(sorted(lanes)),
         store_rows=1,
-        promise_rows=0,
+        produced_rows=0,
         reader_rows=0,
         verdict_lines=0,
     )
@@ -166,7 +166,7 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
     return replace(
         bare,
         store_rows=_most_rows([store_chips(one) for one in snapshots], bare.chip_room),
-        promise_rows=_most_rows([promise_chips(one) for one in snapshots], bare.chip_room),
+        produced_rows=_most_rows([produced_chips(one) for one in snapshots], bare.chip_room),
         reader_rows=_most_rows([reader_chips(one) for one in snapshots], bare.chip_room),
         verdict_lines=max((len(verdict_lines(one, bare)) for one in snapshots), default=0),
     )

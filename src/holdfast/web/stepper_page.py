@@ -23,16 +23,16 @@ def html_page(frames: Sequence[Frame], title: str) -> str:
     return html_tabs([(title, frames)], title)
 
 
-def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
+def html_tabs(scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
     """Several stories in one page, a tab each: before and after, for example."""
-    data = [_story(name, frames) for name, frames in stories]
+    data = [_scenario_data(name, frames) for name, frames in scenarios]
     page = files("holdfast.web").joinpath("assets/stepper.html").read_text(encoding="utf-8")
     for mark, text in (
         ("/*LIGHT*/", variables(LIGHT)),
         ("/*DARK*/", variables(DARK)),
         ("/*PICTURE*/", style_sheet(variables=True)),
         ("<!--TITLE-->", escape(title)),
-        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in stories)),
+        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in scenarios)),
         # Last, so that no mark inside a story's own words is ever replaced.
         ("<!--DATA-->", _safe_json(data)),
     ):
@@ -40,7 +40,7 @@ def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str
     return page
 
 
-def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
+def _scenario_data(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
     texts = _Once()
     rows = [
         {
@@ -56,7 +56,7 @@ def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
     return {
         "name": name,
         "sign": _sign(frames),
-        "told": any(frame.narration for frame in frames),
+        "narrated": any(frame.narration for frame in frames),
         "opens": _opening(frames),
         "rules": [list(rule) for rule in frames[-1].snapshot.rules] if frames else [],
         "texts": texts.items(),

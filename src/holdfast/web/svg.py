@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot
 from holdfast.web.arrows import arrow
-from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
 from holdfast.web.drawing import box, card, group, number, pill, text, wrapped
 from holdfast.web.lanes import lane
 from holdfast.web.layout import (
@@ -56,7 +56,7 @@ def parts(frame: Frame, layout: Layout) -> list[str]:
         _ruler(layout.first_column(snapshot), layout),
         *(part for view in snapshot.replicas for part in lane(view, frame, layout)),
         _chips(
-            "PRODUCED", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
+            "PRODUCED", produced_chips(snapshot), layout.produced_top, layout.produced_rows, layout
         ),
         _chips("CONSUMERS", reader_chips(snapshot), layout.readers_top, layout.reader_rows, layout),
         _verdict(snapshot, layout),

@@ -162,7 +162,7 @@ class Life:
     def _crash(self, disk: ByteDisk, step: Step | None, depth: int) -> None:
         if depth == 0:
             return
-        bound = self.bound if depth == self.depth else Bound(states=4, cuts=1)
+        bound = self.bound if depth == self.depth else Bound(states=4, tear_points=1)
         bound = bound._replace(seed=bound.seed + disk.steps)
         for state in crash_states(disk, step, bound):
             self.crashes += 1

@@ -35,7 +35,7 @@ def test_no_crash_takes_a_log_that_was_made_or_hinders_the_next_attempt() -> Non
 
     def crash(step: Step | None) -> None:
         nonlocal crashes
-        for state in crash_states(disk, step, Bound(states=6, cuts=1, seed=disk.steps)):
+        for state in crash_states(disk, step, Bound(states=6, tear_points=1, seed=disk.steps)):
             crashes += 1
             again = opened(state.disk)
             for partition in tuple(again.partitions):

@@ -197,7 +197,7 @@ def test_a_crash_while_cleaning_changes_no_key() -> None:
         if log.recovery_point < log.log_end_offset:
             return
         expected = newest(log) if not log.active.state else {}
-        for state in crash_states(disk, step, Bound(states=24, cuts=1, seed=disk.steps)):
+        for state in crash_states(disk, step, Bound(states=24, tear_points=1, seed=disk.steps)):
             states += 1
             # The checkpoint of recovery points may be older than the cleaner's work.
             point = log.recovery_point if states % 2 else 0

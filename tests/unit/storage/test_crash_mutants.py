@@ -121,7 +121,7 @@ def test_the_crash_tests_see_it(
 ) -> None:
     broken(monkeypatch)
     policy = "compact" if story is follow else "delete"
-    life = Life(Bound(states=8, cuts=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
+    life = Life(Bound(states=8, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
     with pytest.raises((AssertionError, BadBatchError)):  # what was lost, or cannot be read
         story(life)
 

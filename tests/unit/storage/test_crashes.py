@@ -155,7 +155,7 @@ STORIES = (grow, cut, begin_anew, leave, rest, transact, seal, take_back)
 def test_any_crash_leaves_a_prefix_with_everything_flushed(
     policy: str, story: Callable[[Life], None]
 ) -> None:
-    life = Life(Bound(states=6, cuts=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
+    life = Life(Bound(states=6, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
     story(life)
     assert life.crashes > 100
 
@@ -172,8 +172,8 @@ def test_any_crash_leaves_a_prefix_with_everything_flushed(
 )
 def test_crashes_deep(policy: str, story: Callable[[Life], None]) -> None:
     settings = replace(SETTINGS, cleanup_policy=(policy,))
-    life = Life(Bound(states=200, cuts=0), settings=settings)
+    life = Life(Bound(states=200, tear_points=0), settings=settings)
     story(life)
-    again = Life(Bound(states=12, cuts=2), depth=2, settings=settings)
+    again = Life(Bound(states=12, tear_points=2), depth=2, settings=settings)
     story(again)
     assert life.crashes + again.crashes > 10_000

@@ -6,15 +6,15 @@ from html import escape
 
 from holdfast.lab.render.frames import fold
 from holdfast.web import html_page, html_tabs
-from tests.unit.lab.stories import Story, divergence_unclean, loss_restart_truncation
+from tests.unit.lab.traces import TraceBuilder, divergence_unclean, loss_restart_truncation
 
 
 def data_of(page: str) -> list[dict[str, object]]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
-    stories = json.loads(found.group(1))
-    assert isinstance(stories, list)
-    return stories
+    scenarios = json.loads(found.group(1))
+    assert isinstance(scenarios, list)
+    return scenarios
 
 
 def test_the_page_needs_nothing_from_outside() -> None:
@@ -26,7 +26,7 @@ def test_the_page_needs_nothing_from_outside() -> None:
 
 
 def test_a_label_cannot_break_out_of_the_page() -> None:
-    story = Story()
+    story = TraceBuilder()
     story.begin()
     evil = "</script><script>alert(1)</script><!--TITLE-->"
     story.say(evil)
@@ -68,7 +68,7 @@ def test_a_reader_without_javascript_gets_every_sentence() -> None:
         assert f"<li>{escape(frame.sentence)}</li>" in words
 
 
-def test_stories_come_as_tabs_that_say_how_they_end() -> None:
+def test_scenarios_are_tabs_that_show_their_outcome() -> None:
     page = html_tabs(
         [("before", fold(loss_restart_truncation())), ("after", fold(divergence_unclean()))], "Both"
     )
@@ -79,7 +79,7 @@ def test_stories_come_as_tabs_that_say_how_they_end() -> None:
 
 
 def test_two_hundred_frames_fit_in_two_megabytes() -> None:
-    story = Story()
+    story = TraceBuilder()
     story.begin("ABCDE")
     for offset in range(40):
         story.produce(1, f"m{offset}", offset, 1)

@@ -28,7 +28,7 @@ from holdfast.search.advise import (
     of_logs,
     of_producer,
     read_file,
-    told,
+    setting_text,
 )
 
 SECONDS = 20.0
@@ -175,9 +175,9 @@ def _save(folder: Path, advice: Advice) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for number, line in enumerate(advice.lines, 1):
             for one in line.loss.evidence:
-                if one.story is not None:
+                if one.scenario_text is not None:
                     path = folder / f"{number:02}_{line.loss.outcome}.scenario"
-                    path.write_text(one.story, encoding="utf-8")
+                    path.write_text(one.scenario_text, encoding="utf-8")
                     click.echo(f"saved: {path}", err=True)
     except OSError as error:
         raise BadInput(f"cannot write to {folder}: {error.strerror}") from None
@@ -226,10 +226,12 @@ def _line(line: Line) -> Iterator[str]:
     more = len(line.loss.evidence) - SHOWN
     if more > 0:
         yield f"    and {more} more (--json)"
-    helps = " | ".join(told(one) for one in line.remedies) or "no single change that was tried"
+    helps = (
+        " | ".join(setting_text(one) for one in line.remedies) or "no single change that was tried"
+    )
     yield f"    what helps: {helps}"
     if line.undecided:
-        yield f"    not decided in time: {' | '.join(told(one) for one in line.undecided)}"
+        yield f"    not decided in time: {' | '.join(setting_text(one) for one in line.undecided)}"
 
 
 def _survives(advice: Advice) -> Iterator[str]:
@@ -243,7 +245,7 @@ def _safer(advice: Advice) -> Iterator[str]:
     if nearest is None:
         return
     yield ""
-    yield f"Nearest safer setting: {nearest.told}"
+    yield f"Nearest safer setting: {nearest.setting_text}"
     rows: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         ("fewest copies at an acknowledgement", lambda one: one.copies_least),
         ("round trips to an acknowledgement", lambda one: f"{one.round_trips:g}"),

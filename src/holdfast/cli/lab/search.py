@@ -29,8 +29,8 @@ from holdfast.search import (
     Found,
     Question,
     Rung,
-    Story,
     Watch,
+    WrittenScenario,
     bound_meaning,
     bound_names,
     explore,
@@ -38,7 +38,7 @@ from holdfast.search import (
     ladder,
     spread,
     spread_many,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import LimitError, Limits, parse_limits
 
@@ -131,9 +131,9 @@ def search(
         if first_and_last is not None:
             ctx.exit(run_seeds(first_and_last, options, stop_at, save, pool, as_json=as_json))
         found = _search(questions, stop_at, more["rests"], pool, quiet=as_json)
-        story = _story(found, pool) if found.verdict == VIOLATED else None
-    path = _save(save or _file_name(found), story) if story else None
-    click.echo(_json(found, story, path) if as_json else _text(found, story, path))
+        scenario = _scenario(found, pool) if found.verdict == VIOLATED else None
+    path = _save(save or _file_name(found), scenario) if scenario else None
+    click.echo(_json(found, scenario, path) if as_json else _text(found, scenario, path))
     ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
 
 
@@ -193,11 +193,11 @@ def _answers(
         yield from spread_many(questions, pool, limits, rests=rests)
 
 
-def _story(found: Found, pool: SparkPool | None) -> Story:
+def _scenario(found: Found, pool: SparkPool | None) -> WrittenScenario:
     command = found.question.command
     if pool is None:
-        return story_of(found, command)
-    return pool.submit(story_of, found, command).result()
+        return write_scenario(found, command)
+    return pool.submit(write_scenario, found, command).result()
 
 
 def _file_name(found: Found) -> str:
@@ -207,9 +207,9 @@ def _file_name(found: Found) -> str:
     return "_".join(("without", *changed) if changed else ("violation",)) + ".scenario"
 
 
-def _save(name: str, story: Story) -> str:
+def _save(name: str, scenario: WrittenScenario) -> str:
     try:
-        Path(name).write_text(story.text, encoding="utf-8")
+        Path(name).write_text(scenario.text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write {name}: {error.strerror}", hint="try --save FILE") from None
     return name
@@ -218,16 +218,16 @@ def _save(name: str, story: Story) -> str:
 def _covered(found: Found) -> str:
     coverage = found.coverage
     return (
-        f"{found.verdict}: {found.question.bounds.told()}: {coverage.distinct:,} distinct states "
+        f"{found.verdict}: {found.question.bounds.describe()}: {coverage.distinct:,} distinct states "
         f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
     )
 
 
-def _text(found: Found, story: Story | None, path: str | None) -> str:
+def _text(found: Found, scenario: WrittenScenario | None, path: str | None) -> str:
     lines = []
-    if story is not None and found.violation is not None:
-        lines += [story.text, f"{found.violation.outcome}: {found.violation.text}"]
-        lines.append(f"outcome: {story.outcome}, after {len(found.path)} steps")
+    if scenario is not None and found.violation is not None:
+        lines += [scenario.text, f"{found.violation.outcome}: {found.violation.text}"]
+        lines.append(f"outcome: {scenario.outcome}, after {len(found.path)} steps")
     lines.append(_covered(found))
     if found.rested:
         lines.append(f"peace leads to rest from {found.rested} of these states")
@@ -239,7 +239,7 @@ def _text(found: Found, story: Story | None, path: str | None) -> str:
     return "\n".join(lines)
 
 
-def _json(found: Found, story: Story | None, path: str | None) -> str:
+def _json(found: Found, scenario: WrittenScenario | None, path: str | None) -> str:
     question, coverage = found.question, found.coverage
     without = question.options.get("without", "").strip("()")
     facts: dict[str, Any] = {
@@ -253,9 +253,9 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
         "depth": coverage.depth,
         "verdict": found.verdict,
         "invariant": found.violation.outcome if found.violation else None,
-        "outcome": story.outcome if story else None,
-        "steps": len(found.path) if story else None,
-        "trace": _trace(story) if story else None,
+        "outcome": scenario.outcome if scenario else None,
+        "steps": len(found.path) if scenario else None,
+        "trace": _trace(scenario) if scenario else None,
         "file": path,
         "rested": found.rested,
         "seconds": round(coverage.seconds, 3),
@@ -263,5 +263,5 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
     return json.dumps(facts, ensure_ascii=False, indent=2)
 
 
-def _trace(story: Story) -> list[dict[str, Any]]:
-    return [{"words": one.words or None, "commands": one.commands} for one in story.lines]
+def _trace(scenario: WrittenScenario) -> list[dict[str, Any]]:
+    return [{"words": one.words or None, "commands": one.commands} for one in scenario.lines]

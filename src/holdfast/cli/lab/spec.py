@@ -142,7 +142,7 @@ def _json(question: Question, result: Exploration) -> str:
 
 
 def _text(question: Question, result: Exploration) -> str:
-    from holdfast.search.spec import FENCES, INVARIANTS, VARIANTS, tell
+    from holdfast.search.spec import FENCES, INVARIANTS, VARIANTS, render_trace
 
     bounds, coverage, checked = question.bounds, result.coverage, question.invariant
     world = (
@@ -160,7 +160,7 @@ def _text(question: Question, result: Exploration) -> str:
             assert result.trace is not None
             assert checked is not None
             steps = _number(len(result.trace) - 1, "step")
-            lines += ["", *tell(result.trace, checked), ""]
+            lines += ["", *render_trace(result.trace, checked), ""]
             lines.append(f"violated after {steps}; no shorter way exists. Visited {covered}.")
         case "limit":
             holds = "" if checked is None else f" {checked} holds in them."

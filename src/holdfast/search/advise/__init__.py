@@ -8,7 +8,7 @@ from holdfast.search.advise.advice import Advice, Line, advise
 from holdfast.search.advise.combination import MOST_REPLICAS, Asked, AskedError, Given, asked_of
 from holdfast.search.advise.losses import Evidence, Loss, Searched
 from holdfast.search.advise.running_cluster import ask_cluster
-from holdfast.search.advise.safer import Remedy, told
+from holdfast.search.advise.safer import Remedy, setting_text
 from holdfast.search.advise.settings_files import (
     FILES,
     of_consumer,
@@ -36,5 +36,5 @@ __all__ = [
     "of_logs",
     "of_producer",
     "read_file",
-    "told",
+    "setting_text",
 ]

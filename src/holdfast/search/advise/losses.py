@@ -23,7 +23,7 @@ class Evidence:
     """scenario: a story of the catalogue; search: the shortest run that a search has found."""
     title: str
     command: str
-    story: str | None = None
+    scenario_text: str | None = None
     """A scenario file, if a search has written it."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Evidence:
             "kind": self.kind,
             "title": self.title,
             "command": self.command,
-            "story": self.story,
+            "story": self.scenario_text,
         }
 
 
@@ -46,7 +46,7 @@ class Loss:
     kinds: Mapping[str, int]
     """How many faults of each kind."""
     evidence: tuple[Evidence, ...]
-    story: Scenario | None = None
+    scenario: Scenario | None = None
     """What is played again to see whether another setting helps; None: `kinds` is searched."""
 
     @property

@@ -49,21 +49,21 @@ class Remedy:
     after: Price
 
     @property
-    def told(self) -> str:
+    def setting_text(self) -> str:
         """In Kafka's words."""
-        return told((self.setting, self.value))
+        return setting_text((self.setting, self.value))
 
     def to_dict(self) -> dict[str, Any]:
         """With stable keys."""
         return {
             "setting": self.setting,
             "value": self.value,
-            "told": self.told,
+            "told": self.setting_text,
             "price": {"before": asdict(self.before), "after": asdict(self.after)},
         }
 
 
-def told(change: Change) -> str:
+def setting_text(change: Change) -> str:
     """A change in Kafka's words."""
     key, value = change
     return _KAFKA.get(key, f"{key.replace('_', '.')}={value}")
@@ -122,8 +122,8 @@ class Safer:
 
     def _verdict(self, loss: Loss, key: str, value: str) -> str:
         changed = self._asked.changed(key, value)
-        if loss.story is not None:
-            ends_well = outcome_of(loss.story, changed) not in (None, loss.outcome)
+        if loss.scenario is not None:
+            ends_well = outcome_of(loss.scenario, changed) not in (None, loss.outcome)
             return HOLDS if ends_well else VIOLATED
         if changed.of_logs == self._asked.of_logs:
             return VIOLATED

@@ -93,16 +93,16 @@ def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
             alone.setdefault(outcome, []).append((scenario, kinds))
         elif place is not None:
             lines[place] = _with(lines[place], _evidence(scenario, asked))
-    for outcome, stories in alone.items():
-        stories.sort(key=lambda one: (_failures(one[1]), one[1].total()))
-        first, kinds = stories[0]
+    for outcome, matches in alone.items():
+        matches.sort(key=lambda one: (_failures(one[1]), one[1].total()))
+        first, kinds = matches[0]
         lines.append(
             Loss(
                 outcome=outcome,
-                faults=_told(kinds),
+                faults=_faults_text(kinds),
                 kinds=kinds,
-                evidence=tuple(_evidence(one, asked) for one, _ in stories),
-                story=first,
+                evidence=tuple(_evidence(one, asked) for one, _ in matches),
+                scenario=first,
             )
         )
     return lines
@@ -141,8 +141,8 @@ def _mentioned(scenario: Scenario) -> dict[str, None]:
 
 
 def _commands(scenario: Scenario) -> Iterator[Command]:
-    for beat in scenario.beats:
-        yield from beat.commands
+    for step in scenario.steps:
+        yield from step.commands
 
 
 def _brokers(scenario: Scenario) -> int:
@@ -162,7 +162,7 @@ def _faults(scenario: Scenario) -> Counter[str]:
     return kinds
 
 
-def _told(kinds: Counter[str]) -> str:
+def _faults_text(kinds: Counter[str]) -> str:
     if not kinds:
         return "no fault at all"
     named = {"power": "loss of power", "disk": "lost disk", "cut": "cut link"}

@@ -19,7 +19,7 @@ from holdfast.search import (
     Found,
     Question,
     explore,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.advise.combination import Asked
 from holdfast.search.advise.losses import Evidence, Loss, Searched
@@ -55,7 +55,7 @@ def _disk(_: int, replicas: int) -> Bounds:
     return Bounds(replicas=replicas, crashes=1, disk_losses=1, restarts=1)
 
 
-def _cut(_: int, replicas: int) -> Bounds:
+def _disconnect(_: int, replicas: int) -> Bounds:
     return Bounds(replicas=replicas, partitions=1)
 
 
@@ -69,7 +69,7 @@ def _many(one: str, more: str) -> Callable[[int], str]:
 
 FAULTS: Final = (
     Fault("election", _many("an operator has another leader elected", ""), _election, 1, 2),
-    Fault("cut", _many("one broker is cut off for a time", ""), _cut, 1, 2),
+    Fault("cut", _many("one broker is cut off for a time", ""), _disconnect, 1, 2),
     Fault("crash", _many("one process dies", "{count} processes die"), _crashes, 9),
     Fault(
         "power", _many("one machine loses power", "{count} machines lose power"), _power_losses, 9
@@ -152,15 +152,15 @@ def _words(fault: Fault, count: int, down: int) -> str:
 
 def _loss(found: Found, fault: Fault, count: int, words: str) -> Loss:
     assert found.violation is not None
-    story = story_of(found, found.question.command)
+    written = write_scenario(found, found.question.command)
     evidence = Evidence(
         kind="search",
         title=found.violation.text,
         command=found.question.command,
-        story=story.text,
+        scenario_text=written.text,
     )
     return Loss(
-        outcome=story.outcome,
+        outcome=written.outcome,
         faults=words,
         kinds={fault.kind: count},
         evidence=(evidence,),

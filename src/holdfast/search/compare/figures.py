@@ -93,7 +93,7 @@ def _figures(
         trial = Trial(contender, names, jitter=seed)
         trial.run(schedule_of(seed, names), DURATION_MS)
         waits.append(waits_of(trial.world.recorder.events, DURATION_MS))
-        trial.make_peace()
+        trial.end_faults()
         acknowledged += trial.acknowledged()
         lost.append(trial.lost())
         tick()
@@ -188,7 +188,7 @@ def _with_out_of_reach(contender: Contender, names: Sequence[str], count: int) -
     trial = Trial(contender, names, None)
     trial.run((), SETTLED_MS)
     for name in names[len(names) - count :]:
-        trial.cut(trial.world.brokers[name])
+        trial.disconnect(trial.world.brokers[name])
     trial.world.advance(LAG_MS + SETTLED_MS)
     return trial
 
@@ -203,5 +203,5 @@ def _keeps(
         trial.world.advance(SETTLED_MS)
     for name in group:
         trial.kill(trial.world.brokers[name], power=True)
-    trial.make_peace()
+    trial.end_faults()
     return trial.lost() == 0

@@ -12,18 +12,18 @@ from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.clients import SimProducer
 from holdfast.lab.world.messages import Envelope
-from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.search.compare.schedule import Contender, Strike
 
 SEND_EVERY_MS: Final = 40
 RETRY_MS: Final = 100
 DELAY_MS: Final = 2
-PEACE_MS: Final = 10_000
+QUIET_MS: Final = 10_000
 CHECKPOINT_MS: Final = 2_000
 
 
-class Trial(Living):
+class Trial(TimedWorld):
     """A world under steady traffic; messages need `DELAY_MS`, now and then much longer."""
 
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
@@ -39,7 +39,7 @@ class Trial(Living):
         )
         self.producer.producer_id = 0 if contender.idempotent else -1
         self.producer.request_timeout_ms = 1_000
-        self.producer.retries_at_once = False
+        self.producer.retries_immediately = False
         self.world.clients["producer"] = self.producer
         self.sends = True
         self._count = 0
@@ -83,8 +83,8 @@ class Trial(Living):
                     broker.pause()
                 self.world.later(strike.lasts_ms, lambda: self.resume(broker))
             case _:
-                self.cut(broker)
-                self.world.later(strike.lasts_ms, self.world.network.heal)
+                self.disconnect(broker)
+                self.world.later(strike.lasts_ms, self.world.network.reconnect)
 
     def kill(self, broker: SimBroker, *, power: bool) -> None:
         """The process dies, or the whole machine."""
@@ -94,26 +94,28 @@ class Trial(Living):
             broker.crash()
         self.world.break_connections(broker.name)
 
-    def cut(self, broker: SimBroker) -> None:
+    def disconnect(self, broker: SimBroker) -> None:
         """Nobody reaches this broker."""
         others = [*self.world.brokers, self.world.controller_name, *self.world.clients, STORE]
-        self.world.network.cut([broker.name], others)
-        self.world.network.cut(others, [broker.name])
+        self.world.network.disconnect([broker.name], others)
+        self.world.network.disconnect(others, [broker.name])
 
-    def make_peace(self) -> None:
+    def end_faults(self) -> None:
         """Everything is mended, and time passes."""
         self.sends = False
-        self.world.network.heal()
+        self.world.network.reconnect()
         for broker in self.world.brokers.values():
             self.resume(broker)
             self.start(broker)
-        self.world.advance(PEACE_MS)
+        self.world.advance(QUIET_MS)
 
     # What came out.
 
     def acknowledged(self) -> int:
         """Records whose producer has its promise."""
-        return sum(one.status is Status.ACKNOWLEDGED for one in self.world.ledger.promises.values())
+        return sum(
+            one.status is Status.ACKNOWLEDGED for one in self.world.ledger.acknowledgements.values()
+        )
 
     def lost(self) -> int:
         """Promised records that are gone."""

@@ -182,14 +182,14 @@ class _Spread:
             runs=self._runs,
         )
         if self._least is not None:
-            path = self._walk.told(self._least)
+            path = self._walk.events(self._least)
             return replace(found, verdict=VIOLATED, violation=self._violation, path=path)
         return replace(found, verdict=LIMIT, limit=reached) if reached else found
 
     def look_for_rest(self, pool: Executor, found: Found) -> Found:
         """As `Explorer.look_for_rest`, from the same states."""
         ways = sorted((way for _, way in self._sample), key=order_of)
-        paths = [self._walk.told(way) for way in ways]
+        paths = [self._walk.events(way) for way in ways]
         share = -(-len(paths) // (_SHARE * self._processes))
         shares = [paths[start : start + share] for start in range(0, len(paths), share)]
         for one in [pool.submit(first_stuck, self._question, share) for share in shares]:

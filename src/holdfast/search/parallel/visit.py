@@ -24,7 +24,7 @@ from holdfast.search.states.space import State
 from holdfast.search.walk import STEP_BYTES, Walk, Way, depth_of, order_of, step_of
 
 _NO_MARK: Final = 2**32
-_CUT_AT: Final = 100
+_SAMPLE_GROWTH: Final = 100
 """A sample may grow to so many times its size before it is cut."""
 
 Entry = tuple[Way, State]
@@ -210,7 +210,7 @@ class _Visitor:
             mark = marked(way)
             if mark <= self._highest:
                 sample.append((mark, way))
-        if len(sample) > _CUT_AT * self._sample:
+        if len(sample) > _SAMPLE_GROWTH * self._sample:
             sample[:] = least_marked(sample, self._sample)
             self._highest = sample[-1][0]
 

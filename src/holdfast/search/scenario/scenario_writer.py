@@ -33,7 +33,7 @@ _BOUND_TO_HAPPEN = "What could happen now does happen: everyone but {name} dies.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class WrittenScenario:
     """A violation that can be played again."""
 
     text: str
@@ -47,14 +47,14 @@ class NotReplayedError(Exception):
     """The ordinary world does not do what the search says: a bug of the search."""
 
 
-def story_of(found: Found, command: str) -> Story:
+def write_scenario(found: Found, command: str) -> WrittenScenario:
     """The story of a violation. `command` is how the search was asked for."""
     assert found.violation is not None
     script = Script(found.question)
     script.play(found.path)
     writer = _Writer(found, command, script.opening)
     if found.violation.outcome == STUCK:
-        lines, ending = script.lines, writer.peace(script.stage.world)
+        lines, ending = script.lines, writer.end_faults(script.stage.world)
     else:
         lines = writer.minimised(script.lines)
         ending = writer.ending(lines)
@@ -65,7 +65,7 @@ def story_of(found: Found, command: str) -> Story:
     outcome = found.violation.outcome
     if verdict.verdict == INVALID and not _shows(verdict, outcome):
         outcome = verdict.outcome
-    return Story(
+    return WrittenScenario(
         text="\n".join(scenario.lines) + "\n",
         outcome=outcome,
         lines=(*lines, *ending),
@@ -160,7 +160,7 @@ class _Writer:
             Line("They come back, and everything comes to rest.", back),
         ]
 
-    def peace(self, world: World) -> list[Line]:
+    def end_faults(self, world: World) -> list[Line]:
         """Everything is mended, and still there is no rest."""
         commands = ["heal"]
         dead = [name for name, one in world.brokers.items() if not one.alive]
@@ -179,18 +179,18 @@ class _Writer:
     def text(self, lines: Sequence[Line], ending: Sequence[Line]) -> str:
         """A scenario file without expectations."""
         blocks = [self._header(), "\n".join(self._opening)]
-        blocks.extend(_beats([*lines, *ending]))
+        blocks.extend(_steps([*lines, *ending]))
         blocks.extend(("logs\nisr", "invariants", "verdict"))
         return "\n\n".join(blocks) + "\n"
 
     def _header(self) -> str:
         question = self._found.question
         claim = f"{_removed(question)}{self._violation.text}."
-        told = (
+        origin = (
             f"Found by a search ({self._command}): one of the shortest ways there. What is broken "
             f"first: {self._violation.outcome}."
         )
-        return "\n".join((*_comment(claim[0].upper() + claim[1:]), "#", *_comment(told)))
+        return "\n".join((*_comment(claim[0].upper() + claim[1:]), "#", *_comment(origin)))
 
 
 def _fewer(lines: list[Line], place: int) -> Iterator[list[Line]]:
@@ -222,7 +222,7 @@ def _comment(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(text, _COLUMNS)]
 
 
-def _beats(lines: Sequence[Line]) -> Iterator[str]:
+def _steps(lines: Sequence[Line]) -> Iterator[str]:
     """Paragraphs: what happens, and the messages that flow after it."""
     words: list[str] = []
     commands: list[str] = []

@@ -68,7 +68,7 @@ class Script:
     def _selected(self, envelope: Envelope) -> str:
         source, target = envelope.source, envelope.target
         on_link = self.stage.world.network.between(source, target)
-        text = f"{self._told(source)}->{self._told(target)}"
+        text = f"{self._node_name(source)}->{self._node_name(target)}"
         if len(on_link) == 1:
             return text
         alike = [one for one in on_link if one.wire_name == envelope.wire_name]
@@ -79,7 +79,7 @@ class Script:
         place = next(index for index, one in enumerate(alike, 1) if one is envelope)
         return f"{text} first=1" if place == 1 else f"{text} place={place}"
 
-    def _told(self, name: str) -> str:
+    def _node_name(self, name: str) -> str:
         return "controller" if name == self.stage.world.controller_name else name
 
     def _lost(self) -> list[str]:
@@ -89,9 +89,9 @@ class Script:
         dead = [name for name, one in world.brokers.items() if not one.alive]
         texts: list[str] = []
         for one in world.network.pending:
-            cut = world.network.is_cut(one.source, one.target)
-            if cut or one.target in dead or one.target in controllers:
-                text = f"drop {self._told(one.source)}->{one.target}"
+            disconnected = world.network.is_disconnected(one.source, one.target)
+            if disconnected or one.target in dead or one.target in controllers:
+                text = f"drop {self._node_name(one.source)}->{one.target}"
                 if text not in texts:
                     texts.append(text)
         return texts
@@ -156,8 +156,8 @@ class Script:
     def _restart(self, event: Event) -> list[str]:
         name = self._name(event)
         disk = self.stage.world.brokers[name].disk
-        mended = [f"disk {name} works"] if disk.fails or disk.forgets_writes else []
-        return [*mended, *self._slow(event, f"restart {name}")]
+        repair = [f"disk {name} works"] if disk.fails or disk.forgets_writes else []
+        return [*repair, *self._slow(event, f"restart {name}")]
 
     def _rejoin(self, event: Event) -> list[str]:
         return self._slow(event, f"rejoin {self._name(event)}")

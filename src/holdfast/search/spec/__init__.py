@@ -9,7 +9,7 @@ looked everywhere. The machine is written anew; it needs numpy (the extra `searc
 from holdfast.search.spec.bounds import Bounds
 from holdfast.search.spec.explore import Coverage, Exploration, Question, explore
 from holdfast.search.spec.invariants import INVARIANTS
-from holdfast.search.spec.sentences import step_dict, tell
+from holdfast.search.spec.sentences import step_dict, render_trace
 from holdfast.search.spec.state import Record, ReplicaState, Request, State
 from holdfast.search.spec.trace import Step
 from holdfast.search.spec.variants import FENCES, VARIANTS
@@ -29,5 +29,5 @@ __all__ = [
     "Step",
     "explore",
     "step_dict",
-    "tell",
+    "render_trace",
 ]

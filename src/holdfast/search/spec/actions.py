@@ -76,7 +76,7 @@ def becomes_leader(view: View) -> Iterator[Way]:
         for epoch in range(view.bounds.epochs):
             named = view.request_leader[epoch] == replica + 1
             allowed = named & (view.epoch[replica] <= epoch)
-            yield Way("becomes-leader", (replica,), allowed, take_over(view, replica, epoch))
+            yield Way("becomes-leader", (replica,), allowed, adopt_epoch(view, replica, epoch))
 
 
 def leader_writes(view: View) -> Iterator[Way]:
@@ -139,7 +139,7 @@ def raise_high_watermark(view: View, leader: int, counted: list[Flags]) -> Way:
     return Way("leader-raises", (leader,), allowed, changes)
 
 
-def cut(view: View, replica: int, offset: Column) -> Changes:
+def truncate_to(view: View, replica: int, offset: Column) -> Changes:
     """Truncate a log to an offset, and the high watermark with it."""
     layout = view.layout
     slots = enumerate(view.log[replica])
@@ -148,7 +148,7 @@ def cut(view: View, replica: int, offset: Column) -> Changes:
     return (*kept, (layout.high_watermark[replica], high_watermark))
 
 
-def take_over(view: View, replica: int, epoch: int) -> Changes:
+def adopt_epoch(view: View, replica: int, epoch: int) -> Changes:
     """Believe what the request of an epoch says; the leader goes with the epoch."""
     layout = view.layout
     return ((layout.epoch[replica], epoch + 1), (layout.isr[replica], view.request_isr[epoch]))

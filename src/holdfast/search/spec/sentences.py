@@ -58,9 +58,9 @@ def _follower(step: Step, old: ReplicaState) -> str:
     new = step.state.replicas[step.who[0]]
     match step.action:
         case "becomes-follower":
-            what = f"hears that {leader} leads epoch {new.epoch}, and {_cut(old, new)}"
+            what = f"hears that {leader} leads epoch {new.epoch}, and {_truncated(old, new)}"
         case "follower-truncates":
-            what = f"sees that its log parts from {leader}'s, and {_cut(old, new)}"
+            what = f"sees that its log parts from {leader}'s, and {_truncated(old, new)}"
         case _:
             assert step.action == "follower-fetches"
             what = f"copies {record(new.log[-1])} from {leader} to offset {len(old.log)}"
@@ -78,7 +78,7 @@ def _controller(step: Step) -> str:
     return f"The controller takes {who} out of the ISR: {epoch}, {lead}, ISR {names(request.isr)}."
 
 
-def _cut(old: ReplicaState, new: ReplicaState) -> str:
+def _truncated(old: ReplicaState, new: ReplicaState) -> str:
     dropped = old.log[len(new.log) :]
     if not dropped:
         return "keeps its log"
@@ -162,7 +162,7 @@ def _name(replica: int | None) -> str | None:
     return None if replica is None else name(replica)
 
 
-def tell(trace: Sequence[Step], invariant: str) -> list[str]:
+def render_trace(trace: Sequence[Step], invariant: str) -> list[str]:
     """The whole trace, line by line."""
     tables = [_rows(step) for step in trace[1:]]
     widths = [max(map(len, column)) for column in zip(*chain(*tables), strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from holdfast.search.spec.actions import Action, Way, cut, take_over
+from holdfast.search.spec.actions import Action, Way, truncate_to, adopt_epoch
 from holdfast.search.spec.layout import Column, Flags
 from holdfast.search.spec.view import View, pick
 
@@ -52,33 +52,35 @@ def becomes_follower(point: Point, *, twice_if_empty: bool = False) -> Action:
     def action(view: View) -> Iterator[Way]:
         for leader, follower in view.bounds.pairs():
             offset = point(view, leader, follower)
-            changes = cut(view, follower, offset)
+            changes = truncate_to(view, follower, offset)
             again = view.end[follower] == 0 if twice_if_empty else None
             for epoch in range(view.bounds.epochs):
-                allowed = _is_told(view, epoch, leader, follower) & (offset <= view.end[follower])
-                all_changes = (*take_over(view, follower, epoch), *changes)
+                allowed = _may_follow(view, epoch, leader, follower) & (
+                    offset <= view.end[follower]
+                )
+                all_changes = (*adopt_epoch(view, follower, epoch), *changes)
                 yield Way("becomes-follower", (follower, leader), allowed, all_changes, again)
 
     return action
 
 
-def becomes_follower_uncut(view: View) -> Iterator[Way]:
+def becomes_follower_untruncated(view: View) -> Iterator[Way]:
     """KIP-320, first attempt: take over the epoch; whether to cut is seen when fetching."""
     for leader, follower in view.bounds.pairs():
         for epoch in range(view.bounds.epochs):
-            allowed = _is_told(view, epoch, leader, follower)
-            changes = take_over(view, follower, epoch)
+            allowed = _may_follow(view, epoch, leader, follower)
+            changes = adopt_epoch(view, follower, epoch)
             yield Way("becomes-follower", (follower, leader), allowed, changes)
 
 
 def becomes_follower_fenced(view: View) -> Iterator[Way]:
     """KIP-320: only a leader that is in the same epoch is asked where to cut."""
     for leader, follower in view.bounds.pairs():
-        changes = cut(view, follower, after_last_match(view, leader, follower))
+        changes = truncate_to(view, follower, after_last_match(view, leader, follower))
         for epoch in range(view.bounds.epochs):
             in_epoch = view.presumes[leader] & (view.epoch[leader] == epoch + 1)
-            allowed = _is_told(view, epoch, leader, follower) & in_epoch
-            all_changes = (*take_over(view, follower, epoch), *changes)
+            allowed = _may_follow(view, epoch, leader, follower) & in_epoch
+            all_changes = (*adopt_epoch(view, follower, epoch), *changes)
             yield Way("becomes-follower", (follower, leader), allowed, all_changes)
 
 
@@ -90,10 +92,10 @@ def follower_truncates(view: View) -> Iterator[Way]:
         theirs = pick(view.record_epoch[leader], end, first=1)
         parted = (end > view.end[leader]) | (ours != theirs)
         allowed = view.presumes[leader] & view.follows(follower, leader) & parted
-        changes = cut(view, follower, after_last_match(view, leader, follower))
+        changes = truncate_to(view, follower, after_last_match(view, leader, follower))
         yield Way("follower-truncates", (follower, leader), allowed, changes)
 
 
-def _is_told(view: View, epoch: int, leader: int, follower: int) -> Flags:
-    told: Flags = (view.request_leader[epoch] == leader + 1) & (view.epoch[follower] <= epoch)
-    return told
+def _may_follow(view: View, epoch: int, leader: int, follower: int) -> Flags:
+    allowed: Flags = (view.request_leader[epoch] == leader + 1) & (view.epoch[follower] <= epoch)
+    return allowed

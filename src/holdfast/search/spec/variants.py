@@ -107,7 +107,7 @@ VARIANTS: Final = {
             fencing.leader_expands(fencing.by_record_epoch, careful=True),
             fencing.leader_raises(fencing.by_record_epoch),
             fencing.follower_fetches(fencing.by_record_epoch),
-            truncation.becomes_follower_uncut,
+            truncation.becomes_follower_untruncated,
             truncation.follower_truncates,
         ),
     ),

@@ -57,7 +57,7 @@ class Facts(NamedTuple):
     def of(cls, world: World) -> Facts:
         """What a world's ledger and invariants say. Its consumers are left out."""
         letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
-        promises = list(world.ledger.promises.values())
+        promises = list(world.ledger.acknowledgements.values())
         commits = world.invariants.commits
         end = max(commits, default=-1) + 1
         return cls(
@@ -77,7 +77,7 @@ class Facts(NamedTuple):
         """One record more is under way; with acks=0 its producer takes it for done."""
         return self._replace(answers=(*self.answers, answer))
 
-    def told(self, fact: Fact) -> tuple[Facts, Violation | None]:
+    def after(self, fact: Fact) -> tuple[Facts, Violation | None]:
         """With one more fact."""
         match fact:
             case ("acknowledged", number):
@@ -139,10 +139,10 @@ def judged(
 
 
 def _two_leaders(brokers: Sequence[BrokerView]) -> Violation | None:
-    reigns: dict[int, int] = {}
+    leaders: dict[int, int] = {}
     for place, one in enumerate(brokers, 1):
-        if one.leads and reigns.setdefault(one.leader_epoch, place) != place:
-            text = f"b{reigns[one.leader_epoch]} and b{place} lead in epoch {one.leader_epoch}"
+        if one.leads and leaders.setdefault(one.leader_epoch, place) != place:
+            text = f"b{leaders[one.leader_epoch]} and b{place} lead in epoch {one.leader_epoch}"
             return Violation("one-leader-per-epoch", text)
     return None
 

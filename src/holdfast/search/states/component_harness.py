@@ -47,8 +47,8 @@ class Stand(World):
         self.store = SimStore()
         self.ledger = Ledger()
         self.now_ms = 0
-        self.flows_at_once = False
-        self.checkpoints_at_once = True
+        self.flows_immediately = False
+        self.checkpoints_immediately = True
         self.clients = {}
         self.held = {}
         self.controllers = []

@@ -111,10 +111,10 @@ def _elect(parts: Parts, broker: int) -> None:
     stand.controller.run(stand.controller.core.elect(stand.partition, BrokerId(broker)))
 
 
-def _tell_again(parts: Parts, untold: tuple[int, ...], asks: bool) -> None:
+def _resend(parts: Parts, untold: tuple[int, ...], asks: bool) -> None:
     controller = parts.stand.controller
     for broker in map(BrokerId, untold):
-        controller._tell(broker, controller.untold[broker])
+        controller._send_until_confirmed(broker, controller.unconfirmed[broker])
     if asks:
         controller.run(controller.core.ask_again())
 
@@ -125,5 +125,5 @@ CONTROL_INPUTS: dict[str, Callable[..., None]] = {
     "expire": lambda parts, name: parts.stand.expire_session(name),
     "elect": _elect,
     "failover": lambda parts: parts.stand.new_controller(),
-    "again": _tell_again,
+    "again": _resend,
 }

@@ -95,7 +95,7 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
         candidates=alive and bool(broker.candidates),
         waits_for=waits.number if waits else 0,
         leader=waits.asked.leader if waits else 0,
-        broker_epoch=broker.life.broker_epoch if alive else NO_BROKER_EPOCH,
+        broker_epoch=broker.incarnation.broker_epoch if alive else NO_BROKER_EPOCH,
         unflushed=disk.flushed_offset < disk.end_offset,
         disk_works=not disk.fails and not disk.forgets_writes,
         has_epochs=bool(broker._epochs) and not disk.epoch_checkpoint_lost,
@@ -110,7 +110,7 @@ def control_view(controller: SimController, store: SimStore) -> ControlView:
         isr=state.isr,
         partition_epoch=state.partition_epoch,
         sessions={one: known.broker_epoch for one, known in store.sessions.items()},
-        untold=tuple(sorted(controller.untold)),
+        untold=tuple(sorted(controller.unconfirmed)),
         asked=any(end is None for ends in controller.core._asked.values() for end in ends.values()),
         controller_epoch=store.controller_epoch,
     )

@@ -60,7 +60,7 @@ def frozen_broker(broker: SimBroker) -> Any:
         broker.id,
         disk,
         broker.incarnations,
-        frozen(broker.life),
+        frozen(broker.incarnation),
         frozen(replica.role),
         replica.leader_epoch,
         frozen(replica.log),
@@ -73,4 +73,9 @@ def frozen_broker(broker: SimBroker) -> Any:
 
 def frozen_control(controller: SimController, store: SimStore) -> Any:
     """The controller and the store, which the search moves as one."""
-    return (frozen(controller.core), controller.alive, frozen(controller.untold), frozen(store))
+    return (
+        frozen(controller.core),
+        controller.alive,
+        frozen(controller.unconfirmed),
+        frozen(store),
+    )

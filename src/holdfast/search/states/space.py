@@ -104,7 +104,7 @@ class Space:
         self._most = bounds.to_dict()
         self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
         self._control_steps: dict[tuple[int, Input], Step] = {}
-        self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
+        self._noted: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
         self._judged: dict[tuple[int, ...], Violation | None] = {}
 
     # Where a search begins.
@@ -177,11 +177,11 @@ class Space:
             found = self._spent[key] = self.budget(tuple(used))
         draft.budget = found
 
-    def cut_off(self, budget: int) -> int:
+    def disconnected(self, budget: int) -> int:
         """The broker that is cut off, by place from 1; 0: nobody."""
         return self.budgets[budget][-2]
 
-    def cut(self, draft: Draft, place: int) -> None:
+    def disconnect(self, draft: Draft, place: int) -> None:
         """From now on this broker is cut off; 0: nobody is."""
         used = self.budgets[draft.budget]
         draft.budget = self.budget((*used[:-2], place, used[-1]))
@@ -245,10 +245,10 @@ class Space:
     def note(self, draft: Draft, fact: Fact) -> None:
         """Take a fact into the ledger."""
         key = (draft.facts, fact)
-        found = self._told.get(key)
+        found = self._noted.get(key)
         if found is None:
-            facts, violation = self.ledgers[draft.facts].told(fact)
-            found = self._told[key] = (self.ledger(facts), violation)
+            facts, violation = self.ledgers[draft.facts].after(fact)
+            found = self._noted[key] = (self.ledger(facts), violation)
         draft.facts = found[0]
         draft.violation = draft.violation or found[1]
 
@@ -289,19 +289,25 @@ class Space:
                 draft.wires = self.wires.put(draft.wires, message)
             else:
                 self.run_control(draft, ("register", message))
-        elif target == self.controller_name(draft.control) and not self._is_cut(draft, source):
+        elif target == self.controller_name(draft.control) and not self._is_disconnected(
+            draft, source
+        ):
             if isinstance(payload, StateAnswer):
                 self.run_control(draft, ("deliver", message))
             else:
                 draft.wires = self.wires.put(draft.wires, message)
 
-    def _is_cut(self, draft: Draft, name: str) -> bool:
-        cut = self.cut_off(draft.budget)
-        return cut > 0 and self.names[cut - 1] == name
+    def _is_disconnected(self, draft: Draft, name: str) -> bool:
+        disconnected = self.disconnected(draft.budget)
+        return disconnected > 0 and self.names[disconnected - 1] == name
 
     def _reaches(self, draft: Draft, source: str, place: int) -> bool:
-        cut = self.cut_off(draft.budget)
-        if cut and source != STORE and (cut == place or self.names[cut - 1] == source):
+        disconnected = self.disconnected(draft.budget)
+        if (
+            disconnected
+            and source != STORE
+            and (disconnected == place or self.names[disconnected - 1] == source)
+        ):
             return False
         return self.view(draft, place).alive
 

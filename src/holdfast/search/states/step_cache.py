@@ -279,8 +279,8 @@ def _broken(before: BrokerView, after: BrokerView, name: str) -> list[Fact]:
     if before.alive and after.alive and after.leader_epoch < before.leader_epoch:
         text = f"{name} goes from epoch {before.leader_epoch} to {after.leader_epoch}"
         found.append(("violation", "epoch-never-falls", text))
-    same_reign = before.leads and after.leads and before.leader_epoch == after.leader_epoch
-    if same_reign and after.high_watermark < before.high_watermark:
+    same_leadership = before.leads and after.leads and before.leader_epoch == after.leader_epoch
+    if same_leadership and after.high_watermark < before.high_watermark:
         text = f"{name}'s fell from {before.high_watermark} to {after.high_watermark}"
         found.append(("violation", "high-watermark-never-falls", text))
     return found

@@ -109,7 +109,7 @@ class Symmetry:
         controller, store = self._space.parts.control(number)
         return (
             renamed(controller.core, names),
-            renamed(controller.untold, names),
+            renamed(controller.unconfirmed, names),
             renamed(store, names),
         )
 

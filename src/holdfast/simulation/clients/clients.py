@@ -144,15 +144,15 @@ class Lane:
         topic = TopicProduceData(name=self._partition.topic, partition_data=[data])
         return ProduceRequest(acks=self._producer.acks, timeout_ms=1_500, topic_data=[topic])
 
-    def _answered(self, told: PartitionProduceResponse) -> None:
+    def _answered(self, response: PartitionProduceResponse) -> None:
         producer, batch = self._producer, self._waiting[0]
-        if not told.error_code:
+        if not response.error_code:
             for place, value in enumerate(batch.values):
-                offset = told.base_offset + place
+                offset = response.base_offset + place
                 kept = Acknowledged(producer.name, self._partition, offset, value)
                 producer.ledger.acknowledged.append(kept)
             return
-        error = ErrorCode(told.error_code)
+        error = ErrorCode(response.error_code)
         if not error.retriable:
             # The oldest batch of a lane is never out of order, nor are its producer unknown.
             what = f"{producer.name} was told {error.name} for {batch.values[0]!r}"

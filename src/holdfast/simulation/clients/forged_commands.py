@@ -89,12 +89,14 @@ class _Forger:
 
     def stop(self) -> tuple[Request, int]:
         """The replica has to go."""
-        told = StopReplicaPartitionState(
+        replica_state = StopReplicaPartitionState(
             partition_index=self._partition.partition,
             leader_epoch=self._rng.choice((DELETED, self._leader_epoch)),
             delete_partition=self._rng.random() < 0.7,
         )
-        topic = StopReplicaTopicState(topic_name=self._partition.topic, partition_states=[told])
+        topic = StopReplicaTopicState(
+            topic_name=self._partition.topic, partition_states=[replica_state]
+        )
         request = StopReplicaRequest(
             controller_id=self._controller,
             controller_epoch=self._controller_epoch,
@@ -105,7 +107,7 @@ class _Forger:
 
     def roles(self) -> tuple[Request, int]:
         """Another leader, in an epoch that nobody was elected for; or another topic's name."""
-        told = LeaderAndIsrPartitionState(
+        replica_state = LeaderAndIsrPartitionState(
             partition_index=self._partition.partition,
             controller_epoch=self._controller_epoch,
             leader=self._leader,
@@ -118,7 +120,7 @@ class _Forger:
         topic = LeaderAndIsrTopicState(
             topic_name=self._partition.topic,
             topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
-            partition_states=[told],
+            partition_states=[replica_state],
         )
         leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
         request = LeaderAndIsrRequest(

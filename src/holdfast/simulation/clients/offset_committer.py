@@ -88,11 +88,11 @@ class Committer:
                 client = self._client
                 answer = await client.ask(coordinator, request, FETCH_VERSION, OffsetFetchResponse)
                 check(answer.error_code)
-                [told] = answer.topics[0].partitions
-                check(told.error_code)
+                [position] = answer.topics[0].partitions
+                check(position.error_code)
             except FAILURES as error:
                 if isinstance(error, RefusedError) and error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                     return 0
                 await asyncio.sleep(PAUSE_S)
                 continue
-            return max(0, told.committed_offset)
+            return max(0, position.committed_offset)

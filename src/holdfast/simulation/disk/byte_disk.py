@@ -196,7 +196,7 @@ class ByteDisk:
                 raise OSError(fault.error, "simulated", path)
 
     @contextlib.contextmanager
-    def mended(self) -> Iterator[None]:
+    def without_faults(self) -> Iterator[None]:
         """For somebody who looks from outside: nothing fails meanwhile."""
         faults, self.faults = self.faults, []
         try:

@@ -40,7 +40,7 @@ class Bound(NamedTuple):
 
     states: int = 64
     """Per crash point."""
-    cuts: int = 4
+    tear_points: int = 4
     """Places at which a write is torn; 0: every byte."""
     seed: int = 0
 
@@ -106,17 +106,17 @@ def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
     """What a file holds when the process is killed inside a write; None: nothing of it."""
     found: list[bytes | None] = [None]
     if step is not None and step.file is not None and isinstance(step.change, Write):
-        for cut in _cuts(len(step.change.data), bound)[1:]:
+        for kept_bytes in _tear_points(len(step.change.data), bound)[1:]:
             content = bytearray(step.file.visible)
-            apply(content, Write(step.change.position, step.change.data[:cut]))
+            apply(content, Write(step.change.position, step.change.data[:kept_bytes]))
             found.append(bytes(content))
     return found
 
 
-def _cuts(size: int, bound: Bound) -> list[int]:
-    if bound.cuts == 0 or size <= bound.cuts:
+def _tear_points(size: int, bound: Bound) -> list[int]:
+    if bound.tear_points == 0 or size <= bound.tear_points:
         return list(range(size + 1))
-    spread = {size * part // bound.cuts for part in range(bound.cuts + 1)}
+    spread = {size * part // bound.tear_points for part in range(bound.tear_points + 1)}
     return sorted({*spread, 1, size - 1})
 
 
@@ -214,9 +214,9 @@ def _file_outcomes(flushed: bytes, pending: list[FileChange], bound: Bound) -> I
     found: dict[bytes, None] = {bytes(content): None}
     for change in pending:
         if isinstance(change, Write):
-            for cut in _cuts(len(change.data), bound):
+            for kept_bytes in _tear_points(len(change.data), bound):
                 torn = bytearray(content)
-                apply(torn, Write(change.position, change.data[:cut]))
+                apply(torn, Write(change.position, change.data[:kept_bytes]))
                 found[bytes(torn)] = None
             hole = bytearray(content)
             apply(hole, Write(change.position, bytes(len(change.data))))

@@ -52,14 +52,14 @@ class MemoryServer:
         store = self._sessions.pop(session, None)
         if store is not None:
             self.tree.remove_owned(session)
-            self.tell_changes()
-            store.told_end(session)
+            self.notify_watches()
+            store.notify_session_end(session)
 
-    def tell_changes(self) -> None:
+    def notify_watches(self) -> None:
         changed = self.tree.take_changed()
         if changed:
             for store in list(self._sessions.values()):
-                store.told_changed(changed)
+                store.notify_changed(changed)
 
 
 @dataclass(slots=True)
@@ -141,31 +141,31 @@ class MemoryStore(Store):
         self._is_away = False
         self._connection += 1
         if self._state is SessionState.AWAY:
-            lives = self._server.has(self._session)
-            self._enter(SessionState.CONNECTED if lives else SessionState.LOST)
+            incarnation = self._server.has(self._session)
+            self._enter(SessionState.CONNECTED if incarnation else SessionState.LOST)
 
     def die(self) -> None:
         """Our process has ended without a word: the session lives on until its timeout."""
         self._end()
         self.go_away()
 
-    def cut(self) -> None:
+    def disconnect(self) -> None:
         self.go_away()
 
-    def heal(self) -> None:
+    def reconnect(self) -> None:
         self.come_back()
 
-    def told_changed(self, paths: list[str]) -> None:
+    def notify_changed(self, paths: list[str]) -> None:
         """The server's word, on its way to us; lost if we are away, and made up for when back."""
         if not self._is_away:
             self._later(lambda: self._changed(paths))
 
-    def told_end(self, session: int) -> None:
+    def notify_session_end(self, session: int) -> None:
         """The server's word, on its way to us; lost if we are away, and made up for when back."""
         if not self._is_away:
-            self._later(lambda: self._heard_end(session))
+            self._later(lambda: self._session_ended(session))
 
-    def _heard_end(self, session: int) -> None:
+    def _session_ended(self, session: int) -> None:
         if session == self._session:
             self._enter(SessionState.LOST)
 
@@ -176,7 +176,7 @@ class MemoryStore(Store):
     def _commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         tree = self._server.tree
         outcomes = [tree.commit(transaction, self._session) for transaction in transactions]
-        self._server.tell_changes()
+        self._server.notify_watches()
         return outcomes
 
     async def _ask(self, job: Callable[[], T]) -> T:
