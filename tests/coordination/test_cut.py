@@ -14,13 +14,13 @@ async def test_cut_off_for_a_moment_the_session_goes_on(backend: Backend) -> Non
     async with backend.store() as store, backend.store() as other:
         await store.commit(Create("/mine", ephemeral=True))
         first = store.session_id
-        store.cut()
+        store.disconnect()
         await eventually(lambda: store.state is SessionState.AWAY, "told that it is away")
         with pytest.raises(StoreAwayError):
             await store.get("/mine")
         await other.commit(Create("/a"))
         assert await other.get("/mine") is not None
-        store.heal()
+        store.reconnect()
         await eventually(lambda: store.state is SessionState.CONNECTED, "told that it is back")
         assert store.session_id == first
         assert await store.get("/a") is not None
@@ -32,11 +32,11 @@ async def test_cut_off_for_too_long_the_session_ends(backend: Backend) -> None:
         await store.commit(Create("/mine", ephemeral=True))
         told: list[str] = []
         other.watch("/mine", told.append)  # perhaps of the creation, too
-        store.cut()
+        store.disconnect()
         while await other.get("/mine") is not None:
             await eventually(lambda: bool(told), "the others see it end")
             told.clear()
-        store.heal()
+        store.reconnect()
         await eventually(lambda: store.state is SessionState.LOST, "told that it is lost")
         await store.renew()
         assert store.state is SessionState.CONNECTED

@@ -1,4 +1,4 @@
-"""What keeps a store from being used, as far as that can be known without a session."""
+"""Checks that a coordination store can be used, without opening a session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BUSY_MS = 5_000
 
 
 def check_embedded(file: Path) -> None:
-    """StoreUnusableError if a broker could not open this file, or not make it."""
+    """Raise StoreUnusableError if a broker could not open or create this file."""
     if file.exists():
         connect(file, BUSY_MS).close()
     elif not os.access(file.parent, os.W_OK | os.X_OK):
@@ -20,7 +20,7 @@ def check_embedded(file: Path) -> None:
 
 
 def check_zookeeper(hosts: str) -> None:
-    """StoreUnusableError if this is no address of ZooKeeper servers."""
+    """Raise StoreUnusableError if this is not an address of ZooKeeper servers."""
     try:
         from holdfast.coordination.zookeeper.kazoo_session import check_hosts
     except ModuleNotFoundError as missing:

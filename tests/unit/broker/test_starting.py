@@ -33,15 +33,15 @@ async def session_is_over(broker: Broker, _: Three) -> None:
 
 async def store_is_away(broker: Broker, three: Three) -> None:
     """It comes back once the broker has noticed."""
-    broker.store.cut()
+    broker.store.disconnect()
 
-    async def heal() -> None:
+    async def reconnect_store() -> None:
         await eventually(
             lambda: "waits for the store" in three.lines.getvalue(), "the broker notices"
         )
-        broker.store.heal()
+        broker.store.reconnect()
 
-    three.tasks.append(asyncio.ensure_future(heal()))
+    three.tasks.append(asyncio.ensure_future(reconnect_store()))
 
 
 @pytest.mark.parametrize("trouble", [session_is_over, store_is_away])
@@ -75,7 +75,7 @@ def test_the_loop_turns_while_logs_are_opened(
 ) -> None:
     """After a crash that takes long, and a session must be renewed meanwhile."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("events", 3))
 
     async def start_again() -> None:
@@ -97,7 +97,7 @@ def test_the_loop_turns_while_logs_are_opened(
         assert opened == len(broker.replicas.partitions) == 3
         await broker.stop()
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
     asyncio.run(start_again())
 
 
@@ -117,8 +117,8 @@ def test_a_session_that_comes_and_goes_writes_few_lines(
             return [line for line in three.lines.getvalue().splitlines() if "=session" in line]
 
         for _ in range(100):
-            store._hear(SessionState.AWAY)
-            store._hear(SessionState.CONNECTED)
+            store._notified(SessionState.AWAY)
+            store._notified(SessionState.CONNECTED)
         assert [line.split("=session ")[1] for line in lines()] == ["state=away"]
         await eventually(lambda: len(lines()) == 2, "a line about the others")
         assert lines()[1].endswith("state=connected changes=199")

@@ -28,7 +28,7 @@ from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTo
 if TYPE_CHECKING:
     from holdfast.broker.controller.service import ControllerService
 
-ALL_TOLD_S: Final = 1.0
+ALL_BROKERS_TIMEOUT_S: Final = 1.0
 """How long an answer waits for brokers other than the leaders, which may be dying."""
 CHANGED: Final = b'{"version":2}'
 """What /config/changes says; that it was written is the message."""
@@ -59,7 +59,7 @@ class Topics:
     async def cluster(self) -> Cluster:
         """Whom replicas may be given to."""
         service = self._service
-        names = await service.host.store.children(paths.LIVES)
+        names = await service.host.store.children(paths.BROKER_INCARNATIONS)
         known = [BrokerId(int(name)) for name in names if name.isdecimal()]
         live = {
             broker: service.broker_nodes[broker].rack
@@ -133,27 +133,27 @@ class Topics:
                 self._service.forget(write.partition)
             raise
 
-    async def told(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
+    async def until_delivered(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
         """Whether the leaders have taken their roles; others are waited for only a little."""
         service = self._service
         conditions = service.conditions
 
         def all_know() -> bool:
             channels = service.channels.values()
-            return all(one.has_told(name) for one in channels for name in partitions)
+            return all(one.has_delivered(name) for one in channels for name in partitions)
 
         def leaders_know() -> bool:
             return all(self._leader_knows(name) for name in partitions)
 
-        if await conditions.until(all_know, min(timeout_s, ALL_TOLD_S)):
+        if await conditions.until(all_know, min(timeout_s, ALL_BROKERS_TIMEOUT_S)):
             return True
-        return await conditions.until(leaders_know, timeout_s - ALL_TOLD_S)
+        return await conditions.until(leaders_know, timeout_s - ALL_BROKERS_TIMEOUT_S)
 
     def _leader_knows(self, partition: TopicPartition) -> bool:
         service = self._service
         state = service.core.partitions.get(partition)
         channel = service.channels.get(state.leader) if state is not None else None
-        return channel is not None and channel.has_told(partition)
+        return channel is not None and channel.has_delivered(partition)
 
     # Growing.
 

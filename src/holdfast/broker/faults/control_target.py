@@ -34,7 +34,7 @@ class ControlledBroker:
         return {
             "id": broker.id,
             "state": self._state(),
-            "epoch": broker.life.broker_epoch,
+            "epoch": broker.incarnation.broker_epoch,
             "host": broker.endpoint.host,
             "port": broker.endpoint.port,
             "cluster": broker.metadata.cluster_id,
@@ -52,11 +52,11 @@ class ControlledBroker:
             return "stopping"
         return "running" if self.is_started else "starting"
 
-    def cut_store(self) -> None:
-        self._broker.store.cut()
+    def disconnect_store(self) -> None:
+        self._broker.store.disconnect()
 
-    def heal_store(self) -> None:
-        self._broker.store.heal()
+    def reconnect_store(self) -> None:
+        self._broker.store.reconnect()
 
     async def expire_session(self) -> None:
         await self._broker.store.expire()

@@ -38,7 +38,7 @@ from holdfast.coordination import (
     StoreError,
     paths,
 )
-from holdfast.core import BrokerLife, CleanShutdown, Guards
+from holdfast.core import BrokerIncarnation, CleanShutdown, Guards
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.storage import LogDirectories, LogDirectory, NoLogDirectoryError
 from holdfast.storage.checkpoints.meta_properties import (
@@ -68,7 +68,7 @@ class Membership:
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker
-        self.life = BrokerLife(1, None, Guards())
+        self.incarnation = BrokerIncarnation(1, None, Guards())
         self._store = store
         self._clock = clock
         self._log = log
@@ -141,12 +141,12 @@ class Membership:
     ) -> None:
         """Register for the first time in this process; StartError if our id is taken."""
         self._endpoint, self._rack = endpoint, rack
-        last = await self._store.get(paths.life(self.broker))
+        last = await self._store.get(paths.broker_incarnation(self.broker))
         shutdown = None
         if mark is not None and last is not None and mark.broker_epoch == last.modified:
             intact = mark.intact_since if mark.intact_since >= 0 else mark.broker_epoch
             shutdown = CleanShutdown(BrokerEpoch(mark.broker_epoch), BrokerEpoch(intact))
-        self.life = BrokerLife(1, shutdown, Guards())
+        self.incarnation = BrokerIncarnation(1, shutdown, Guards())
         deadline = self._clock.now_ms() + int(patience_s * 1000)
         while not await self._register():
             if self._clock.now_ms() > deadline:
@@ -159,8 +159,8 @@ class Membership:
 
     async def _register(self) -> bool:
         """One attempt; False if somebody else holds our id."""
-        path, life_path = paths.broker_id(self.broker), paths.life(self.broker)
-        present, last = await self._store.get_many([path, life_path])
+        path, incarnation_path = paths.broker_id(self.broker), paths.broker_incarnation(self.broker)
+        present, last = await self._store.get_many([path, incarnation_path])
         operations: list[Operation] = []
         if present is not None:
             if not self._is_own(path, present.data):
@@ -172,18 +172,20 @@ class Membership:
             self._endpoint.host,
             self._endpoint.port,
             self._rack,
-            self.life.intact_since,
+            self.incarnation.intact_since,
             SEPARATOR.join(self._directory_ids),
         )
         data = encode_broker(node, self._clock.wall_ms())
         operations.append(Create(path, data, ephemeral=True))
-        operations.append(Create(life_path) if last is None else Set(life_path, b"", last.version))
+        operations.append(
+            Create(incarnation_path) if last is None else Set(incarnation_path, b"", last.version)
+        )
         try:
             nodes = await self._store.commit(*operations)
         except ConflictError:
             return False
-        self.life.registration_answered(1, BrokerEpoch(nodes[0].created))
-        self._log.info("registered", broker_epoch=self.life.broker_epoch)
+        self.incarnation.registration_answered(1, BrokerEpoch(nodes[0].created))
+        self._log.info("registered", broker_epoch=self.incarnation.broker_epoch)
         self._on_registered()
         return True
 
@@ -200,7 +202,7 @@ class Membership:
         if self._next_line is None:
             self._write_state()
         if state is SessionState.LOST and not self.is_leaving and self._task is None:
-            self.life.session_lost()
+            self.incarnation.session_lost()
             self._task = asyncio.get_running_loop().create_task(self._register_again())
 
     def _write_state(self) -> None:

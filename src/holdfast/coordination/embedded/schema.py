@@ -1,7 +1,9 @@
-"""The embedded store's file: made whole before it gets its name, and looked at before it is used.
+"""The file of the embedded store: its creation, and the checks before it is used.
 
-The file must never be opened other than through SQLite: closing any descriptor of it would drop all
-of SQLite's locks in this process (POSIX locks belong to the process, not to the descriptor).
+A new file is complete before it gets its name.
+
+Open the file only through SQLite: closing any other descriptor of it would release all of SQLite's
+locks in this process (POSIX locks belong to the process, not to the descriptor).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from holdfast.coordination.operations import StoreAwayError, StoreUnusableError
 
 APPLICATION_ID = 0x486F4673
-"""Stands in the file's header and says that it is ours: "HoFs"."""
+"""Marks the file as Holdfast's in its header: "HoFs"."""
 FORMAT = 1
 
 SCHEMA = """
@@ -36,7 +38,7 @@ INSERT INTO nodes VALUES ('/', NULL, x'', 0, 0, 0, 0);
 
 
 def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
-    """Open the store's file, made first if it is missing. Errors say what, where, what to do."""
+    """Open the store's file; create it if it is missing."""
     try:
         if not file.exists():
             _create(file)
@@ -61,7 +63,7 @@ def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
 
 
 def _create(file: Path) -> None:
-    """Several processes may do this at once: one of them gives its file the name."""
+    """Several processes may do this at the same time: one of them gives its file the name."""
     draft = file.with_name(f"{file.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
     try:
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
@@ -114,7 +116,7 @@ def _damaged(file: Path, detail: str) -> StoreUnusableError:
 
 
 def no_way_in(file: Path, detail: str) -> StoreUnusableError:
-    """The file cannot be opened, or not be made."""
+    """The file cannot be opened or created."""
     advice = "the folder must exist and be writable, and so must the file"
     return _unusable(file, f"cannot be opened ({detail})", advice)
 
