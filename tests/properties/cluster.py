@@ -68,7 +68,7 @@ class Cluster:
         self.settings = Settings(min_insync_replicas=minimum, replica_lag_time_max_ms=10)
         self.now_ms = 0
         self.wire: list[Message] = []
-        self.news: list[Registration | BrokerId] = []
+        self.session_changes: list[Registration | BrokerId] = []
         """Sessions that began or ended and of which the controller has not heard, in order."""
         self.writes: list[WriteState] = []
         self.sessions: dict[BrokerId, Registration] = {}
@@ -84,7 +84,7 @@ class Cluster:
         self.controller = Controller(ControllerEpoch(1), (), {}, {}, rules)
         for node in self.nodes.values():
             self.register(node)
-        self.deliver_news()
+        self.deliver_session_changes()
         self.command(self.controller.create(PARTITION, BROKERS, self.settings))
         self.flush_writes()
 
@@ -92,10 +92,10 @@ class Cluster:
 
     def send(self, target: BrokerId, payload: Payload) -> None:
         """Put a message on its way to the process that runs there now."""
-        life = int(self.controller.controller_epoch)
+        incarnation = int(self.controller.controller_epoch)
         if target != CONTROLLER:
-            life = self.nodes[target].incarnation
-        self.wire.append(Message(target, life, payload))
+            incarnation = self.nodes[target].incarnation
+        self.wire.append(Message(target, incarnation, payload))
 
     def deliver(self, message: Message) -> None:
         """Hand a message over, if the process it was sent to still runs."""
@@ -133,10 +133,15 @@ class Cluster:
             case StateSent(controller_epoch, broker_epoch, state):
                 # Nobody forges messages here: the store has given this epoch to a controller.
                 sender = BrokerId(CONTROLLER)
-                node.life.confirm_controller(ControllerFact(controller_epoch, sender))
-                judged = node.life.judge_controller(sender, controller_epoch, is_newest=True)
-                if judged is Judgement.OBEY and broker_epoch == node.life.broker_epoch:
-                    self._told(node, state)
+                node.broker_incarnation.confirm_controller(ControllerFact(controller_epoch, sender))
+                judged = node.broker_incarnation.judge_controller(
+                    sender, controller_epoch, is_newest=True
+                )
+                if (
+                    judged is Judgement.OBEY
+                    and broker_epoch == node.broker_incarnation.broker_epoch
+                ):
+                    self._state_received(node, state)
             case ProposalAnswered(error, state):
                 self.effects(node, node.replica.isr_answer(error, state))
             case EndAsked(broker_epoch, leader_epoch):
@@ -144,7 +149,7 @@ class Cluster:
             case other:
                 raise AssertionError(f"not for a broker: {other}")
 
-    def _told(self, node: Node, state: PartitionState) -> None:
+    def _state_received(self, node: Node, state: PartitionState) -> None:
         replica = node.replica
         if state.leader == node.id:
             self.effects(node, replica.become_leader(state, self.now_ms))
@@ -154,7 +159,10 @@ class Cluster:
     def _asked_for_end(self, node: Node, broker_epoch: BrokerEpoch, epoch: LeaderEpoch) -> None:
         if node.replica.leader_epoch < epoch:
             self.send(node.id, EndAsked(broker_epoch, epoch))  # The news of that epoch is late.
-        elif broker_epoch == node.life.broker_epoch and node.replica.leader_epoch == epoch:
+        elif (
+            broker_epoch == node.broker_incarnation.broker_epoch
+            and node.replica.leader_epoch == epoch
+        ):
             last = node.log[-1].leader_epoch if node.log else LeaderEpoch(-1)
             end = LogEnd(last, Offset(len(node.log)))
             self.send(CONTROLLER, EndAnswered(node.id, broker_epoch, epoch, end))
@@ -170,7 +178,7 @@ class Cluster:
                 asked.fetch_offset,
                 asked.last_fetched_epoch,
                 asked.current_leader_epoch,
-                node.life.broker_epoch,
+                node.broker_incarnation.broker_epoch,
             )
             self.send(asked.leader, FetchSent(fetch, asked, node.incarnation))
 
@@ -216,7 +224,7 @@ class Cluster:
 
     def propose(self, node: Node, proposal: ProposeIsr) -> None:
         """Send a leader's proposal, for the first time or again."""
-        epoch = node.life.broker_epoch
+        epoch = node.broker_incarnation.broker_epoch
         self.send(CONTROLLER, Proposed(node.id, epoch, node.incarnation, proposal))
 
     # Clients.
@@ -257,24 +265,24 @@ class Cluster:
         self.broker_epochs += 1
         epoch = BrokerEpoch(self.broker_epochs)
         node.broker_epoch = epoch
-        assert node.life.registration_answered(node.incarnation, epoch)
-        session = Registration(node.id, epoch, node.life.intact_since)
+        assert node.broker_incarnation.registration_answered(node.incarnation, epoch)
+        session = Registration(node.id, epoch, node.broker_incarnation.intact_since)
         self.sessions[node.id] = session
-        self.news.append(session)
+        self.session_changes.append(session)
 
     def end_session(self, node: Node) -> None:
         """The store gives a broker up, whether it lives or not."""
         if self.sessions.pop(node.id, None):
-            node.life.session_lost()
-            self.news.append(node.id)
+            node.broker_incarnation.session_lost()
+            self.session_changes.append(node.id)
 
-    def deliver_news(self) -> None:
+    def deliver_session_changes(self) -> None:
         """The controller hears of the oldest change of the sessions, then of the next."""
-        while self.news:
-            self.deliver_oldest_news()
+        while self.session_changes:
+            self.deliver_oldest_session_change()
 
-    def deliver_oldest_news(self) -> None:
-        match self.news.pop(0):
+    def deliver_oldest_session_change(self) -> None:
+        match self.session_changes.pop(0):
             case Registration() as session:
                 self.command(self.controller.broker_registered(session))
             case broker:
@@ -284,7 +292,7 @@ class Cluster:
         """A new controller takes over from what the store holds; the old one's writes fail."""
         epoch = ControllerEpoch(self.controller.controller_epoch + 1)
         self.writes.clear()
-        self.news.clear()
+        self.session_changes.clear()
         self.controller = Controller(
             epoch,
             self.sessions.values(),
@@ -301,14 +309,14 @@ class Cluster:
                 case WriteState():
                     self.writes.append(command)
                 case SendStateTo(broker, _, state):
-                    life = self.controller.brokers[broker].broker_epoch
-                    self.send(broker, StateSent(self.controller.controller_epoch, life, state))
+                    epoch = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, StateSent(self.controller.controller_epoch, epoch, state))
                 case AnswerAlter(Proposed(leader, _, incarnation), error, state):
                     reply = ProposalAnswered(error, state)
                     self.wire.append(Message(leader, incarnation, reply))
                 case AskLogEnd(broker, _, leader_epoch):
-                    life = self.controller.brokers[broker].broker_epoch
-                    self.send(broker, EndAsked(life, leader_epoch))
+                    epoch = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, EndAsked(epoch, leader_epoch))
                 case _:
                     pass
 
@@ -333,7 +341,7 @@ class Cluster:
     def stop(self, node: Node) -> None:
         """A clean end: the next process knows that it still has everything."""
         node.alive = False
-        node.shutdown = node.life.shut_down_cleanly()
+        node.shutdown = node.broker_incarnation.shut_down_cleanly()
 
     def lose_records(self, node: Node, kept: int) -> None:
         """The machine dies, and the disk keeps only the beginning of the log."""

@@ -22,7 +22,7 @@ def check(cluster: Cluster) -> None:
             check_committed(cluster, node)
     for one, other in combinations(living, 2):
         check_equal_below_high_watermark(one, other)
-    check_promises(cluster)
+    check_acknowledged(cluster)
 
 
 def check_node(node: Node) -> None:
@@ -49,7 +49,7 @@ def check_equal_below_high_watermark(one: Node, other: Node) -> None:
     assert one.log[:end] == other.log[:end], f"{one.id} and {other.id} differ below {end}"
 
 
-def check_promises(cluster: Cluster) -> None:
+def check_acknowledged(cluster: Cluster) -> None:
     """The true leader's log has every record that a producer was promised."""
     leader = true_leader(cluster)
     if leader:
@@ -58,7 +58,7 @@ def check_promises(cluster: Cluster) -> None:
             assert held == value, f"{value} was promised at {offset}; {leader.id} has {held}"
 
 
-def heal(cluster: Cluster) -> None:
+def end_faults(cluster: Cluster) -> None:
     """End all faults and demand that the cluster comes to rest, whole, in bounded time."""
     for node in cluster.nodes.values():
         if not node.alive:
@@ -74,7 +74,7 @@ def heal(cluster: Cluster) -> None:
 
 def run_a_round(cluster: Cluster) -> None:
     cluster.now_ms += 1
-    cluster.deliver_news()
+    cluster.deliver_session_changes()
     cluster.command(cluster.controller.ask_again())
     cluster.flush_writes()
     for node in cluster.nodes.values():

@@ -18,7 +18,7 @@ from holdfast.core.groups import (
     Record,
 )
 from holdfast.model import CommittedOffset, ErrorCode, GroupRecord, OffsetRecord, TopicPartition
-from tests.unit.core.groups.support import RANGE, G, Office, topics_of
+from tests.unit.core.groups.support import RANGE, Coordinator, G, topics_of
 
 SETTINGS = GroupSettings(
     group_initial_rebalance_delay_ms=3_000,
@@ -53,7 +53,7 @@ def share(instance: str | None, member_id: str, generation: int) -> bytes:
     return f"{instance or member_id}@{generation}".encode()
 
 
-class Driver(Office):
+class Driver(Coordinator):
     """Records are appended or refused; the high watermark moves when told, over many at once."""
 
     def __init__(self) -> None:
@@ -134,14 +134,14 @@ class Driver(Office):
         for waiter in [each for each in self.joins if each in self.answers]:
             client, answer = self.joins.pop(waiter), self.answers[waiter]
             assert isinstance(answer, AnswerJoin)
-            self.told_join(client, answer.answer)
+            self.join_answered(client, answer.answer)
         for waiter in [each for each in self.syncs if each in self.answers]:
             (client, member_id, generation), answer = self.syncs.pop(waiter), self.answers[waiter]
             assert isinstance(answer, AnswerSync)
             if not answer.error:
                 assert answer.assignment == client.share(generation, member_id)
 
-    def told_join(self, client: Client, answer: JoinAnswer) -> None:
+    def join_answered(self, client: Client, answer: JoinAnswer) -> None:
         lost = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
         if answer.error is ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id = answer.member_id

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.core import BrokerLife, CleanShutdown, EpochCache, LogState, Replica, Rules, Settings
+from holdfast.core import (
+    BrokerIncarnation,
+    CleanShutdown,
+    EpochCache,
+    LogState,
+    Replica,
+    Rules,
+    Settings,
+)
 from holdfast.model import (
     NO_BROKER_EPOCH,
     NO_PRODUCER,
@@ -37,7 +45,9 @@ class Node:
         """A new process over what the disk holds."""
         self.alive = True
         self.incarnation += 1
-        self.life = BrokerLife(self.incarnation, self.shutdown, self.rules.guards)
+        self.broker_incarnation = BrokerIncarnation(
+            self.incarnation, self.shutdown, self.rules.guards
+        )
         self.shutdown = None
         log = LogState(
             self.settings,

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 from holdfast.core import Leader
 from holdfast.model import BrokerId, LeaderEpoch, Offset
 from tests.properties.cluster import Cluster, true_leader
-from tests.properties.cluster_checks import check, heal
+from tests.properties.cluster_checks import check, end_faults
 from tests.properties.node import Node
 from tests.properties.wire import BROKERS, PARTITION, REPEATABLE
 
@@ -132,17 +132,17 @@ class ClusterMachine(RuleBasedStateMachine):
     def store_answers(self) -> None:
         self.cluster.take_write()
 
-    @precondition(lambda self: self.cluster.news)
+    @precondition(lambda self: self.cluster.session_changes)
     @rule()
     def controller_hears(self) -> None:
-        self.cluster.deliver_oldest_news()
+        self.cluster.deliver_oldest_session_change()
 
-    @precondition(lambda self: self.cluster.news or self.cluster.writes)
+    @precondition(lambda self: self.cluster.session_changes or self.cluster.writes)
     @rule()
     def agree(self) -> None:
         """The controller hears everything, and the store and the brokers follow at once."""
         before = len(self.cluster.wire)
-        self.cluster.deliver_news()
+        self.cluster.deliver_session_changes()
         self.cluster.flush_writes()
         self.deliver_new(before)
         self.cluster.flush_writes()
@@ -198,13 +198,13 @@ class ClusterMachine(RuleBasedStateMachine):
     @invariant()
     def no_epoch_falls(self) -> None:
         for node in self.cluster.nodes.values():
-            life = (node.id, node.incarnation)
+            process = (node.id, node.incarnation)
             epoch = node.replica.leader_epoch
-            assert epoch >= self.epochs.get(life, epoch)
-            self.epochs[life] = epoch
+            assert epoch >= self.epochs.get(process, epoch)
+            self.epochs[process] = epoch
 
     def teardown(self) -> None:
-        heal(self.cluster)
+        end_faults(self.cluster)
 
 
 TestCluster = ClusterMachine.TestCase

@@ -102,25 +102,25 @@ def common_length(one: list[int], other: list[int]) -> int:
     return next(parts, min(len(one), len(other)))
 
 
-def replica_of(broker: BrokerId, log: list[int], empty_reign: int | None) -> Replica:
+def replica_of(broker: BrokerId, log: list[int], empty_epoch: int | None) -> Replica:
     """A replica over such a log; it may have led once without writing anything."""
     cache = EpochCache.rebuilt_from(headers(log))
-    if empty_reign is not None:
-        cache.assign(LeaderEpoch(empty_reign), Offset(len(log)))
+    if empty_epoch is not None:
+        cache.assign(LeaderEpoch(empty_epoch), Offset(len(log)))
     return Replica(broker, LogState(Settings(), log_end_offset=Offset(len(log)), epochs=cache))
 
 
 @given(
     pair=parted_logs(),
-    leaders_reign=st.none() | st.sampled_from((10, 12)),
-    followers_reign=st.none() | st.sampled_from((11, 13)),
+    leaders_epoch=st.none() | st.sampled_from((10, 12)),
+    followers_epoch=st.none() | st.sampled_from((11, 13)),
 )
 def test_rounds_of_truncation_end_exactly_where_the_logs_part(
-    pair: tuple[list[int], list[int]], leaders_reign: int | None, followers_reign: int | None
+    pair: tuple[list[int], list[int]], leaders_epoch: int | None, followers_epoch: int | None
 ) -> None:
     theirs, ours = pair
-    leader = replica_of(LEADER, theirs, leaders_reign)
-    follower = replica_of(FOLLOWER, ours, followers_reign)
+    leader = replica_of(LEADER, theirs, leaders_epoch)
+    follower = replica_of(FOLLOWER, ours, followers_epoch)
     state = PartitionState(BROKERS, BROKERS, LEADER, LeaderEpoch(30))
     leader.become_leader(state, 0)
     follower.become_follower(state)

@@ -13,7 +13,7 @@ from random import Random
 from holdfast.core import Leader, Rules
 from holdfast.model import BrokerId, Offset
 from tests.properties.cluster import Cluster, true_leader
-from tests.properties.cluster_checks import check, heal
+from tests.properties.cluster_checks import check, end_faults
 from tests.properties.node import Node
 from tests.properties.wire import BROKERS, PARTITION, REPEATABLE
 
@@ -44,7 +44,7 @@ class Walk:
             steps[name](self.cluster.nodes[self.rng.choice(BROKERS)])
             self._shed()
             check(self.cluster)
-        heal(self.cluster)
+        end_faults(self.cluster)
 
     def _shed(self) -> None:
         """Keep the wire short, by losing what will be sent again."""
@@ -113,12 +113,12 @@ class Walk:
             self.cluster.take_write()
 
     def controller_hears(self, _: Node) -> None:
-        if self.cluster.news:
-            self.cluster.deliver_oldest_news()
+        if self.cluster.session_changes:
+            self.cluster.deliver_oldest_session_change()
 
     def agree(self, _: Node) -> None:
         before = len(self.cluster.wire)
-        self.cluster.deliver_news()
+        self.cluster.deliver_session_changes()
         self.cluster.flush_writes()
         self._deliver_new(before)
         self.cluster.flush_writes()

@@ -39,8 +39,8 @@ def chaos_on_machines(folder: Path, seed: int, seconds: float) -> tuple[dict[str
             check=False,
             cwd=ROOT,
         )
-    told: dict[str, Any] = json.loads(done.stdout or "{}")
-    return told, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout or "{}")
+    return answer, done.stderr
 
 
 def main(opening: str, folder: Path, seed: int, seconds: float) -> None:

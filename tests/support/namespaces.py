@@ -103,11 +103,11 @@ class Namespaces:
             case _:
                 for other in others:
                     if kind in ("partition", "one-way"):
-                        self._cut(broker, other)
+                        self._block(broker, other)
                     if kind in ("partition", "deaf"):
-                        self._cut(other, broker)
+                        self._block(other, broker)
 
-    def _cut(self, source: int, target: int) -> None:
+    def _block(self, source: int, target: int) -> None:
         to = (self.address(target), "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
         self._ip(source, "neighbour", "replace", *to)
 

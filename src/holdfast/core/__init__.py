@@ -4,7 +4,7 @@ No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls
 everything that happens and carries out the effects it gets back.
 """
 
-from holdfast.core.controller.broker_registry import BrokerLife, CleanShutdown, Registration
+from holdfast.core.controller.broker_registry import BrokerIncarnation, CleanShutdown, Registration
 from holdfast.core.controller.controller import Controller
 from holdfast.core.controller.effects import (
     AnswerAlter,
@@ -81,7 +81,7 @@ __all__ = [
     "AnswerAlter",
     "AppendAnswer",
     "AskLogEnd",
-    "BrokerLife",
+    "BrokerIncarnation",
     "CleanShutdown",
     "Command",
     "Commands",

@@ -40,8 +40,10 @@ CommandT = TypeVar("CommandT", bound=Command)
 
 def alive(broker: int, epoch: int = 0, intact_since: int = 0) -> Registration:
     """A registration; a broker's first life has its own number as epoch."""
-    life = epoch or broker
-    return Registration(BrokerId(broker), BrokerEpoch(life), BrokerEpoch(intact_since or life))
+    broker_epoch = epoch or broker
+    return Registration(
+        BrokerId(broker), BrokerEpoch(broker_epoch), BrokerEpoch(intact_since or broker_epoch)
+    )
 
 
 def controller(
@@ -91,7 +93,9 @@ def proposal(core: Controller, *members: tuple[int, int], version: int = 0) -> P
     """An ISR of (broker, life) as the present leader would propose it."""
     state = of(core)
     return ProposeIsr(
-        tuple(ReplicaBroker(BrokerId(one), BrokerEpoch(life)) for one, life in members),
+        tuple(
+            ReplicaBroker(BrokerId(one), BrokerEpoch(broker_epoch)) for one, broker_epoch in members
+        ),
         state.leader_epoch,
         PartitionEpoch(version or state.partition_epoch),
     )

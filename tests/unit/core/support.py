@@ -88,24 +88,26 @@ def log(
 
 
 def leading(
-    told: PartitionState | None = None, held: LogState | None = None, rules: Rules = SAFE_RULES
+    assignment: PartitionState | None = None,
+    held: LogState | None = None,
+    rules: Rules = SAFE_RULES,
 ) -> Replica:
     """A replica that has just been told to lead, at time 0."""
-    told = told or state()
-    replica = Replica(told.leader, held or log(), rules)
-    replica.become_leader(told, 0)
+    assignment = assignment or state()
+    replica = Replica(assignment.leader, held or log(), rules)
+    replica.become_leader(assignment, 0)
     return replica
 
 
 def following(
-    told: PartitionState | None = None,
+    assignment: PartitionState | None = None,
     held: LogState | None = None,
     rules: Rules = SAFE_RULES,
     broker: int = B,
 ) -> Replica:
     """A replica that has just been told to follow."""
     replica = Replica(BrokerId(broker), held or log(), rules)
-    replica.become_follower(told or state())
+    replica.become_follower(assignment or state())
     return replica
 
 
@@ -116,7 +118,7 @@ def role_of(replica: Replica) -> Leader:
 
 
 def fetch(
-    follower: int, offset: int, last_epoch: int = NO_EPOCH, epoch: int = 0, life: int = 1
+    follower: int, offset: int, last_epoch: int = NO_EPOCH, epoch: int = 0, broker_epoch: int = 1
 ) -> Fetch:
     """A follower's request; `epoch` is the reign it believes in."""
     return Fetch(
@@ -124,7 +126,7 @@ def fetch(
         Offset(offset),
         LeaderEpoch(last_epoch),
         LeaderEpoch(epoch),
-        BrokerEpoch(life),
+        BrokerEpoch(broker_epoch),
     )
 
 

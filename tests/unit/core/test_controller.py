@@ -102,8 +102,8 @@ def test_what_happens_while_the_store_writes_is_found_afterwards() -> None:
     commands = settle(core, core.store_confirmed(P))
     assert of(core).leader == C
     # B never hears that it was elected, and C hears only how it ended.
-    told = only(SendStateTo, commands)
-    assert [(one.broker, one.state.leader) for one in told] == [(C, C)]
+    sent = only(SendStateTo, commands)
+    assert [(one.broker, one.state.leader) for one in sent] == [(C, C)]
 
 
 def test_a_session_that_ended_before_the_present_one_began_means_nothing() -> None:
@@ -164,9 +164,9 @@ def test_before_kip_966_the_last_member_stayed_in_the_isr() -> None:
 def test_a_broker_that_comes_back_is_told_what_it_hosts() -> None:
     core = controller()
     lose(core, C)
-    told = only(SendStateTo, come_back(core, C, epoch=9))
-    assert [one.broker for one in told] == [C]
-    assert told[0].state == of(core)
+    sent = only(SendStateTo, come_back(core, C, epoch=9))
+    assert [one.broker for one in sent] == [C]
+    assert sent[0].state == of(core)
 
 
 def test_a_leader_back_before_its_session_ended_leads_only_in_a_new_epoch() -> None:

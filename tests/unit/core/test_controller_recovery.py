@@ -144,8 +144,8 @@ def test_candidates_hear_of_the_epoch_before_they_are_asked() -> None:
     lose(core, C, B, A)
     come_back(core, B, epoch=8)
     kinds = [type(one) for one in come_back(core, A, epoch=9)]
-    last_told = max(place for place, kind in enumerate(kinds) if kind is SendStateTo)
-    assert last_told < kinds.index(AskLogEnd)
+    last_sent = max(place for place, kind in enumerate(kinds) if kind is SendStateTo)
+    assert last_sent < kinds.index(AskLogEnd)
 
 
 def test_the_best_log_leads() -> None:

@@ -229,8 +229,8 @@ def test_outside_the_log_and_without_an_epoch_is_out_of_range(offset: int) -> No
 
 def test_a_fetch_that_a_former_life_left_behind_is_answered_and_teaches_nothing() -> None:
     leader = leader_of_two()
-    leader.fetched(fetch(B, 4, 0, epoch=2, life=7), 0)
-    answer = leader.fetched(fetch(B, 6, 0, epoch=2, life=6), 0)
+    leader.fetched(fetch(B, 4, 0, epoch=2, broker_epoch=7), 0)
+    answer = leader.fetched(fetch(B, 6, 0, epoch=2, broker_epoch=6), 0)
     assert answer.error is ErrorCode.NONE
     assert answer.effects == ()
     assert (known_end(leader, B), leader.log.high_watermark) == (4, 4)
@@ -238,8 +238,8 @@ def test_a_fetch_that_a_former_life_left_behind_is_answered_and_teaches_nothing(
 
 def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -> None:
     leader = leader_of_two("joiner-broker-epoch")
-    leader.fetched(fetch(B, 4, 0, epoch=2, life=7), 0)
-    answer = leader.fetched(fetch(B, 6, 0, epoch=2, life=6), 0)
+    leader.fetched(fetch(B, 4, 0, epoch=2, broker_epoch=7), 0)
+    answer = leader.fetched(fetch(B, 6, 0, epoch=2, broker_epoch=6), 0)
     assert only(HighWatermarkMoved, answer.effects) == [(4, 6)]
 
 
@@ -247,7 +247,7 @@ def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -
 
 
 @pytest.mark.parametrize(
-    ("told", "cut_to"),
+    ("answer", "truncated_to"),
     [
         ((0, 2), 2),  # We have epoch 0: the smaller of both ends.
         ((0, 9), 3),  # Our epoch 0 ends at 3, the leader's later.
@@ -257,10 +257,10 @@ def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -
     ],
 )
 def test_a_follower_cuts_at_the_smaller_end_or_asks_about_an_older_epoch(
-    told: tuple[int, int], cut_to: int
+    answer: tuple[int, int], truncated_to: int
 ) -> None:
     ours = log(6, epochs=[(0, 0), (2, 3)])
-    assert truncation_point(ours, end_at(*told)) == cut_to
+    assert truncation_point(ours, end_at(*answer)) == truncated_to
 
 
 def test_a_follower_without_epochs_cuts_where_the_leader_says() -> None:

@@ -49,11 +49,11 @@ def insync(leader: Replica) -> InSyncSet:
     return role_of(leader).insync
 
 
-def wanting_c(told: PartitionState = AB, rules: Rules = Rules()) -> Replica:  # noqa: B008
+def wanting_c(assignment: PartitionState = AB, rules: Rules = Rules()) -> Replica:  # noqa: B008
     """C, outside the ISR, has fetched up to the leader's end in life 8."""
-    leader = leading(told, log(5, epochs=[(0, 0)]), rules)
+    leader = leading(assignment, log(5, epochs=[(0, 0)]), rules)
     fetches(leader, B, 5)
-    answer = leader.fetched(fetch(C, 5, 0, life=8), 0)
+    answer = leader.fetched(fetch(C, 5, 0, broker_epoch=8), 0)
     assert only(ConsiderExpand, answer.effects) == [(C,)]
     return leader
 
@@ -122,7 +122,7 @@ def test_one_proposal_is_in_flight_at_a_time() -> None:
     leader = proposing_c()
     assert leader.expand_isr(C) == ()
     assert only(ProposeIsr, leader.tick(99_999)) == []
-    assert only(ConsiderExpand, leader.fetched(fetch(C, 5, 0, life=8), 0).effects) == []
+    assert only(ConsiderExpand, leader.fetched(fetch(C, 5, 0, broker_epoch=8), 0).effects) == []
 
 
 def test_while_one_joiner_is_proposed_another_must_wait() -> None:
@@ -215,7 +215,7 @@ def test_a_refused_proposal_ends_with_the_new_partition_epoch_that_comes_with_it
 def test_a_refused_joiner_is_not_proposed_again_before_the_next_tick() -> None:
     leader = proposing_c()
     leader.isr_answer(ErrorCode.INELIGIBLE_REPLICA, state(isr=(A, B), version=2))
-    at_the_end = fetch(C, 5, 0, life=8)
+    at_the_end = fetch(C, 5, 0, broker_epoch=8)
     assert only(ConsiderExpand, leader.fetched(at_the_end, 0).effects) == []
     leader.tick(1)
     assert only(ConsiderExpand, leader.fetched(at_the_end, 1).effects) == [(C,)]

@@ -303,10 +303,10 @@ def test_kafkas_dump_tool_decodes_our_records(tmp_path: Path) -> None:
     log.append([build_batch(new, BatchOptions(leader_epoch=0))], NOW)
     log.close(NOW)
     files = sorted((tmp_path / log.directory).glob("*.log"))
-    told = kafka.dump(files, "--offsets-decoder")
-    assert '"group":"g","topic":"topic","partition":3' in told
-    assert '"offset":5,"leaderEpoch":2,"metadata":"note","commitTimestamp":77' in told
-    assert '"protocolType":"consumer","generation":3,"protocol":"range","leader":"m-1"' in told
-    assert '"memberId":"m-1","groupInstanceId":"i"' in told
-    assert told.count("payload: <DELETE>") == 2
-    assert "rror" not in told
+    output = kafka.dump(files, "--offsets-decoder")
+    assert '"group":"g","topic":"topic","partition":3' in output
+    assert '"offset":5,"leaderEpoch":2,"metadata":"note","commitTimestamp":77' in output
+    assert '"protocolType":"consumer","generation":3,"protocol":"range","leader":"m-1"' in output
+    assert '"memberId":"m-1","groupInstanceId":"i"' in output
+    assert output.count("payload: <DELETE>") == 2
+    assert "rror" not in output

@@ -123,8 +123,8 @@ def test_the_quick_look_believes_no_more_than_the_decoder() -> None:
             with pytest.raises(type(error)):
                 request_start(frame)
         else:
-            told = (version, header.correlation_id, header.client_id, position)
-            assert request_start(frame)[1:] == told
+            expected = (version, header.correlation_id, header.client_id, position)
+            assert request_start(frame)[1:] == expected
 
 
 def test_an_unknown_api_is_not_guessed_at() -> None:

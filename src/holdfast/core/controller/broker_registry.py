@@ -40,7 +40,7 @@ class CleanShutdown(NamedTuple):
     intact_since: BrokerEpoch
 
 
-class BrokerLife:
+class BrokerIncarnation:
     """What a broker knows of its own registration and of its controller."""
 
     __slots__ = ("broker_epoch", "controller", "guards", "incarnation", "intact_since")

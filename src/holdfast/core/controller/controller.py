@@ -101,7 +101,7 @@ class Controller:
 
     def start(self) -> Commands:
         """Take over: tell everyone what the store says, then do what is missing."""
-        looked = [self._look_and_tell(partition) for partition in self.partitions]
+        looked = [self._look_and_send(partition) for partition in self.partitions]
         return tuple(command for commands in looked for command in commands)
 
     # Brokers.
@@ -116,7 +116,7 @@ class Controller:
         self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
         commands: list[Command] = []
         for partition in self.partitions:
-            commands.extend(self._look_and_tell(partition, broker))
+            commands.extend(self._look_and_send(partition, broker))
         return tuple(commands)
 
     def broker_lost(
@@ -379,14 +379,14 @@ class Controller:
     def _go_on(self, partition: TopicPartition) -> Commands:
         settings = self._settings.pop(partition, None)
         commands = list(self.settings_changed(partition, settings)) if settings else []
-        commands.extend(self._look_and_tell(partition))
+        commands.extend(self._look_and_send(partition))
         for broker in self._leaving.pop(partition, []):
             commands.extend(self._move_away(partition, broker))
         for alter in self._queued.pop(partition, []):
             commands.extend(self.alter_partition(partition, *alter))
         return tuple(commands)
 
-    def _look_and_tell(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
+    def _look_and_send(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
         """First look, then tell the replicas, or one of them, what is agreed if it still stands.
 
         A leader may have come back without its tail: told to lead now, it would.
@@ -395,5 +395,5 @@ class Controller:
         if partition in self._pending:
             return looked
         state = self.partitions[partition]
-        told = [one for one in state.replicas if one in self.brokers and only in (None, one)]
-        return (*(SendStateTo(one, partition, state) for one in told), *looked)
+        recipients = [one for one in state.replicas if one in self.brokers and only in (None, one)]
+        return (*(SendStateTo(one, partition, state) for one in recipients), *looked)

@@ -52,7 +52,7 @@ def judge(
         # A member need not have fetched in this reign; a joiner must, and so names its life.
         must_name = member.broker not in state.isr and guards.joiner_position_known
         unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
-        same_life = unnamed or member.broker_epoch == known.broker_epoch
-        if guards.joiner_broker_epoch and not same_life:
+        same_incarnation = unnamed or member.broker_epoch == known.broker_epoch
+        if guards.joiner_broker_epoch and not same_incarnation:
             return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE

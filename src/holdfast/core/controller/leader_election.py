@@ -208,8 +208,8 @@ def lead_by(
     state = _lead_by(state, choice, brokers, settings, rules)
     others = tuple(one for one in state.member_epochs if one.broker != choice.leader)
     known = brokers.get(choice.leader)
-    life = known.broker_epoch if known else NO_BROKER_EPOCH
-    return state._replace(member_epochs=(ReplicaBroker(choice.leader, life), *others))
+    elected_in = known.broker_epoch if known else NO_BROKER_EPOCH
+    return state._replace(member_epochs=(ReplicaBroker(choice.leader, elected_in), *others))
 
 
 def _lead_by(

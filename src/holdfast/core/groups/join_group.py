@@ -188,8 +188,8 @@ def _welcome_back(turn: Turn, group: Group, member: GroupMember, write: StaticMe
         return
     # Before KIP-814 a leader could only be kept from assigning by not telling it that it leads.
     member.join_waiter = None
-    told = generation_of(group, member.member_id)
-    answer = told._replace(leader=write.before.leader, members=())
+    current = generation_of(group, member.member_id)
+    answer = current._replace(leader=write.before.leader, members=())
     turn.add(AnswerJoin(write.waiter, answer))
 
 

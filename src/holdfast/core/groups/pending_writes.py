@@ -143,15 +143,15 @@ class Turn:
 
 def group_error(error: ErrorCode) -> ErrorCode:
     """What members are told when the log refused. They know coordinators, not partitions."""
-    return _told(error, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return _readable_error(error, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def offsets_error(error: ErrorCode) -> ErrorCode:
     """The same for whoever wanted offsets stored."""
-    return _told(error, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+    return _readable_error(error, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 
 
-def _told(error: ErrorCode, too_large: ErrorCode) -> ErrorCode:
+def _readable_error(error: ErrorCode, too_large: ErrorCode) -> ErrorCode:
     if error in _NOT_NOW:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error in _NOT_HERE:

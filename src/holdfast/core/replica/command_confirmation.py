@@ -115,7 +115,7 @@ def is_removed(broker: BrokerId, topic_id: bytes | None, fact: PartitionFact | N
 class Found(enum.Enum):
     """What a look at the store for one part of a command has found."""
 
-    NEWS = "what the command said, or nothing had to be looked up"
+    AS_COMMANDED = "what the command said, or nothing had to be looked up"
     NOTHING_NEW = "nothing that this broker did not know, or could not use"
     CONTRADICTION = "otherwise than the command said: the rest of it is not looked up"
 
@@ -134,7 +134,7 @@ class LookPace:
 
     def looked(self, now_ms: int, found: Iterable[Found]) -> None:
         """A read for some commands is over; if it was in vain for any of them, a pause begins."""
-        if any(one is not Found.NEWS for one in found):
+        if any(one is not Found.AS_COMMANDED for one in found):
             self._not_before_ms = now_ms + LOOK_PAUSE_MS
 
 

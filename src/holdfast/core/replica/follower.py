@@ -89,8 +89,8 @@ class Follower:
         if diverging == UNKNOWN_EPOCH_END:
             # It cannot say, and asking again would not help: what is left counts as a prefix.
             self.log_checked = True
-        cut = self.log.truncate_to(truncation_point(self.log, diverging))
-        return (cut,) if cut else ()
+        truncate = self.log.truncate_to(truncation_point(self.log, diverging))
+        return (truncate,) if truncate else ()
 
     def out_of_range(self, leader_start: Offset, leader_end: Offset) -> Effects:
         """The leader has nothing at our end, and these are its bounds now.
@@ -102,8 +102,8 @@ class Follower:
         if log.log_end_offset < leader_start:
             return (log.restart_at(leader_start),)
         if log.log_end_offset > leader_end:
-            cut = log.truncate_to(leader_end)
-            return (cut,) if cut else ()
+            truncate = log.truncate_to(leader_end)
+            return (truncate,) if truncate else ()
         if self.rules.guards.out_of_range_diverges:
             return ()
         return (log.restart_at(leader_start),)

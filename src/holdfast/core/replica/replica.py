@@ -111,9 +111,9 @@ class Replica:
         )
         self._change_role(follower, state.leader_epoch)
         if self.rules.truncation is Truncation.HIGH_WATERMARK and not unchecked:
-            cut = self.log.truncate_to(self.log.high_watermark)
-            if cut:
-                effects.append(cut)
+            truncate = self.log.truncate_to(self.log.high_watermark)
+            if truncate:
+                effects.append(truncate)
         effects.extend(self._flush_if_held_up())
         return tuple(effects)
 

@@ -140,13 +140,13 @@ def sequence_at(base_sequence: int, offset_delta: int) -> int:
 def parse_header(data: Bytes, position: int = 0) -> RecordBatchHeader:
     """The header at `position`, once it is sure that a whole batch could lie there."""
     if position + HEADER_BYTES > len(data):
-        raise _cut_short(data, position)
+        raise _truncated(data, position)
     fields = _unpack(data, position)
     if fields[3] != MAGIC:
         raise _foreign(fields[3], position)
     size = fields[1] + LENGTH_END
     if size < HEADER_BYTES or size > len(data) - position:
-        raise _cut_short(data, position)
+        raise _truncated(data, position)
     # What RecordBatchHeader._make does, without its check of a length that the struct ensures.
     return tuple.__new__(RecordBatchHeader, fields)
 
@@ -175,7 +175,7 @@ def check_span(header: RecordBatchHeader, position: int = 0) -> None:
         )
 
 
-def _cut_short(data: Bytes, position: int) -> MalformedBatchError:
+def _truncated(data: Bytes, position: int) -> MalformedBatchError:
     """Says what is missing; an old magic or an impossible length is told first if it is there."""
     left = len(data) - position
     if left > MAGIC_POSITION and data[position + MAGIC_POSITION] != MAGIC:

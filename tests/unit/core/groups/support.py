@@ -46,7 +46,7 @@ def topics_of(metadata: bytes) -> Sequence[str] | None:
     return tuple(names.split(",")) if kind == "topics" else None
 
 
-class Office:
+class Coordinator:
     """Drives a `Groups`. Writes succeed at once unless `holds_writes` is set.
 
     Every waiter is a number; an answer to a stranger, or a second one, fails the test.
@@ -258,19 +258,19 @@ class Office:
         assert self.state() is GroupState.STABLE, self.state()
 
 
-def stable(*member_ids: str, settings: GroupSettings = NO_DELAY) -> Office:
+def stable(*member_ids: str, settings: GroupSettings = NO_DELAY) -> Coordinator:
     """A Stable group of consumers with these members; the first one leads."""
-    office = Office(settings)
+    coordinator = Coordinator(settings)
     for member_id in member_ids:
-        office.join(new_id=member_id)
-        office.settle_group()
-    return office
+        coordinator.join(new_id=member_id)
+        coordinator.settle_group()
+    return coordinator
 
 
-def stable_static(*instances: str, settings: GroupSettings = NO_DELAY) -> Office:
+def stable_static(*instances: str, settings: GroupSettings = NO_DELAY) -> Coordinator:
     """The same with static members: instance "i" has the member id "i-1"."""
-    office = Office(settings)
+    coordinator = Coordinator(settings)
     for instance in instances:
-        office.join(new_id=f"{instance}-1", instance=instance)
-        office.settle_group()
-    return office
+        coordinator.join(new_id=f"{instance}-1", instance=instance)
+        coordinator.settle_group()
+    return coordinator

@@ -172,12 +172,12 @@ def test_nothing_gives_an_empty_table() -> None:
 
 def test_a_cut_off_end_is_left_out_where_that_is_allowed() -> None:
     data = bytes(build_batch(SOME))
-    for cut in (1, 11, 12, 40, 61, len(data) - 1):
-        table = reader.read_table(data + data[:cut], partial_end=True)
+    for kept in (1, 11, 12, 40, 61, len(data) - 1):
+        table = reader.read_table(data + data[:kept], partial_end=True)
         assert table.num_rows == len(SOME)
         with pytest.raises(MalformedBatchError, match="cut short"):
-            reader.read_table(data + data[:cut])
-        assert reader.read_table(data[:cut], partial_end=True).num_rows == 0
+            reader.read_table(data + data[:kept])
+        assert reader.read_table(data[:kept], partial_end=True).num_rows == 0
 
 
 def test_the_crc_is_checked_unless_told_otherwise() -> None:

@@ -102,10 +102,10 @@ def test_batches_are_walked_in_order_with_their_positions() -> None:
     assert [bytes(batch.view) for batch in batches(data)] == [first, second]
 
 
-@pytest.mark.parametrize("cut", [1, 11, 12, 30, 60, 61, 80])
-def test_a_batch_that_is_cut_off_ends_the_walk_or_is_refused(cut: int) -> None:
+@pytest.mark.parametrize("size", [1, 11, 12, 30, 60, 61, 80])
+def test_a_batch_that_is_cut_off_ends_the_walk_or_is_refused(size: int) -> None:
     first = build_batch(SOME)
-    data = bytes(first + first[:cut])
+    data = bytes(first + first[:size])
     assert [batch.position for batch in batches(data, partial_end=True)] == [0]
     with pytest.raises(MalformedBatchError, match="cut short") as caught:
         list(batches(data))

@@ -160,12 +160,12 @@ def test_exactly_the_limit_is_fine_and_one_less_is_not(codec: Compression) -> No
 def test_every_truncation_and_any_tail_is_refused(codec: Compression) -> None:
     data = b"some text, some more text, and some text again"
     packed = compress(codec, data)
-    for cut in range(len(packed)):
-        if codec is Compression.SNAPPY and cut == len(snappy.JAVA_HEADER):
+    for kept in range(len(packed)):
+        if codec is Compression.SNAPPY and kept == len(snappy.JAVA_HEADER):
             # Java's framing counts no blocks: cut between two of them, it is a shorter stream.
-            assert decompress(codec, memoryview(packed[:cut]), MIB) == b""
+            assert decompress(codec, memoryview(packed[:kept]), MIB) == b""
         else:
-            refusal(codec, packed[:cut])
+            refusal(codec, packed[:kept])
     assert refusal(codec, packed + b"tail").error_code is ErrorCode.INVALID_RECORD
 
 

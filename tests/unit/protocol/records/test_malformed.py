@@ -71,13 +71,13 @@ def exercise(data: bytes) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_truncation(codec: int) -> None:
     data = bytes(build_batch(SOME[:3], BatchOptions(compression=codec)))
-    for cut in range(len(data)):
+    for size in range(len(data)):
         with pytest.raises(MalformedBatchError):
-            Batch(data[:cut])
+            Batch(data[:size])
         # The same cut, with a length that owns up to it: the records end too soon.
-        if cut >= 61:
-            owned_up = bytearray(data[:cut])
-            struct.pack_into(">i", owned_up, 8, cut - 12)
+        if size >= 61:
+            owned_up = bytearray(data[:size])
+            struct.pack_into(">i", owned_up, 8, size - 12)
             assert isinstance(outcome(bytes(owned_up), check_crc=False), str)
             exercise(bytes(owned_up))
 
