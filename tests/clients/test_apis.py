@@ -255,9 +255,9 @@ def test_the_cluster(watched: Watched, world: World, kafka_python: KafkaPython) 
 def test_topics_page_by_page(watched: Watched, world: World) -> None:
     topic = world.topic("pages", 3)
     with closing(KafkaAdminClient(bootstrap_servers=world.bootstrap.split(","))) as admin:
-        told = admin.describe_topic_partitions([topic], response_partition_limit=2)
-    assert [len(one["partitions"]) for one in told["topics"]] == [2]
-    assert told["next_cursor"]["partition_index"] == 2
+        response = admin.describe_topic_partitions([topic], response_partition_limit=2)
+    assert [len(one["partitions"]) for one in response["topics"]] == [2]
+    assert response["next_cursor"]["partition_index"] == 2
     watched.clients_sent(DescribeTopicPartitionsRequest)
 
 

@@ -83,8 +83,8 @@ class World:
 
         def is_ready() -> bool:
             found = self.partitions(topic)
-            told = self._producer.list_topics(topic, 30).topics[topic]
-            return len(found) == len(told.partitions) == count and all(
+            response = self._producer.list_topics(topic, 30).topics[topic]
+            return len(found) == len(response.partitions) == count and all(
                 one.leader >= 0 and len(one.isr) == len(one.replicas) for one in found.values()
             )
 
@@ -92,12 +92,12 @@ class World:
 
     def partitions(self, topic: str) -> dict[int, Placed]:
         """As the controller's broker tells it now; empty if there is no such topic."""
-        [told] = self._admin.describe_topics([topic])
+        [response] = self._admin.describe_topics([topic])
         return {
             one["partition_index"]: Placed(
                 one["leader_id"], tuple(one["replica_nodes"]), tuple(one["isr_nodes"])
             )
-            for one in told["partitions"]
+            for one in response["partitions"]
         }
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:

@@ -122,8 +122,8 @@ def test_a_member_lives_in_every_version(brokers: Brokers, version: int) -> None
     heartbeat = HeartbeatRequest(group_id=group, generation_id=1, member_id=joined.member_id)
     assert brokers.ask(number, heartbeat, HeartbeatResponse, beat).error_code == 0
     other = number % 3 + 1
-    told = brokers.ask(other, heartbeat, HeartbeatResponse, beat)
-    assert told.error_code == ErrorCode.NOT_COORDINATOR
+    response = brokers.ask(other, heartbeat, HeartbeatResponse, beat)
+    assert response.error_code == ErrorCode.NOT_COORDINATOR
     leaving = LeaveGroupRequest(group_id=group, member_id=joined.member_id)
     if leave >= 3:
         leaving = LeaveGroupRequest(

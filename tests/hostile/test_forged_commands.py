@@ -76,19 +76,19 @@ class Forger:
         return int(found[-1])
 
     def stop(self, broker: int, *, delete: bool, epoch: int | None = None) -> Any:
-        told = StopReplicaPartitionState(
+        response = StopReplicaPartitionState(
             partition_index=0, leader_epoch=-2, delete_partition=delete
         )
-        return self.ask(broker, self.stop_request(broker, KEPT, told, epoch), 4)
+        return self.ask(broker, self.stop_request(broker, KEPT, response, epoch), 4)
 
     def stop_request(
-        self, broker: int, topic: str, told: StopReplicaPartitionState, epoch: int | None = None
+        self, broker: int, topic: str, response: StopReplicaPartitionState, epoch: int | None = None
     ) -> StopReplicaRequest:
         return StopReplicaRequest(
             controller_id=self.controller,
             controller_epoch=self.controller_epoch if epoch is None else epoch,
             broker_epoch=self.broker_epoch(broker),
-            topic_states=[StopReplicaTopicState(topic_name=topic, partition_states=[told])],
+            topic_states=[StopReplicaTopicState(topic_name=topic, partition_states=[response])],
         )
 
     def lead(self, broker: int, **changes: Any) -> Any:
@@ -257,8 +257,8 @@ def test_a_name_that_is_no_topics_makes_and_removes_nothing(
     town: Town, forger: Forger, name: str
 ) -> None:
     before = [folders(town, one) for one in BROKERS]
-    told = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
-    stopped = forger.ask(1, forger.stop_request(1, name, told), 4)
+    response = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    stopped = forger.ask(1, forger.stop_request(1, name, response), 4)
     led = forger.lead(1, topic_name=name, topic_id=OTHER_ID)
     assert stopped.error_code == led.error_code == ErrorCode.INVALID_REQUEST
     assert [folders(town, one) for one in BROKERS] == before

@@ -153,8 +153,8 @@ class Server:
 
     def status(self) -> dict[str, Any]:
         """What the control socket says of it."""
-        told: dict[str, Any] = self.order("status")
-        return told
+        response: dict[str, Any] = self.order("status")
+        return response
 
     def order(self, call: str, **fields: object) -> Any:
         """A call to the control socket."""
@@ -162,8 +162,8 @@ class Server:
 
     def replica(self, topic: str, partition: int = 0) -> dict[str, Any]:
         """What the broker says of its replica of a partition."""
-        told: dict[str, Any] = self.status()["partitions"][f"{topic}-{partition}"]
-        return told
+        response: dict[str, Any] = self.status()["partitions"][f"{topic}-{partition}"]
+        return response
 
     # Requests.
 
@@ -194,8 +194,8 @@ class Server:
         """One batch to this broker."""
         made = build_batch(records) if options is None else build_batch(records, options)
         data = PartitionProduceData(index=partition, records=made)
-        told = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[told])
+        response = TopicProduceData(name=topic, partition_data=[data])
+        request = ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[response])
         answer = self.ask(request, ProduceResponse, BY_NAME)
         [one] = answer.responses[0].partition_responses
         return Sent(ErrorCode(one.error_code), one.base_offset)
@@ -315,8 +315,8 @@ class Servers:
         """Until the broker itself knows that it leads, and broker 1 too."""
 
         def leads() -> bool:
-            told = self.all[leader].status()["partitions"].get(f"{topic}-{number}")
-            return told is not None and told["role"] == "leader"
+            response = self.all[leader].status()["partitions"].get(f"{topic}-{number}")
+            return response is not None and response["role"] == "leader"
 
         wait_until(leads, f"broker {leader} leads {topic}-{number}")
 
@@ -333,8 +333,8 @@ class Servers:
         )
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
         with self.client() as client:
-            [told] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
-        assert not told.error_code, told.error_message
+            [response] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
+        assert not response.error_code, response.error_message
 
     def settle(self, number: int) -> None:
         """Until a broker has read all settings that were altered so far: it reads all at once."""

@@ -186,8 +186,8 @@ def busy(stack: ExitStack, server: Server, topic: str) -> socket.socket:
     """A connection that has sent a request, to a broker that has much under way."""
     for number in range(2):
         data = PartitionProduceData(index=0, records=build_batch(LARGE))
-        told = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[told])
+        response = TopicProduceData(name=topic, partition_data=[data])
+        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[response])
         parts = encode_request(request, BY_NAME, correlation_id=number, client_id="many")
         stack.enter_context(connected(server)).sendall(b"".join(parts))
     wait_until(lambda: server.replica(topic)["leo"] == 2, "both are under way")
@@ -224,8 +224,8 @@ def test_fetch_max_bytes(four: Servers) -> None:
         for partition in (0, 1):
             server.send(topic, [record(bytes(2 * KIB))], partition=partition)
         answer = server.ask(fetch_of(topic, 0, 1), FetchResponse, BY_NAME)
-        told = answer.responses[0].partitions
-        filled.append(sum(1 for one in told if one.records))
+        response = answer.responses[0].partitions
+        filled.append(sum(1 for one in response if one.records))
     assert filled == [1, 2]
 
 

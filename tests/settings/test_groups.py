@@ -148,8 +148,8 @@ class Groups:
 
     def members(self, number: int, group: str) -> int:
         request = DescribeGroupsRequest(groups=[group])
-        [told] = self.servers[number].ask(request, DescribeGroupsResponse).groups
-        return len(told.members)
+        [response] = self.servers[number].ask(request, DescribeGroupsResponse).groups
+        return len(response.members)
 
 
 def answer_of(connection: socket.socket) -> ErrorCode:

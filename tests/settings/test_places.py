@@ -103,8 +103,8 @@ def test_auto_create_topics_enable(two: Servers) -> None:
     def error_of(server: Server, name: str) -> ErrorCode:
         asked = [MetadataRequestTopic(name=name)]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
-        [told] = server.ask(request, MetadataResponse).topics
-        return ErrorCode(told.error_code)
+        [response] = server.ask(request, MetadataResponse).topics
+        return ErrorCode(response.error_code)
 
     created = f"created-{next(NAMES)}"
     for _ in range(3):

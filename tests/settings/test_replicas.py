@@ -86,9 +86,9 @@ def test_replica_selector_class(three: Servers) -> None:
             topics=[FetchTopic(topic=topic, partitions=[asked])],
             rack_id=RACK,
         )
-        [told] = three[leader].ask(request, FetchResponse, BY_NAME).responses[0].partitions
-        assert not told.error_code
-        return told.preferred_read_replica
+        [response] = three[leader].ask(request, FetchResponse, BY_NAME).responses[0].partitions
+        assert not response.error_code
+        return response.preferred_read_replica
 
     wait_until(lambda: sent_to(1, near) == 2, "broker 2 is the nearest")
     assert sent_to(3, leaders) == -1

@@ -1,7 +1,7 @@
-"""What a client may do: everything, for there is no authorizer.
+"""The operations that a client is authorized for: all, because there is no authorizer.
 
 The answers that name authorized operations (KIP-430) have one bit for each operation. Without an
-authorizer Kafka sets the bits of all operations that a kind of resource knows.
+authorizer Kafka sets the bits of all operations that a resource type has.
 """
 
 from __future__ import annotations

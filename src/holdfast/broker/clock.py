@@ -1,7 +1,7 @@
-"""Time, of which a broker has two kinds.
+"""The two clocks of a broker.
 
 Everything that waits or measures uses `now_ms`, which never goes back. `wall_ms` is the date, for
-timestamps of records and for people; nothing is decided by it but retention.
+record timestamps and for people; only retention decides by it.
 """
 
 from __future__ import annotations

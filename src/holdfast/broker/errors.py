@@ -1,4 +1,4 @@
-"""What keeps a broker from starting, or from going on."""
+"""Errors that keep a broker from starting or continuing."""
 
 
 class StartError(Exception):

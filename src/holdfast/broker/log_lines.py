@@ -1,9 +1,9 @@
-"""What a broker says to people: one line an event, `key=value`, to stderr.
+"""The log of a broker for people: one line per event, `key=value`, to stderr.
 
-A retry loop, or a client that sends the same bad request again and again, must not fill the disk
-that holds the log lines. A warning or an error that repeats is written once in `REPEAT_S`, and the
-next line says how many were left out. Of warnings that differ only in their fields no more than
-`MOST_ALIKE` are written in that time. An info line is always written: it reports a change.
+A retry loop, or a client that repeats a bad request, must not fill the disk that holds the log
+lines. A warning or an error that repeats is written once in `REPEAT_S`, and the next line says how
+many were left out. Of warnings that differ only in their fields no more than `MOST_ALIKE` are
+written in that time. An info line is always written: it reports a change.
 
 Not structlog, which takes a third of a broker's start to import.
 """

@@ -1,8 +1,8 @@
-"""A broker: its parts, how they are put together, how it starts and how it stops.
+"""A broker: its parts, their construction, start and stop.
 
-Start: lock the directory, find out whose it is, drop logs of topics that are gone, open the rest,
-register. Nothing is served as leader before the controller says so. Stop: ask the controller to
-move our leaderships, leave the store, flush and close every log, and leave the mark of a clean end.
+Start: lock the log directories, check who owns them, delete stray logs, open the others, register.
+The broker leads no partition before the controller says so. Stop: ask the controller to move our
+leaderships, leave the store, flush and close every log, and write the clean-shutdown marker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.maintenance.maintenance import Chores
+from holdfast.broker.maintenance.maintenance import Maintenance
 from holdfast.broker.maintenance.stray_logs import drop_strays
 from holdfast.broker.membership.controlled_shutdown import move_leaderships
 from holdfast.broker.membership.registration import RETRY_S, Membership
@@ -44,7 +44,7 @@ from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
-from holdfast.core import BrokerLife
+from holdfast.core import BrokerIncarnation
 from holdfast.model import BrokerId
 from holdfast.storage import (
     DirectoryLockedError,
@@ -119,7 +119,7 @@ class Broker:
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
         self.groups = GroupCoordinator(self)
-        self.chores = Chores(self)
+        self.maintenance = Maintenance(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
         self.endpoint = Endpoint("", 0)
@@ -143,9 +143,9 @@ class Broker:
         return self.configs.settings
 
     @property
-    def life(self) -> BrokerLife:
+    def incarnation(self) -> BrokerIncarnation:
         """Our registration."""
-        return self.membership.life
+        return self.membership.incarnation
 
     @property
     def fetch_max_bytes(self) -> int:
@@ -172,7 +172,7 @@ class Broker:
         await self._patiently(join)
         self.is_started = True
         self.elector.start()
-        self.chores.start()
+        self.maintenance.start()
         if self.replicas.failures:
             self.failures.report_soon()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
@@ -216,7 +216,7 @@ class Broker:
 
     def _registered(self) -> None:
         if self.trace is not None:
-            self.trace.registered(self.life.broker_epoch)
+            self.trace.registered(self.incarnation.broker_epoch)
         if self.is_started:
             # We were away: topics may have been deleted meanwhile.
             self._strays = self.loop.create_task(self._look_for_strays())
@@ -255,7 +255,7 @@ class Broker:
         """The broker's own, while it runs."""
         self.listener.limits = _limits(self.settings, self.configs.layers)
         if self.is_started and not self.is_stopping:
-            self.chores.settings_changed()
+            self.maintenance.settings_changed()
 
     # Stopping.
 
@@ -269,14 +269,14 @@ class Broker:
         await self.elector.stop()
         self.listener.close()
         self.peers.close()
-        self.chores.stop()
+        self.maintenance.stop()
         self.groups.stop()
         for partition in tuple(self.replicas.partitions.values()):
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
-        epoch, intact_since = self.life.broker_epoch, self.life.intact_since
+        epoch, intact_since = self.incarnation.broker_epoch, self.incarnation.intact_since
         self.membership.is_leaving = True
-        await self.chores.finish()
+        await self.maintenance.finish()
         await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()

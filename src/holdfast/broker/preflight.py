@@ -1,9 +1,9 @@
-"""What keeps a broker from starting, as far as its settings and this machine tell beforehand.
+"""Finds reasons why a broker cannot start, from its settings and this machine.
 
-`holdfast server check` and `holdfast server start` both ask here, so that they accept and refuse
-the same settings with the same words. Nothing is changed. What only a start can find out is left
-to it: a port or a directory that another process holds, and a coordination store that does not
-answer or belongs to another cluster.
+`holdfast server check` and `holdfast server start` both use it, so that they accept and refuse the
+same settings with the same words. It changes nothing. Only a start can find the rest: a port or a
+directory that another process holds, and a coordination store that does not answer or belongs to
+another cluster.
 """
 
 from __future__ import annotations

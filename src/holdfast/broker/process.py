@@ -1,4 +1,4 @@
-"""A broker as a process: its loop, its log, its signals, and the real outside."""
+"""A broker as a process: its event loop, log, signals, and the real disks and network."""
 
 from __future__ import annotations
 

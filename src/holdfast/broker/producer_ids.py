@@ -1,4 +1,4 @@
-"""Producer ids: given out from blocks that the agreed store hands to one broker only."""
+"""Producer ids, from blocks that the coordination store assigns to one broker only."""
 
 from __future__ import annotations
 

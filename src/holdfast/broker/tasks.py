@@ -1,4 +1,4 @@
-"""Work that takes more than one tick: a task that ends with an answer, whatever happens in it."""
+"""Work that takes more than one tick: a task that always ends with an answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What this broker tells the trace: one method a kind of event, so that the numbers are right.
+"""Writes this broker's trace events: one method per kind, so that the fields are right.
 
-Off unless asked for; then every event costs one line in a buffer. The kinds and their numbers are
+Off by default; when on, every event costs one line in a buffer. The kinds and their fields are
 those of `model.trace.KINDS`, the same as in the lab.
 """
 
@@ -135,8 +135,14 @@ class BrokerTrace:
             as_leader=as_leader,
         )
 
-    def truncated(self, partition: Partition, cut: TruncateTo) -> None:
-        self._emit("truncated", partition.name, end_offset=cut.end_offset, was=cut.was, records=[])
+    def truncated(self, partition: Partition, truncation: TruncateTo) -> None:
+        self._emit(
+            "truncated",
+            partition.name,
+            end_offset=truncation.end_offset,
+            was=truncation.was,
+            records=[],
+        )
 
     def flushed(self, partition: Partition, end_offset: Offset) -> None:
         self._emit("flushed", partition.name, end_offset=end_offset)

@@ -1,12 +1,11 @@
-"""The trace of a real broker: one line of JSON an event, written beside the work, not in its way.
+"""The trace of a real broker: one line of JSON per event, written by a thread of its own.
 
-Events go into a queue; a thread of its own turns them into lines and writes them, milliseconds
-later. If it cannot keep up the queue stays bounded: what does not fit is dropped, counted, and the
-trace itself says how much is missing. A broker without a trace has None in its place, so the hot
-path pays for one comparison.
+Events go into a queue; the thread turns them into lines and writes them, milliseconds later. The
+queue is bounded: events that do not fit are dropped and counted, and the trace records how many are
+missing. A broker without a trace has None in its place, so the hot path pays for one comparison.
 
-A line is that of `model.trace`, with one key more: `ns`, the nanoseconds behind `t`, by which the
-traces of several brokers are put in order. `id` counts on over the lives of a broker.
+A line is that of `model.trace`, with one more key: `ns`, the nanoseconds after `t`, by which the
+traces of several brokers are put in order. `id` continues over the restarts of a broker.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class TraceFile:
         self._clock_ns = clock_ns
         self._most = most
         self._events: deque[_Event] = deque()
-        self._told_dropped = 0
+        self._reported_dropped = 0
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._next_id = self._continue()
         self._has_events = threading.Event()
@@ -88,7 +87,7 @@ class TraceFile:
             waiting = self._events
             # Taken one by one, at most as many as there are now: others go on adding at the end.
             events = [waiting.popleft() for _ in range(len(waiting))]
-            missing, self._told_dropped = self.dropped - self._told_dropped, self.dropped
+            missing, self._reported_dropped = self.dropped - self._reported_dropped, self.dropped
             lines = [self._line(event) for event in events]
             if missing:
                 lines.append(self._gap(missing))

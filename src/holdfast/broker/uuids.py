@@ -1,4 +1,4 @@
-"""Names that nobody has had before, drawn from a broker's own dice."""
+"""UUIDs from the broker's injected random generator."""
 
 from __future__ import annotations
 

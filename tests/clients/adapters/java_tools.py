@@ -107,10 +107,12 @@ class JavaTools(Client):
 
     def run(self, tool: str, *words: str, given: str = "") -> Done:
         """A tool that does what it is asked; RefusedError if it cannot."""
-        told = self.ask(tool=tool, args=[*words, "--bootstrap-server", self.bootstrap], input=given)
-        said = told["out"] + told["err"]
-        assert told["code"] is not None, f"{tool} does not end: {said}"
-        done = Done(told["out"], told["err"], told["code"])
+        response = self.ask(
+            tool=tool, args=[*words, "--bootstrap-server", self.bootstrap], input=given
+        )
+        said = response["out"] + response["err"]
+        assert response["code"] is not None, f"{tool} does not end: {said}"
+        done = Done(response["out"], response["err"], response["code"])
         if error := _refusal(said):
             raise RefusedError(error, said)
         assert done.code == 0, said
@@ -150,8 +152,8 @@ class JavaTools(Client):
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         place = f"{topic}:{partition}"
-        told = self.run(OFFSETS, "--topic-partitions", place, "--time", str(timestamp)).out
-        return int(told.rpartition(":")[2]) if told.strip() else None
+        response = self.run(OFFSETS, "--topic-partitions", place, "--time", str(timestamp)).out
+        return int(response.rpartition(":")[2]) if response.strip() else None
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         start, end = self.offset_at(topic, partition, -2), self.offset_at(topic, partition, -1)
@@ -208,18 +210,18 @@ class JavaTools(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self.run(CLUSTER, "cluster-id").out
+        response = self.run(CLUSTER, "cluster-id").out
         lines = self.run(CLUSTER, "list-endpoints").out.splitlines()[1:]
         brokers = {int(line.split()[0]): int(line.split()[2]) for line in lines}
-        return ClusterSeen(told.split()[-1], None, brokers)
+        return ClusterSeen(response.split()[-1], None, brokers)
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
-        told = json.loads(
+        response = json.loads(
             self.run(LOG_DIRS, "--describe", "--topic-list", topic).out.splitlines()[-1]
         )
         return {
             (broker["broker"], int(one["partition"].rpartition("-")[2])): one["size"]
-            for broker in told["brokers"]
+            for broker in response["brokers"]
             for folder in broker["logDirs"]
             for one in folder["partitions"]
         }
@@ -257,8 +259,8 @@ class JavaTools(Client):
 
     def table(self, group: str, *words: str) -> list[list[str]]:
         """The rows of a description, without the heading."""
-        told = self.run(GROUPS, "--describe", "--group", group, *words).out
-        return [line.split() for line in told.splitlines() if line.startswith(f"{group} ")]
+        response = self.run(GROUPS, "--describe", "--group", group, *words).out
+        return [line.split() for line in response.splitlines() if line.startswith(f"{group} ")]
 
 
 class _ConsoleMember(Member):

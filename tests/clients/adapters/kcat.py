@@ -64,12 +64,12 @@ class KcatClient(Client):
 
     def consume(self, topic: str, partition: int, start: int, count: int) -> list[Read]:
         place = ("-t", topic, "-p", str(partition), "-o", str(start), "-c", str(count))
-        told = self._run("-C", "-q", *place, "-f", FORMAT)
-        return list(_parsed(told))
+        output = self._run("-C", "-q", *place, "-f", FORMAT)
+        return list(_parsed(output))
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
-        told = self._run("-Q", "-t", f"{topic}:{partition}:{timestamp}").decode()
-        offset = int(told.split("offset ")[1])
+        output = self._run("-Q", "-t", f"{topic}:{partition}:{timestamp}").decode()
+        offset = int(output.split("offset ")[1])
         return offset if offset >= 0 else None
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
@@ -88,9 +88,9 @@ class KcatClient(Client):
         }
 
     def cluster(self) -> ClusterSeen:
-        told = self._metadata()
-        brokers = {one["id"]: int(one["name"].rpartition(":")[2]) for one in told["brokers"]}
-        return ClusterSeen(None, told["controllerid"], brokers)
+        output = self._metadata()
+        brokers = {one["id"]: int(one["name"].rpartition(":")[2]) for one in output["brokers"]}
+        return ClusterSeen(None, output["controllerid"], brokers)
 
     def join(self, group: str, topic: str) -> Member:
         return _KcatMember(self._command("-G", group, topic, "-u", "-f", r"%s\n"))
@@ -175,16 +175,16 @@ def _given(records: Iterator[Record]) -> Iterator[bytes]:
         yield (one.value or b"") + RECORD_ENDS.encode()
 
 
-def _parsed(told: bytes) -> Iterator[Read]:
+def _parsed(output: bytes) -> Iterator[Read]:
     """What FORMAT wrote: a line of numbers and headers, then key and value, by their lengths."""
     at = 0
-    while at < len(told):
-        line_end = told.index(b"\n", at)
-        offset, timestamp, key_length, length, headers = told[at:line_end].decode().split(" ", 4)
+    while at < len(output):
+        line_end = output.index(b"\n", at)
+        offset, timestamp, key_length, length, headers = output[at:line_end].decode().split(" ", 4)
         key_end = line_end + 1 + max(int(key_length), 0)
         at = key_end + max(int(length), 0)
-        key = told[line_end + 1 : key_end] if int(key_length) >= 0 else None
-        value = told[key_end:at] if int(length) >= 0 else None
+        key = output[line_end + 1 : key_end] if int(key_length) >= 0 else None
+        value = output[key_end:at] if int(length) >= 0 else None
         pairs = [pair.split("=", 1) for pair in headers.split(",") if pair]
         named = tuple((name, text.encode()) for name, text in pairs)
         yield Read(int(offset), int(timestamp), key, value, named)

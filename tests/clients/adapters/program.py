@@ -107,8 +107,8 @@ class ProgramClient(Client):
     def create_topic(
         self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
     ) -> None:
-        told = {"topic": topic, "count": partitions, "replicas": replicas}
-        self.ask("create_topic", **told, configs=dict(configs))
+        response = {"topic": topic, "count": partitions, "replicas": replicas}
+        self.ask("create_topic", **response, configs=dict(configs))
 
     def delete_topic(self, topic: str) -> None:
         self.ask("delete_topic", topic=topic)
@@ -140,9 +140,9 @@ class ProgramClient(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self.ask("cluster")
-        brokers = {int(broker): port for broker, port in told["brokers"].items()}
-        return ClusterSeen(told["id"], told["controller"], brokers)
+        response = self.ask("cluster")
+        brokers = {int(broker): port for broker, port in response["brokers"].items()}
+        return ClusterSeen(response["id"], response["controller"], brokers)
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
         sizes = self.ask("log_sizes", topic=topic)
@@ -163,12 +163,12 @@ class ProgramClient(Client):
         return set(self.ask("groups"))
 
     def group(self, group: str) -> GroupSeen:
-        told = self.ask("group", group=group)
-        return GroupSeen(told["state"], told["members"])
+        response = self.ask("group", group=group)
+        return GroupSeen(response["state"], response["members"])
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        told = self.ask("committed", group=group, topic=topic)
-        return {int(partition): offset for partition, offset in sorted(told.items())}
+        response = self.ask("committed", group=group, topic=topic)
+        return {int(partition): offset for partition, offset in sorted(response.items())}
 
     def delete_group(self, group: str) -> None:
         self.ask("delete_group", group=group)

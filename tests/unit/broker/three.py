@@ -92,7 +92,7 @@ class Three:
 
 def play(
     folder: Path,
-    story: Callable[[Three], Coroutine[Any, Any, None]],
+    scenario: Callable[[Three], Coroutine[Any, Any, None]],
     settings: Mapping[str, str] | None = None,
 ) -> None:
     """Run a story with three brokers, which are stopped at its end."""
@@ -101,7 +101,7 @@ def play(
         three = Three(folder, settings)
         try:
             await three.start_all()
-            await story(three)
+            await scenario(three)
         finally:
             for broker in three.brokers.values():
                 await broker.stop()

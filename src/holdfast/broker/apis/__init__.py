@@ -1,4 +1,4 @@
-"""One module an API: `handle(broker, call)` answers a call, now or later."""
+"""One module per API: `handle(broker, call)` answers a call, immediately or later."""
 
 from __future__ import annotations
 

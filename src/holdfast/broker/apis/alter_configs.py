@@ -1,4 +1,4 @@
-"""AlterConfigs: all settings of a resource replaced; what is not named falls back."""
+"""AlterConfigs: replaces all settings of a resource; an omitted setting returns to its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two ways to change settings have in common."""
+"""Code that AlterConfigs and IncrementalAlterConfigs share."""
 
 from __future__ import annotations
 

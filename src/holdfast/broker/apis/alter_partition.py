@@ -1,4 +1,4 @@
-"""AlterPartition: a leader proposes another ISR; the answer comes when the store has agreed."""
+"""AlterPartition: a leader proposes a new ISR; the answer follows the write to the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: replicas move to other brokers, or a move is called off."""
+"""AlterPartitionReassignments: moves replicas to other brokers, or cancels a move."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""ApiVersions: exactly what this broker answers, and Produce from 0 as clients expect.
+"""ApiVersions: the versions that this broker serves, and Produce from 0, which clients expect.
 
-A client gets what a Kafka broker of the 4 series lists; APIs between brokers are listed for
-brokers only. The features are Kafka's (KIP-584), at the levels that hold here. `metadata.version`
-is not among them: it is the format of KRaft's log, and there is none.
+A client gets the APIs that a Kafka 4 broker lists. Only brokers see the APIs between brokers. The
+features are Kafka's (KIP-584), at the levels that hold here. `metadata.version` is not among them:
+it is the format of KRaft's log, which Holdfast does not have.
 """
 
 from __future__ import annotations

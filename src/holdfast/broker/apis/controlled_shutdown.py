@@ -1,4 +1,4 @@
-"""ControlledShutdown: a broker's leaderships move before it goes."""
+"""ControlledShutdown: the controller moves a broker's leaderships before the broker stops."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def handle(broker: Broker, call: Call) -> None:
         ]
         await service.settled(hosted, AGREE_S)
         moved = [one for one in hosted if not _leads(service, one, leaving)]
-        await service.admin.told(moved, AGREE_S)
+        await service.admin.until_delivered(moved, AGREE_S)
         remaining = [
             RemainingPartition(topic_name=one.topic, partition_index=one.partition)
             for one in hosted

@@ -1,4 +1,4 @@
-"""CreateTopics: answered when the new partitions' leaders know that they lead."""
+"""CreateTopics: answers when the leaders of the new partitions have received their roles."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Creation:
             else:
                 results[topic.name] = await self._create(topic, cluster)
         partitions = [one for planned in self._created for one in planned.partitions]
-        if not await self._service.admin.told(partitions, timeout_s):
+        if not await self._service.admin.until_delivered(partitions, timeout_s):
             for planned in self._created:
                 results[planned.name] = _failed(
                     planned.name, ErrorCode.REQUEST_TIMED_OUT, "The request timed out."

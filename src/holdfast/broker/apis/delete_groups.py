@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members, and all they remember."""
+"""DeleteGroups: deletes groups that have no members, with their committed offsets."""
 
 from __future__ import annotations
 

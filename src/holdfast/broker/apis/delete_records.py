@@ -1,4 +1,4 @@
-"""DeleteRecords: a log's start moves up, on its leader and, before the answer, on its followers."""
+"""DeleteRecords: raises a log's start offset on the leader and then on all followers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeGroups: the state of groups, and what their members want and have."""
+"""DescribeGroups: the state of groups, and each member's subscription and assignment."""
 
 from __future__ import annotations
 

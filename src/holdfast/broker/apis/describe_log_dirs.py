@@ -1,7 +1,7 @@
-"""DescribeLogDirs: what each log takes on the disk, and how far it is behind.
+"""DescribeLogDirs: the size of each log on the disk, and its lag.
 
-The lag of a follower is the distance to the high watermark its leader told it last; a leader's is
-that of its own end to the high watermark, which is 0 or less by definition, so it is shown as 0.
+A follower's lag is its distance to the last high watermark that the leader sent. A leader's log end
+is never below the high watermark, so its lag is 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetch: finds the session and begins to answer."""
+"""Fetch: finds the fetch session and starts the answer."""
 
 from __future__ import annotations
 

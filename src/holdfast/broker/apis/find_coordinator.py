@@ -1,4 +1,4 @@
-"""FindCoordinator: the broker that looks after a group; from version 4 on, after many (KIP-699)."""
+"""FindCoordinator: the broker that coordinates a group; from version 4, many groups (KIP-699)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heartbeat: a member is alive, and learns whether it must join again."""
+"""Heartbeat: a member shows that it is alive, and learns whether it must join again."""
 
 from __future__ import annotations
 

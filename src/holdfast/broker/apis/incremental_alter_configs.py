@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: single settings set, unset, appended to or taken from (KIP-339)."""
+"""IncrementalAlterConfigs: sets, deletes, appends to or subtracts from settings (KIP-339)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InitProducerId: an identity for an idempotent producer."""
+"""InitProducerId: a producer id for an idempotent producer."""
 
 from __future__ import annotations
 

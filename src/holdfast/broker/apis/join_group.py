@@ -1,4 +1,4 @@
-"""JoinGroup: enter a group, or stay in it for the next generation. Waits for the others."""
+"""JoinGroup: joins a group, or rejoins for the next generation. Waits for the other members."""
 
 from __future__ import annotations
 

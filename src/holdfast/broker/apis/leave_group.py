@@ -1,4 +1,4 @@
-"""LeaveGroup: one member goes, or an administrator takes out several (KIP-345)."""
+"""LeaveGroup: a member leaves, or an administrator removes several (KIP-345)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListOffsets: earliest, latest, by time, and the record with the highest time."""
+"""ListOffsets: earliest, latest, by timestamp, and the record with the highest timestamp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: the moves under way."""
+"""ListPartitionReassignments: the reassignments in progress."""
 
 from __future__ import annotations
 

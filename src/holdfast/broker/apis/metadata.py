@@ -1,4 +1,4 @@
-"""Metadata: where everything is. A topic that is not there may be created by asking for it."""
+"""Metadata: brokers, topics and leaders. A request may create a topic that does not exist."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def handle(broker: Broker, call: Call) -> None:
     would not ask again for a long time.
     """
     if broker.metadata.controller is None:
-        answer_by(broker, call, _when_told(broker, call))
+        answer_by(broker, call, _after_first_update(broker, call))
     else:
         call.answer(_response(broker, call))
 
 
-async def _when_told(broker: Broker, call: Call) -> MetadataResponse:
+async def _after_first_update(broker: Broker, call: Call) -> MetadataResponse:
     until_s = broker.loop.time() + PATIENCE_S
     # It lasts a moment, once in a broker's life: nobody needs to wake us.
     while broker.metadata.controller is None and broker.loop.time() < until_s:  # noqa: ASYNC110

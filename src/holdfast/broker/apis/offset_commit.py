@@ -1,4 +1,4 @@
-"""OffsetCommit: how far a group has read. Answered when the log has committed it."""
+"""OffsetCommit: stores a group's offsets; answers when the offsets partition has committed them."""
 
 from __future__ import annotations
 

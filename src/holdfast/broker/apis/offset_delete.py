@@ -1,4 +1,4 @@
-"""OffsetDelete: forget what a group has committed, unless its members read the topic (KIP-496)."""
+"""OffsetDelete: deletes committed offsets of topics that no member subscribes to (KIP-496)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""OffsetFetch: how far groups have read, of some partitions or of all.
+"""OffsetFetch: the committed offsets of groups, for some partitions or for all.
 
-`require_stable` asks us to hold back offsets that an open transaction may yet change. There are no
-transactions here, and an offset is shown only when it is committed, so it is always obeyed.
+`require_stable` asks the broker to withhold offsets that an open transaction may still change.
+There are no transactions here, and only committed offsets are shown, so it always holds.
 """
 
 from __future__ import annotations

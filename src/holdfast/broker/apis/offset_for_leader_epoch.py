@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a reign ends in our log."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch in our log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce: batches in, one answer when each of them is as safe as was asked for."""
+"""Produce: appends batches; answers when all of them have what `acks` asks for."""
 
 from __future__ import annotations
 

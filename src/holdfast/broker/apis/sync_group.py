@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in all assignments, everybody gets their own."""
+"""SyncGroup: the group's leader sends all assignments; each member receives its own."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""APIs that this broker understands and does not serve: an answer says so.
+"""APIs that this broker understands and does not serve: the answer is an error.
 
-Without it a client would see its connection closed, and try again for ever. Where Apache Kafka has
-an answer for a broker on which the same is switched off, ours is the same, and ApiVersions lists
-the API as there: no authorizer, no SASL on a plaintext listener, groups of the classic protocol
-only. The others are not listed, so that clients use what is.
+Without an answer the connection would close, and the client would retry for ever. Where Apache
+Kafka has an error for a broker on which the feature is disabled, ours is the same, and ApiVersions
+lists the API as Kafka does: no authorizer, no SASL on a plaintext listener, groups of the classic
+protocol only. The other APIs are not listed, so that clients use the listed ones.
 """
 
 from __future__ import annotations

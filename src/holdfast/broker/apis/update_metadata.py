@@ -1,7 +1,7 @@
-"""UpdateMetadata: what to tell clients of brokers, topics and leaders, as the store has it.
+"""UpdateMetadata: brokers, topics and leaders for clients, as far as the store confirms them.
 
-Most of it is known already: nothing new costs nothing. Of what is new, partitions that this broker
-hosts are known from its own roles; the rest is read in the store, in one go.
+This broker already has most of it, and unchanged entries cost nothing. Of the new entries, our own
+roles confirm the partitions that we host; one read of the store confirms the rest.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Updates:
         self._done = 0
         self._size = 0
         """Of this part."""
-        self._news = _News(broker, ())
+        self._updates = _PartitionUpdates(broker, ())
 
     @property
     def is_done(self) -> bool:
@@ -93,12 +93,12 @@ class _Updates:
     def next_part(self) -> list[TopicPartition]:
         part = self._named[self._done : self._done + PART]
         self._size = len(part)
-        self._news = _News(self._broker, part)
-        return list(self._news.unsure)
+        self._updates = _PartitionUpdates(self._broker, part)
+        return list(self._updates.unsure)
 
     async def carry_out(self, facts: Facts) -> Found:
         """Publish what the store has."""
-        broker, news = self._broker, self._news
+        broker, updates = self._broker, self._updates
         brokers = broker.metadata.brokers
         is_first = not self._done
         if is_first:
@@ -108,44 +108,44 @@ class _Updates:
         update = Update(
             BrokerId(self._request.controller_id),
             brokers,
-            list(news.changed(facts)),
-            news.gone(facts),
+            list(updates.changed(facts)),
+            updates.gone(facts),
         )
         broker.groups.partitions_deleted(broker.metadata.update(update))
         if is_first:
             for one in brokers.values():
                 broker.peers.update(one.id, one.endpoint)
         self._done += self._size
-        if news.is_contradicted(facts):
+        if updates.is_contradicted(facts):
             return Found.CONTRADICTION
-        is_in_vain = is_in_vain or news.has_ended_in_vain(facts)
-        return Found.NOTHING_NEW if is_in_vain else Found.NEWS
+        is_in_vain = is_in_vain or updates.has_ended_in_vain(facts)
+        return Found.NOTHING_NEW if is_in_vain else Found.AS_COMMANDED
 
     def response(self) -> UpdateMetadataResponse:
         return UpdateMetadataResponse(error_code=0)
 
 
-class _News:
+class _PartitionUpdates:
     """What a request says that this broker does not know, and where to look it up."""
 
     def __init__(self, broker: Broker, named: Iterable[_Named]) -> None:
         self._broker = broker
-        self._told: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
+        self._named: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
         self._ended: dict[bytes, TopicPartition] = {}
         """Topics that are said to be gone, and a partition of each to look at."""
         self._own: Facts = {}
         self.unsure: dict[TopicPartition, None] = {}
-        for name, topic_id, told in named:
-            if told is None:
+        for name, topic_id, command in named:
+            if command is None:
                 self._end(topic_id)
             else:
-                self._look_at(name, topic_id, told)
+                self._look_at(name, topic_id, command)
 
     def _look_at(
-        self, name: TopicPartition, topic_id: bytes, told: UpdateMetadataPartitionState
+        self, name: TopicPartition, topic_id: bytes, command: UpdateMetadataPartitionState
     ) -> None:
-        self._told.append((name, topic_id, told))
-        age = (told.leader_epoch, told.zk_version)
+        self._named.append((name, topic_id, command))
+        age = (command.leader_epoch, command.zk_version)
         known = self._broker.metadata.partition(topic_id, name.partition)
         if known is not None and known.age >= age:
             return
@@ -164,11 +164,11 @@ class _News:
 
     def changed(self, facts: Facts) -> Iterator[ChangedPartition]:
         """The partitions that are new or otherwise than we knew."""
-        for name, topic_id, told in self._told:
+        for name, topic_id, command in self._named:
             known = self._known(name, topic_id, facts)
             if known is not None:
                 # Which replicas are offline is in no node; clients only read it.
-                offline = tuple(one for one in told.offline_replicas if one in known.replicas)
+                offline = tuple(one for one in command.offline_replicas if one in known.replicas)
                 yield ChangedPartition(name, topic_id, known._replace(offline=offline))
 
     def _known(self, name: TopicPartition, topic_id: bytes, facts: Facts) -> KnownPartition | None:
@@ -189,14 +189,17 @@ class _News:
 
     def is_contradicted(self, facts: Facts) -> bool:
         """Whether the store says otherwise of a partition that was looked up."""
-        for name, topic_id, told in self._told:
+        for name, topic_id, command in self._named:
             fact = facts.get(name)
             if fact is None or name not in self.unsure:
                 continue
             state = fact.state
             if fact.topic_id != topic_id or state is None:
                 return True
-            if (state.leader_epoch, state.partition_epoch) < (told.leader_epoch, told.zk_version):
+            if (state.leader_epoch, state.partition_epoch) < (
+                command.leader_epoch,
+                command.zk_version,
+            ):
                 return True
         return False
 

@@ -1,4 +1,4 @@
-"""Giving leadership back to preferred leaders, when too much of it has moved away from a broker."""
+"""Moves leadership back to preferred leaders when a broker has lost too much of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, without polling."""
+"""Waits for a condition without polling."""
 
 from __future__ import annotations
 

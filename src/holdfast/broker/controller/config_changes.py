@@ -1,4 +1,4 @@
-"""Changing settings: checked, agreed, and only then known to brokers."""
+"""Changes of settings: checked, written to the store, and only then visible to brokers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who is the controller: the broker whose session holds the node /controller.
+"""Controller election: the controller is the broker whose session holds the node /controller.
 
-Taking it and raising /controller_epoch is one transaction, so that no two reigns share an epoch.
-From that moment every write of an earlier reign is refused by the store.
+One transaction creates that node and raises /controller_epoch, so no two controllers share an
+epoch. From then on the store refuses every write of an earlier controller.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Elector:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._campaign = Repeated(host.loop, self._run_for_office, host.log)
+        self._campaign = Repeated(host.loop, self._campaign_once, host.log)
         self._watches: list[Watch] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopped = False
@@ -84,7 +84,7 @@ class Elector:
                 self._timer.cancel()
             self._timer = self._host.loop.call_later(RETRY_S, self._campaign.soon)
 
-    async def _run_for_office(self) -> None:
+    async def _campaign_once(self) -> None:
         host = self._host
         if self._is_stopped or host.store.state is SessionState.LOST:
             return

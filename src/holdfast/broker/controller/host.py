@@ -1,4 +1,4 @@
-"""What the controller asks of the broker it lives in."""
+"""The interface of the broker that the controller runs in."""
 
 from __future__ import annotations
 

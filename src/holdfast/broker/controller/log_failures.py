@@ -1,4 +1,4 @@
-"""Reading what brokers report of failed logs, in /log_dir_event_notification."""
+"""Reads the reports of failed logs that brokers write to /log_dir_event_notification."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class FailureReader:
     def _take(self, path: str, data: bytes) -> None:
         service = self._service
         try:
-            told = decode_replica_failures(path, data)
+            failures = decode_replica_failures(path, data)
         except DamagedNodeError as error:
             service.host.log.error("a report of failed logs is dropped", error=str(error))
             return
-        known = service.core.brokers.get(told.broker)
-        epoch = told.broker_epoch
+        known = service.core.brokers.get(failures.broker)
+        epoch = failures.broker_epoch
         if epoch == NO_BROKER_EPOCH and known is not None:
             epoch = BrokerEpoch(known.broker_epoch)
-        for topic, number in told.partitions:
-            service.replica_failed(TopicPartition(topic, number), told.broker, epoch)
+        for topic, number in failures.partitions:
+            service.replica_failed(TopicPartition(topic, number), failures.broker, epoch)

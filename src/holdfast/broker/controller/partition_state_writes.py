@@ -1,4 +1,4 @@
-"""Partition states on their way to the store, and its answers on their way to the core."""
+"""Writes partition states to the store, and passes the store's answers to the core."""
 
 from __future__ import annotations
 

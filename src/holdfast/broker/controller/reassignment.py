@@ -1,4 +1,4 @@
-"""Leaders and replicas moved by hand: elections and reassignments that somebody asks for."""
+"""Elections and reassignments that an administrator requests."""
 
 from __future__ import annotations
 

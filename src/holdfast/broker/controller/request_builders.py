@@ -1,4 +1,4 @@
-"""The controller's messages to brokers, made from what the service knows at that moment."""
+"""Builds the controller's requests to brokers from the current state of the service."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""One reign: drives `core.Controller` between the store, the brokers and whoever asks.
+"""One broker's term as controller: connects `core.Controller` with the store and the brokers.
 
-What the core decides is written first and told after the store has confirmed it. Nothing is decided
-here. The reign ends when the store refuses a write by the controller's epoch, when a broker obeys a
-newer controller, or when our session is lost; after that nothing is written or told.
+The service writes each decision of the core to the store, and sends it to the brokers after the
+store has confirmed it. It makes no decisions. The term ends when the store refuses a write because
+of the controller epoch, when a broker follows a newer controller, or when our session is lost;
+after that the service writes and sends nothing.
 """
 
 from __future__ import annotations
@@ -258,7 +259,7 @@ class ControllerService:
                 self._confirmed(command)
             case SendStateTo(broker, partition, state):
                 if broker in self.channels:
-                    self.channels[broker].tell(partition, state)
+                    self.channels[broker].send_state(partition, state)
             case StopReplica(broker, partition):
                 epoch = self.core.partitions[partition].leader_epoch
                 if broker in self.channels:

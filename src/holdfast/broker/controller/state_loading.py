@@ -1,7 +1,7 @@
-"""What a new controller finds in the store.
+"""Loads the cluster state that a new controller finds in the store.
 
-Read after the controller's epoch was raised: from then on nobody else can write these nodes, so
-what is read piece by piece belongs together.
+The controller epoch is raised first. From then on no other controller can write these nodes, so
+separate reads give one consistent state.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Everything a reign writes to the store: in order, in batches, and only while the reign lasts.
+"""The controller's writes to the store: in order, in batches, and only under its epoch.
 
-Each transaction first checks that the controller's epoch is still ours. What is asked for in one
-tick of the loop goes out as one batch, the next when that is answered. A store that is away ends
-nothing: the writes wait, and are tried again. A write whose fate is unknown is tried again too; if
-it then conflicts, it is looked whether it had happened after all.
+Each transaction first checks that the controller epoch is still ours. The writes of one tick of the
+loop form one batch; the next batch follows the answer. While the store is unavailable the writes
+wait and are retried. A write with an unknown outcome is retried too; if the retry conflicts, the
+writer reads whether the first attempt succeeded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RETRY_S: Final = 0.05
 Done = Callable[[tuple[Node, ...] | ConflictError], None]
 
 
-class ReignOverError(Exception):
+class ControllerMovedError(Exception):
     """Another broker is the controller now; what was asked may or may not have been written."""
 
 
@@ -77,7 +77,7 @@ class StoreWriter:
     async def write(self, *operations: Operation) -> tuple[Node, ...]:
         """The same, awaited; raises ConflictError, or ReignOverError."""
         if self._is_closed:
-            raise ReignOverError
+            raise ControllerMovedError
         result: asyncio.Future[tuple[Node, ...]] = self._loop.create_future()
         self._awaited[result] = None
 
@@ -101,7 +101,7 @@ class StoreWriter:
         self._jobs.clear()
         for result in self._awaited:
             if not result.done():
-                result.set_exception(ReignOverError())
+                result.set_exception(ControllerMovedError())
 
     async def _write_all(self) -> None:
         try:

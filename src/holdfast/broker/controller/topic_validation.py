@@ -1,4 +1,4 @@
-"""What may be asked about topics, with Kafka's codes and words for what may not."""
+"""Validates requests about topics, with Kafka's error codes and messages."""
 
 from __future__ import annotations
 

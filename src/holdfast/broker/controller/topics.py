@@ -1,4 +1,4 @@
-"""Topics: made, grown and removed, each in one transaction."""
+"""Creates, grows and deletes topics, each in one transaction."""
 
 from __future__ import annotations
 

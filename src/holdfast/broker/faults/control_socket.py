@@ -1,14 +1,14 @@
-"""The control socket: breaking one broker on purpose, and looking into it.
+"""The control socket: injects faults into one broker, and inspects it.
 
-A Unix socket beside the broker's files. One request a line, one answer a line, in order:
+A Unix socket beside the broker's files. One request per line, one answer per line, in order:
 
     {"call": "ping"}                                  {"answer": "pong"}
     {"call": "links", "do": "cut", "to": [2, null]}   {"answer": {}}
     {"call": "links", "do": "fly"}                    {"error": "links: do is one of cut, ..."}
 
-Whatever comes is taken for a stranger's: a line has a longest length, every field a type and a
-range, and a request that cannot be carried out gets an error and changes nothing. The socket exists
-only where the setting `holdfast.control` asks for it.
+All input is untrusted: a line has a maximum length, every field a type and a range, and a request
+that cannot be carried out gets an error and changes nothing. The socket exists only where the
+setting `holdfast.control` asks for it.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Controllable(Protocol):
     def status(self) -> dict[str, Any]:
         """Who it is and what it holds, ready for JSON."""
 
-    def cut_store(self) -> None:
+    def disconnect_store(self) -> None:
         """From now on the agreed store is out of reach."""
 
-    def heal_store(self) -> None:
+    def reconnect_store(self) -> None:
         """It is back."""
 
     async def expire_session(self) -> None:
@@ -155,14 +155,14 @@ class ControlSocket:
         links = self._broker.links
         what = _choice(request, "links", ("cut", "delay", "drop", "heal"))
         if what == "heal":
-            links.heal()
+            links.clear_faults()
             return {}
         targets = _targets(request)
         match what:
             case "cut":
                 both_ways = _flag(request, "both_ways")
                 for target in targets:
-                    links.cut(target, both_ways=both_ways)
+                    links.disconnect(target, both_ways=both_ways)
             case "delay":
                 delay_s = _number(request, "seconds", LONGEST_DELAY_S)
                 for target in targets:
@@ -175,9 +175,9 @@ class ControlSocket:
 
     async def _store(self, request: Mapping[str, Any]) -> Answer:
         if _choice(request, "store", ("cut", "heal")) == "cut":
-            self._broker.cut_store()
+            self._broker.disconnect_store()
         else:
-            self._broker.heal_store()
+            self._broker.reconnect_store()
         return {}
 
     async def _disk(self, request: Mapping[str, Any]) -> Answer:

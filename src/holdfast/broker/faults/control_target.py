@@ -1,4 +1,4 @@
-"""What the control socket may do to a broker, and what it sees of it."""
+"""The operations of the control socket on a broker, and the state that it shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The real disk with faults that can be switched on, and a record of what was flushed.
+"""The real disk with faults that can be enabled, and a record of what was flushed.
 
-Used in place of `RealDisk` when a broker may be broken on purpose. Without a fault a write pays for
-one look at an empty tuple; a flush, or a change of a name, also for one line of the journal.
+It replaces `RealDisk` in a broker that may receive faults. Without a fault a write costs one look
+at an empty tuple; a flush or a change of a name also costs one line of the journal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Names of files and directories as they are, and how to go back to what was flushed.
+"""The names of files and directories, and how to return to the flushed state.
 
-Pure: it is told of changes and keeps, for every file, how much of it a flush has covered, and for
+Pure: the caller reports changes. For every file it keeps how much a flush has covered, and for
 every directory the changes of names since its last flush, oldest first.
 """
 

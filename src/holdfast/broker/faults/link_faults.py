@@ -1,11 +1,12 @@
-"""The links to other brokers and to clients, which can be cut, slowed and thinned on purpose.
+"""Links to other brokers and to clients, which can be disconnected, delayed or made lossy.
 
-Every byte a broker sends passes here, and every byte it receives is asked about. Usually that costs
-one look at an empty dict. A cut link swallows what is written to it, as a network does that has
-lost its way: the other side hears nothing, not even an end. A deaf one also swallows what comes. A
-link that drops loses a write now and then, and the connection with it: a stream with a hole in it
-is of no use to anybody. When links are healed the connections that lost bytes are broken, so that
-both sides begin anew, and what was only late is sent at once, in its order.
+Every byte that a broker sends passes here, and every byte that it receives is checked here. Without
+a fault that costs one look at an empty dict. A disconnected link discards what is written to it, as
+a network partition does: the other side receives nothing, not even the end of the connection. A
+deaf link also discards what it receives. A lossy link loses a write now and then, and its
+connection with it: a stream with a hole is useless. When the faults are cleared, connections that
+lost bytes are broken so that both sides reconnect, and delayed bytes are sent immediately, in
+order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ JOINED_BYTES: Final = 16 * 1024
 class Fault:
     """What is wrong with the way to one broker, or to all clients."""
 
-    is_cut: bool = False
+    is_disconnected: bool = False
     is_deaf: bool = False
     """What comes from there is swallowed too."""
     delay_s: float = 0.0
@@ -62,7 +63,7 @@ class Links:
     def _is_lost(self, fault: Fault | None, transport: asyncio.Transport) -> bool:
         if fault is None:
             return False
-        if fault.is_cut or transport in self._torn:
+        if fault.is_disconnected or transport in self._torn:
             self._torn[transport] = None
             return True
         if fault.drop and self._rng.random() < fault.drop:
@@ -102,14 +103,14 @@ class Links:
             self._torn[transport] = None
         return True
 
-    def is_cut(self, broker: int | None) -> bool:
+    def is_disconnected(self, broker: int | None) -> bool:
         """Whether nothing gets through."""
         fault = self._faults.get(broker)
-        return fault is not None and fault.is_cut
+        return fault is not None and fault.is_disconnected
 
-    def cut(self, broker: int | None, *, both_ways: bool = False) -> None:
+    def disconnect(self, broker: int | None, *, both_ways: bool = False) -> None:
         """From now on nothing gets through: from here to there, or both ways."""
-        self._faults[broker] = Fault(is_cut=True, is_deaf=both_ways)
+        self._faults[broker] = Fault(is_disconnected=True, is_deaf=both_ways)
 
     def delay(self, broker: int | None, delay_s: float) -> None:
         """From now on everything comes later."""
@@ -121,7 +122,7 @@ class Links:
         fault = self._faults.setdefault(broker, Fault())
         fault.drop = probability
 
-    def heal(self) -> None:
+    def clear_faults(self) -> None:
         """All ways are as they should be; what lost bytes is broken, what is late is sent."""
         self._faults.clear()
         torn, self._torn = self._torn, {}
@@ -136,7 +137,7 @@ class Links:
         """What is wrong now, ready for JSON."""
         return {
             "clients" if broker is None else str(broker): {
-                "cut": fault.is_cut,
+                "cut": fault.is_disconnected,
                 "deaf": fault.is_deaf,
                 "delay_s": fault.delay_s,
                 "drop": fault.drop,

@@ -1,21 +1,21 @@
-"""What a power failure would take from a disk, kept up to date, so that it can really be taken.
+"""Takes from a disk what a power failure would have taken.
 
-A process that is killed leaves everything it wrote in the page cache; a machine that loses its
-power does not. To show the second on a machine that lives on, somebody must know what was flushed.
-A `Journal` is told of every change of a name and of every flush, and writes them down beside the
-log directory. After a kill, `take_unflushed` puts the files back to what was durable:
+A process that is killed leaves everything it wrote in the page cache; a machine that loses power
+does not. To show the second without a power failure, something must record what was flushed. A
+`Journal` records every change of a name and every flush, beside the log directory. After a kill,
+`take_unflushed` returns the files to their durable state:
 
-- a file is cut to what its last flush covered. A truncation counts as kept, as if the system had
-  written it back by itself: the bytes it removed are not stored anywhere;
-- a name made, moved or removed since its directory was last flushed is as it was at that flush.
-  Files whose name is gone until then live on as hard links in `kept`.
+- a file is truncated to what its last flush covered. A truncation counts as durable, as if the
+  system had written it back by itself: the bytes it removed are not stored anywhere;
+- a name created, moved or removed since the last flush of its directory is as it was at that flush.
+  Until then, files without a name stay as hard links in `kept`.
 
-Both are outcomes that `byte_disk` gives for a power failure; of all of them, the one that keeps
-least. Appends are not told, so writing costs nothing; a flush costs one small write more.
+`byte_disk` can give both outcomes for a power failure; of all its outcomes this one keeps least.
+The journal does not record appends, so a write costs nothing more; a flush costs one small write.
 
-Changes are written down before they are made, flushes after it. A process that dies in between
-leaves a last line whose change was not made; whoever opens the journal next sees that on the disk
-and strikes the line out.
+The journal records a change before it is made, and a flush after it. A process that dies in between
+leaves a last line whose change was not made; the next process that opens the journal sees that on
+the disk and removes the line.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Fetch sessions: who reads what, and which of it has something new (KIP-227).
+"""Fetch sessions: the partitions of each reader, and which of them have updates (KIP-227).
 
 A session remembers its partitions, so a request names only what changed and an answer holds only
-what has news. Its cost is that of the partitions that move, not of those that idle: a partition
-tells its sessions when it has grown (`wake`) or when its high watermark has moved, and an answer
-looks at no others.
+partitions with updates. The cost depends on the partitions that change, not on the idle ones: a
+partition notifies its sessions when it has grown (`wake`) or when its high watermark has moved, and
+an answer looks at no others.
 
 A request without a session is a session that lasts for one answer.
 """
@@ -84,14 +84,14 @@ class FetchSession:
         "follower",
         "id",
         "last_request_ms",
-        "news",
         "outsiders",
         "parked",
+        "pending",
         "readers",
         "served",
     )
 
-    news: dict[Reader, None]
+    pending: dict[Reader, None]
     """What the next answer looks at, in order of fairness: who was served goes to the end."""
     outsiders: dict[Reader, None]
     """Partitions in whose ISR this follower is not. Every request counts as a fetch of these, named
@@ -110,7 +110,7 @@ class FetchSession:
         self.follower = follower
         self.broker_epoch = BrokerEpoch(-1)
         self.readers: dict[tuple[TopicKey, int], Reader] = {}
-        self.news = {}
+        self.pending = {}
         self.outsiders = {}
         self.parked = None
         self.served = []
@@ -131,7 +131,7 @@ class FetchSession:
                 if reader is None:
                     reader = self.readers[key] = Reader(topic, asked.partition)
                 reader.asks(asked)
-                self.news[reader] = None
+                self.pending[reader] = None
                 named[reader] = None
         if request.session_epoch > FIRST_EPOCH:
             for gone in self._forget(request, by_id=by_id):
@@ -154,7 +154,7 @@ class FetchSession:
 
     def serve_again(self) -> None:
         """A request has come after the last answer: whom it does not name has not moved."""
-        self.news.update(dict.fromkeys(one for one in self.served if one.partition is not None))
+        self.pending.update(dict.fromkeys(one for one in self.served if one.partition is not None))
         self.served = []
 
     # What partitions call.
@@ -164,7 +164,7 @@ class FetchSession:
         reader = partition.sessions.get(self)
         if reader is None:
             return
-        self.news[reader] = None
+        self.pending[reader] = None
         parked = self.parked
         if self.follower is not None:
             at_ms = parked.now_ms() if parked is not None else self.last_request_ms
@@ -174,7 +174,7 @@ class FetchSession:
 
     def mark_moved(self, partition: Partition) -> None:
         """High watermark or log start: told with the next answer, but nobody is woken for it."""
-        self.news[partition.sessions[self]] = None
+        self.pending[partition.sessions[self]] = None
 
     def isr_changed(self, reader: Reader, isr: tuple[BrokerId, ...]) -> None:
         """Whom a partition's leader counts on now."""
@@ -188,7 +188,7 @@ class FetchSession:
         reader = partition.sessions.pop(self, None)
         if reader is not None:
             reader.partition = None
-            self.news[reader] = None
+            self.pending[reader] = None
             if self.parked is not None:
                 self.parked.wake()
 
@@ -199,10 +199,10 @@ class FetchSession:
         self._leave(reader)
         reader.partition = partition
         partition.sessions[self] = reader
-        self.news[reader] = None
+        self.pending[reader] = None
 
     def _leave(self, reader: Reader) -> None:
-        self.news.pop(reader, None)
+        self.pending.pop(reader, None)
         self.outsiders.pop(reader, None)
         partition = reader.partition
         if partition is not None:

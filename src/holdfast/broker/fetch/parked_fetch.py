@@ -1,8 +1,8 @@
-"""Serving fetches: to followers up to the end of the log, to consumers up to the high watermark.
+"""Serves fetches: to followers up to the end of the log, to consumers up to the high watermark.
 
-A request is looked at once when it arrives. If there is nothing to send it is parked with its
-session; what grows wakes the session, and everything that was woken in one tick is answered once,
-at its end.
+The broker reads for a request when it arrives. If there is nothing to send, it parks the request
+with its session. A partition that grows wakes the session, and all sessions that were woken in one
+tick are answered at its end.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class ParkedFetch:
         request, session = self._request, self._session
         available = 0
         judged: dict[Reader, _Verdict] = {}
-        for reader in session.news:
+        for reader in session.pending:
             verdict = judged[reader] = self._judge(reader)
             if verdict.error or verdict.diverging is not None:
                 self.finish()
@@ -199,7 +199,7 @@ class ParkedFetch:
             self.finish(judged)
             return
         at_end = session.follower is not None
-        for reader in session.news:
+        for reader in session.pending:
             if reader.partition is not None:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
         session.parked = self
@@ -271,14 +271,14 @@ class ParkedFetch:
         topics: dict[str | bytes, list[FetchPartitionData]] = {}
         is_full = session.id == NO_SESSION
         at_end = session.follower is not None
-        news, session.news = session.news, {}
+        pending, session.pending = session.pending, {}
         unserved: list[Reader] = []
         sent = 0
-        for reader in news:
+        for reader in pending:
             verdict = judged.get(reader) or self._judge(reader)
             data, size, is_all = self._data(reader, verdict, budget - sent, is_first=sent == 0)
             sent += size
-            if is_full or size or _has_news(reader, data):
+            if is_full or size or _has_updates(reader, data):
                 reader.is_answered = True
                 reader.answered_high_watermark = data.high_watermark
                 reader.answered_start = data.log_start_offset
@@ -291,7 +291,7 @@ class ParkedFetch:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
         # What is not served yet comes first next time.
         for reader in unserved:
-            session.news[reader] = None
+            session.pending[reader] = None
         self._send(topics)
         if is_full:
             session.close()
@@ -386,7 +386,7 @@ class ParkedFetch:
 _LEADER_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def _has_news(reader: Reader, data: FetchPartitionData) -> bool:
+def _has_updates(reader: Reader, data: FetchPartitionData) -> bool:
     return (
         not reader.is_answered
         or data.error_code != ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""Reading from the nearest replica, where replica.selector.class asks for it (KIP-392)."""
+"""Reads from the nearest replica, where replica.selector.class asks for it (KIP-392)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How fast replicas may be copied, where a rate is set: for moves that must not starve clients.
+"""Limits the rate of replication, so that reassignments do not starve clients.
 
-A bucket: it fills with the rate, holds at most one second of it, and may be overdrawn by one
-answer; then it has to fill again.
+A token bucket: it fills at the configured rate, holds at most one second of it, and one answer may
+overdraw it; then it has to fill again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""One offsets partition that we lead, in one leader epoch: its groups and what they write.
+"""One offsets partition that we lead, in one leader epoch: its groups and their writes.
 
-A reign first reads the log back, then waits until all of that is committed, and only then answers.
-A coordinator that began earlier could show an offset that the next coordinator does not have.
+A shard first reads the log, then waits until all of it is committed, and only then answers. A
+coordinator that answered earlier could show an offset that the next coordinator does not have.
 
-Verdicts of the log are taken up when the tick is over. They come while the partition carries out
-effects of its own, and what groups want written next must not get in between.
+The shard handles results of appends at the end of the tick. They arrive while the partition carries
+out its own effects, and the next writes of groups must not come in between.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IN_THE_LOG: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_
 """Whoever waits is told, but the records may yet be committed."""
 
 
-class Reign:
+class CoordinatorShard:
     """The groups of one offsets partition, and their way into its log."""
 
     def __init__(

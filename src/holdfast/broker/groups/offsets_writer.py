@@ -1,8 +1,8 @@
-"""From a `Persist` to batches in an offsets partition, and back to one verdict.
+"""Turns a `Persist` into batches in an offsets partition, and their results into one verdict.
 
-Records that do not fit into one batch become several in a row. They are appended in one tick, in
-which nothing about the partition changes: if the first one is taken, all are. A record that is too
-large on its own refuses them all, before anything is written.
+Records that do not fit into one batch become several consecutive batches. All are appended in one
+tick, in which the partition does not change: if it accepts the first, it accepts all. A record that
+is too large for a batch fails them all before anything is written.
 """
 
 from __future__ import annotations

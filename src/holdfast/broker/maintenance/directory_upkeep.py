@@ -1,9 +1,8 @@
-"""Checkpoints and deleted files of the log directories, without stopping the event loop.
+"""Checkpoints and deleted files of the log directories, without blocking the event loop.
 
-The numbers are taken and files get their names on the loop; waiting for a disk and removing files
-is done on threads. A directory has one write of its checkpoints and one removal under way at a
-time, so one that hangs delays itself only. If a checkpoint cannot be written the directory has
-failed, unless it is only full.
+The event loop takes the values and renames files; threads wait for the disk and remove files. Each
+directory has at most one checkpoint write and one removal in flight, so a directory that hangs
+delays only itself. A directory whose checkpoint cannot be written has failed, unless it is full.
 """
 
 from __future__ import annotations

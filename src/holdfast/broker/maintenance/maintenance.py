@@ -1,8 +1,8 @@
-"""What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
+"""Periodic maintenance: retention, cleaning, flushing, checkpoints, deletion of files.
 
-One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
-also serves clients, except for the cleaner's flushes. What concerns whole log directories is in
-`directory_upkeep`.
+It handles one log at a time and cleans in steps of some milliseconds: everything but the cleaner's
+flushes runs on the event loop that also serves clients. `directory_upkeep` has the work on whole
+log directories.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILES_S: Final = 1.0
 """How often files whose delay is over are deleted."""
 
 
-class Chores:
+class Maintenance:
     """The timers of a broker."""
 
     def __init__(self, broker: Broker) -> None:

@@ -1,9 +1,9 @@
-"""Logs of topics that were deleted, or moved elsewhere, while no command could reach us.
+"""Logs of topics that were deleted or moved away while no command could reach this broker.
 
-A log is a stray only if the coordination store says so (`core.is_removed`): it knows the topic's
-name with another id or not at all, or does not count us among the replicas. What cannot be read is
-kept. While we run, a partition that has left us may come back at any moment, so then only topics
-that are gone for good count: an id never comes back.
+A log is stray only if the coordination store says so (`core.is_removed`): the store has the topic's
+name with another id or not at all, or does not list us as a replica. A log is kept if the store
+cannot be read. While the broker runs, a partition that was moved away may return at any moment, so
+only logs of deleted topics are removed: a topic id never returns.
 """
 
 from __future__ import annotations

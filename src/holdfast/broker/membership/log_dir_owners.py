@@ -1,4 +1,4 @@
-"""Whose log directories these are: what their meta.properties say, and whether that fits."""
+"""Checks in meta.properties which cluster and broker the log directories belong to."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Our place in the cluster: whose directories these are, our session, our registration.
+"""This broker's place in the cluster: log directory ownership, session and registration.
 
-A broker's epoch is the change number of its registration. The node /holdfast/lives/N is written in
-the same transaction, so its own change number is the epoch of the last life that ever began. The
-mark of a clean shutdown counts only if it names that life: a disk that was restored from an older
-copy is not taken for intact.
+The broker epoch is the change number of the registration. The same transaction writes the node
+/holdfast/lives/N, so the change number of that node is the last broker epoch ever assigned. A
+clean-shutdown marker counts only if it names that epoch: a disk that was restored from an older
+copy does not count as intact.
 """
 
 from __future__ import annotations

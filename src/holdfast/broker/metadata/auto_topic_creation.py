@@ -1,4 +1,4 @@
-"""Topics that come to be because somebody asked for them."""
+"""Automatic topic creation."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
-"""A controller's commands: whether they are for us, and carrying them out part by part.
+"""The controller's commands: whether they are for us, and how they are carried out in parts.
 
-A command to an earlier incarnation of this broker is refused by the broker epoch: it could make a
-restarted broker lead where it has lost records. An earlier controller is refused by its epoch. Both
-are numbers that anybody can guess, so nothing else in a command is believed: what it names is read
-in the coordination store, and the store's word is carried out (`command_confirmation`).
+The broker epoch fences commands to an earlier incarnation of this broker, which could make a
+restarted broker lead where it has lost records. The controller epoch fences an earlier controller.
+Anybody can guess both numbers, so the broker trusts nothing else in a command: it reads what the
+command names in the coordination store, and applies what it read (`command_confirmation`).
 
-Commands are carried out in rounds. A round takes the next part of every command that waits, reads
-what all of them need with one look at the store, and does one part after the other. One round is
-under way at a time, from its read to its end. Otherwise a command that has read that this broker
-hosts a partition no more could remove the log after a later one has brought it back.
+Commands are carried out in rounds. A round takes the next part of every waiting command, reads what
+all of them need with one read of the store, and carries out one part after the other. One round is
+in progress at a time, from its read to its end. Otherwise a command that has read that this broker
+no longer hosts a partition could remove the log after a later command has restored it.
 
-So a stranger's command holds up the controller's by one part at most, however large it is, and
-a thousand that name the same cost one read. A command that the store contradicts ends with that
-part; a controller sends it again. After a read in vain the next round waits (`core.LookPace`).
+So a forged command delays the controller's by one part at most, however large it is, and a thousand
+commands that name the same partitions cost one read. A command that the store contradicts ends with
+that part; a controller sends it again. After a fruitless read the next round waits
+(`core.LookPace`).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class _Waiting:
         self.make_work = make_work
         self.refused = refused
         self.work: Work | None = None
-        self.found = Found.NEWS
+        self.found = Found.AS_COMMANDED
         self.answer: Response | None = None
         self.bug: Exception | None = None
 
@@ -163,10 +164,10 @@ class Commands:
         """Refuse those whose sender is not the controller; the store is asked once for all."""
         unsure = [one for one in some if self._is_unsure(one, is_newest=False)]
         if unsure:
-            self._broker.life.confirm_controller(await read_controller(self._broker.store))
+            self._broker.incarnation.confirm_controller(await read_controller(self._broker.store))
         for one in unsure:
             self._is_unsure(one, is_newest=True)
-            one.found = Found.CONTRADICTION if one.is_over else Found.NEWS
+            one.found = Found.CONTRADICTION if one.is_over else Found.AS_COMMANDED
 
     def _is_unsure(self, one: _Waiting, *, is_newest: bool) -> bool:
         try:
@@ -210,9 +211,9 @@ class Commands:
     def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
         broker = self._broker
         epoch = command.broker_epoch
-        if broker.membership.is_leaving or epoch < 0 or epoch != broker.life.broker_epoch:
+        if broker.membership.is_leaving or epoch < 0 or epoch != broker.incarnation.broker_epoch:
             raise CommandRefusedError(ErrorCode.STALE_BROKER_EPOCH)
-        judgement = broker.life.judge_controller(
+        judgement = broker.incarnation.judge_controller(
             BrokerId(command.controller_id),
             ControllerEpoch(command.controller_epoch),
             is_newest=is_newest,

@@ -1,4 +1,4 @@
-"""The settings that hold now: the file's, and what the agreed store says on top of them."""
+"""The settings in effect: those of the file, overridden by those in the coordination store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.protocol.records import Compression, Rules
 from holdfast.storage import LogSettings
 
 
-class Chosen(NamedTuple):
+class TopicConfig(NamedTuple):
     """What one topic's settings come to."""
 
     log: LogSettings
@@ -37,23 +37,23 @@ class Configs:
         self.settings = BrokerSettings.of(layers)
         self.topics: dict[str, Mapping[str, str]] = {}
         """What topics have set themselves."""
-        self._chosen: dict[str, Chosen] = {}
-        self._common: Chosen | None = None
+        self._topic_configs: dict[str, TopicConfig] = {}
+        self._common: TopicConfig | None = None
         """For all topics that have set nothing."""
 
-    def of_topic(self, name: str) -> Chosen:
+    def of_topic(self, name: str) -> TopicConfig:
         """The settings that hold for a topic."""
         own = self.topics.get(name)
         if own is None:
             if self._common is None:
                 self._common = self._choose({})
             return self._common
-        chosen = self._chosen.get(name)
-        if chosen is None:
-            chosen = self._chosen[name] = self._choose(own)
-        return chosen
+        config = self._topic_configs.get(name)
+        if config is None:
+            config = self._topic_configs[name] = self._choose(own)
+        return config
 
-    def _choose(self, own: Mapping[str, str]) -> Chosen:
+    def _choose(self, own: Mapping[str, str]) -> TopicConfig:
         configs = self.topic_configs(own)
         topic = configs.settings(self.settings)
         rules = Rules(
@@ -64,7 +64,7 @@ class Configs:
             needs_keys=topic.log.is_compacted,
             compression=_codec(configs.value("compression.type")),
         )
-        return Chosen(topic.log, topic.replica, rules, topic)
+        return TopicConfig(topic.log, topic.replica, rules, topic)
 
     def topic_configs(self, own: Mapping[str, str]) -> TopicConfigs:
         """A topic's own settings over this broker's."""
@@ -82,7 +82,7 @@ class Configs:
         async with self._reading:
             found = await store.get_many(wanted)
             for name, path, node in zip(names, wanted, found, strict=True):
-                self._chosen.pop(name, None)
+                self._topic_configs.pop(name, None)
                 self.topics.pop(name, None)
                 if node is not None:
                     self.topics[name] = self._decode(path, node.data)
@@ -98,7 +98,7 @@ class Configs:
         ]
         layers = replace(self.layers, broker=texts[0], cluster=texts[1])
         before, self.topics = self.topics, dict(zip(names, texts[2:], strict=True))
-        self._chosen.clear()
+        self._topic_configs.clear()
         if layers != self.layers:
             self.layers, self._common = layers, None
             self.settings = BrokerSettings.of(layers)

@@ -1,4 +1,4 @@
-"""What this broker tells clients about the cluster: the controller's UpdateMetadata, confirmed."""
+"""The cluster metadata for clients: the controller's UpdateMetadata, confirmed by the store."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the coordination store says of the controller, of partitions and of brokers.
+"""Reads the controller, partitions and brokers in the coordination store.
 
-Read in one go for many partitions: a fail-over concerns thousands, and one round trip for each
-would take longer than everything else. What cannot be read is no fact: nothing is decided by it.
-Names come from commands, which anybody can send: made-up ones cost no read each.
+One read covers many partitions: a fail-over concerns thousands, and one round trip for each would
+take longer than everything else. No decision uses a node that cannot be read. Names come from
+commands, which anybody can send, so invented names cost no read each.
 """
 
 from __future__ import annotations

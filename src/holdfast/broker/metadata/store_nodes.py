@@ -1,9 +1,9 @@
-"""What the store's nodes say: Kafka's own JSON, with a few fields of ours beside it.
+"""The format of the store's nodes: Kafka's own JSON, with a few additional fields.
 
 A partition's state node is the truth for everything in `PartitionState`: one node, so that one
-compare-and-set changes all of it. A topic's node holds its id; the assignment in it is a view for
-Kafka's tools that follows the states. Unknown fields are ignored, so that a newer broker may add
-some. What cannot be read is an error that names the node: guessing would be deciding.
+compare-and-set changes all of it. A topic's node holds its id; its assignment is a view for Kafka's
+tools that follows the states. Unknown fields are ignored, so that a newer broker may add some. A
+node that cannot be read is an error that names the node: a guess would be a decision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a topic may be called, and which topics are ours."""
+"""Valid topic names, and the names of internal topics."""
 
 from __future__ import annotations
 

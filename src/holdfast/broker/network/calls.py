@@ -1,4 +1,4 @@
-"""A request that is being answered, and its place in the order of its connection."""
+"""A request in progress, and its place in the order of its connection."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One client's connection: frames in, answers out in the order of the requests.
 
-Several requests may be under way at once. What becomes ready in one tick of the loop leaves with
-one write. Back-pressure never drops anything: a connection with too much under way, or a reader
-that does not read, is not read from until that has changed. Frames that came in one read with the
-one that was too much wait here.
+Several requests may be in progress at the same time. Answers that become ready in one tick of the
+loop leave with one write. Back-pressure drops nothing: the broker stops reading from a connection
+with too many requests in progress, or with a client that does not read. Frames that arrived in the
+same read as the one that exceeded the limit wait here.
 """
 
 from __future__ import annotations

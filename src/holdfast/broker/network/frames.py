@@ -1,11 +1,11 @@
-"""Cutting a byte stream into frames, with as few copies as the frames allow.
+"""Splits a byte stream into frames, with as few copies as the frames allow.
 
-Bytes are received into one scratch buffer that all connections of a process share: a read is over
-before the next one begins, so ten thousand idle connections cost no buffers. A frame that came
-whole is copied out of it, because its record batches outlive the read and are stamped in place. A
-frame that did not gets a buffer of its own, and the rest of it is received there directly.
+Bytes arrive in one scratch buffer that all connections of a process share: a read is over before
+the next one begins, so ten thousand idle connections cost no buffers. A frame that arrived whole is
+copied out of it, because its record batches outlive the read and are changed in place. Any other
+frame gets its own buffer, and the rest of it is received there directly.
 
-A length is a claim of a stranger: the buffer grows with the bytes that really came.
+A length is untrusted: the buffer grows with the bytes that actually arrived.
 """
 
 from __future__ import annotations

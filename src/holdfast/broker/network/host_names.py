@@ -1,4 +1,4 @@
-"""This machine's name, for clients."""
+"""The name of this machine for clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The listening side: who may connect, what a frame asks, and who handles it."""
+"""The listening socket: connection limits, decoding of requests, and dispatch to handlers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Connections to other brokers: requests out, answers in, in order.
 
-A peer connects when it is first asked to send something, and again after a failure, a little later
-each time. A request whose connection is lost gets None for an answer: it may or may not have been
-handled. Whoever sent it decides whether to send it again.
+A peer connects when it first has a request to send, and again after a failure, with a growing
+delay. A request whose connection is lost gets None for an answer: the other broker may or may not
+have handled it. The sender decides whether to send it again.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Peer:
         )
         host, port = self.endpoint
         try:
-            if self._links.is_cut(self.broker):
+            if self._links.is_disconnected(self.broker):
                 raise OSError("the link is cut")
             await asyncio.wait_for(
                 self._loop.create_connection(lambda: connection, host, port), self._connect_s

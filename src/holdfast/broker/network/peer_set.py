@@ -1,4 +1,4 @@
-"""The other brokers, each with its connections by purpose."""
+"""The other brokers, each with one connection per purpose."""
 
 from __future__ import annotations
 

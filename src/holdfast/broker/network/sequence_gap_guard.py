@@ -1,10 +1,10 @@
-"""Batches that were refused: those behind them on the same connection wait for their turn.
+"""Makes later batches on a connection wait for an earlier batch that was refused.
 
-A log that does not know an idempotent producer takes any sequence number from it, because what it
-wrote before may have been deleted. A client has several batches under way at once. If its first is
+A log that has no state of an idempotent producer accepts any sequence number from it, because its
+earlier records may have been deleted. A client has several batches in flight. If the first is
 refused for a moment and the next one, a millisecond later, is not, the log would begin with the
-second and the first could never be written. So whoever comes behind a refused batch hears that one
-is missing. Clients take that as a sign to send them all again, in order.
+second, and the first could never be written. So the batches after a refused one get an out-of-order
+error. Clients then send them all again, in order.
 """
 
 from __future__ import annotations

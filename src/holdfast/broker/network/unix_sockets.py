@@ -1,7 +1,7 @@
 """Unix sockets at paths of any length.
 
-The system takes about a hundred bytes; a test's temporary folder easily has more. Behind a short
-symbolic link to the folder any path is short, and once bound or connected the link is not needed.
+The system accepts about a hundred bytes; a test's temporary folder easily has more. A short
+symbolic link to the folder makes any path short, and after bind or connect the link is not needed.
 """
 
 from __future__ import annotations

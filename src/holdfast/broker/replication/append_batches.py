@@ -1,4 +1,4 @@
-"""Batches on their way into a log: one by one, together, and as the core sees them."""
+"""Batches before their append: one by one, together, and as the core sees them."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """The newest batches of a leader's log, in memory until its followers have them.
 
-A follower asks for exactly what was appended last, so its batches are answered as they came from
-the producer, without a look into an index or a file. Trimmed to what is not committed yet: for
-everything else there is the log.
+A follower asks for exactly what was appended last, so the leader sends these batches as the
+producer sent them, without reading an index or a file. The cache is trimmed to what is not
+committed; everything else is read from the log.
 
-Bounded by bytes, for one partition and for all of a broker's partitions together. A batch is a
-part of its request's frame and keeps all of it in memory, so one that is the smaller part of its
-frame is copied, and another counts with the size of the frame.
+It is bounded by bytes, for one partition and for all of a broker's partitions together. A batch is
+a part of its request's frame and keeps all of it in memory, so a batch that is the smaller part of
+its frame is copied, and any other counts with the size of the frame.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Flushes: logs forced to the disk when a rule asks for it, without stopping the loop.
+"""Flushes logs to the disk when a rule asks for it, without blocking the event loop.
 
-The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
-One flush of a log is under way at a time, and covers what was written when it began. A flush that
-is wanted while another is under way begins when that one has ended; so does the next one of a log
-that has more sealed segments than one flush takes.
+A few threads wait for the disk; the event loop makes all changes to a log or a replica. One flush
+of a log is in progress at a time, and covers what was written when it began. A flush that is wanted
+while another is in progress begins when that one has ended; so does the next one of a log that has
+more sealed segments than one flush takes.
 
-Nothing is answered here: the core gives out what waited for a flush when it is called with how far
-the disk is (`Partition.flushed`).
+Nothing is answered here: `Partition.flushed` reports to the core how far the disk is, and the core
+releases what waited for the flush.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking a leader where its log starts and ends, for a follower whose own end lies outside."""
+"""Asks a leader for its log's start and end, for a follower whose own end lies outside them."""
 
 from __future__ import annotations
 

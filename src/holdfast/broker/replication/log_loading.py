@@ -1,4 +1,4 @@
-"""Opening the logs of a broker when it starts."""
+"""Opens the logs of a broker when it starts."""
 
 from __future__ import annotations
 

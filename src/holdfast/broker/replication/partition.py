@@ -1,12 +1,12 @@
 """One partition on this broker: drives a `Replica` of the core and a `Log` of storage.
 
-It decides nothing. What happens goes to the core as a call; the effects that come back are carried
+It makes no decisions. Every event becomes a call to the core, and the returned effects are carried
 out in order. Two rules of its own:
 
-1. Batches that came in one tick are written with one write, at the end of the tick. Between giving
-   a batch its offset and writing it the role does not change: whoever changes it writes first.
-2. A disk that fails takes this replica offline, and the controller is told. Nothing is answered
-   with success after that.
+1. Batches that arrive in one tick are written with one write, at the end of the tick. The role does
+   not change between assigning a batch its offset and writing it: a role change writes first.
+2. A disk that fails takes this replica offline, and the broker reports that to the controller.
+   After that nothing is answered with success.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
     from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
-    from holdfast.broker.metadata.dynamic_configs import Chosen
+    from holdfast.broker.metadata.dynamic_configs import TopicConfig
     from holdfast.broker.replication.replicas import Replicas
 
 
@@ -93,7 +93,7 @@ class Partition:
         topic_id: bytes,
         replica: Replica,
         log: Log,
-        settings: Chosen,
+        settings: TopicConfig,
     ) -> None:
         self.owner = owner
         self.name = name
@@ -299,7 +299,7 @@ class Partition:
         for session in tuple(self.sessions):
             session.forget(self)
 
-    def use(self, settings: Chosen) -> None:
+    def use(self, settings: TopicConfig) -> None:
         """The topic's settings have changed."""
         self.settings = settings
         self.log.settings = settings.log
@@ -344,24 +344,24 @@ class Partition:
             session.isr_changed(reader, applied.isr)
         self.owner.isr_applied(self, applied)
 
-    def _truncate(self, cut: TruncateTo) -> None:
+    def _truncate(self, truncation: TruncateTo) -> None:
         wall_ms = self.owner.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
-                cut.end_offset < self.log.log_start_offset
+                truncation.end_offset < self.log.log_start_offset
             ):
-                self.log.restart_at(cut.end_offset, wall_ms)
+                self.log.restart_at(truncation.end_offset, wall_ms)
             else:
-                end = self.log.truncate_to(cut.end_offset, wall_ms)
-                if end < cut.end_offset:
+                end = self.log.truncate_to(truncation.end_offset, wall_ms)
+                if end < truncation.end_offset:
                     numbers.truncate_to(end)
         except LogOfflineError as error:
             self.failed(error)
             return
         self.replica.truncated(self.log.producer_headers())
         if self.owner.trace is not None:
-            self.owner.trace.truncated(self, cut)
+            self.owner.trace.truncated(self, truncation)
 
     def flushed(self, end_offset: Offset) -> None:
         """Everything below is on the disk."""

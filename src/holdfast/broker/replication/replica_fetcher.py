@@ -1,13 +1,13 @@
-"""Replica fetchers: one a leader, for all partitions we follow there.
+"""Replica fetchers: one per leader, for all partitions that we follow there.
 
 A fetcher keeps one fetch session with its leader. A request names only what changed, and waits at
-the leader until something has grown. If there is something new to ask for while a request waits,
-a second one is sent, and the leader answers the waiting one at once.
+the leader until a partition has grown. If the fetcher has changes to send while a request waits, it
+sends a second one, and the leader answers the waiting one immediately.
 
-An answer is used only if the core still accepts it; then its batches are checked and written as
-they came. A partition that was refused is left out of the session for a while, so that it does not
-make every other fetch return at once. So is one with which anything goes wrong here (`_alone`): the
-other partitions of its leader are copied as before.
+An answer is used only if the core still accepts it; then its batches are checked and written
+unchanged. A partition that the leader refused is left out of the session for a while, so that it
+does not make every other fetch return immediately. So is one whose copying fails here (`_alone`):
+the other partitions of its leader are copied as before.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class Fetcher:
         peers = self._broker.peers
         if not self._followed and not self._session_id:
             return
-        has_news = bool(self._changed or self._forgotten)
-        may_overtake = has_news and self._session_id
+        has_changes = bool(self._changed or self._forgotten)
+        may_overtake = has_changes and self._session_id
         if self._under_way >= (MAX_UNDER_WAY if may_overtake else 1):
             return
         if not peers.knows(self._leader):
@@ -189,7 +189,7 @@ class Fetcher:
         self._forgotten = {}
         request = FetchRequest(
             replica_state=FetchReplicaState(
-                replica_id=self._broker.id, replica_epoch=self._broker.life.broker_epoch
+                replica_id=self._broker.id, replica_epoch=self._broker.incarnation.broker_epoch
             ),
             max_wait_ms=settings.replica_fetch_wait_max_ms,
             min_bytes=settings.replica_fetch_min_bytes,
@@ -262,7 +262,7 @@ class Fetcher:
     def _answered(self, response: Response | None, number: int) -> None:
         self._under_way -= 1
         if not isinstance(response, FetchResponse) or response.error_code:
-            self._begin_anew()
+            self._restart_session()
             return
         self._backoff_s = FIRST_BACKOFF_S
         if not self._session_epoch and response.session_id:
@@ -275,7 +275,7 @@ class Fetcher:
                     self._alone(followed, partial(self._take, followed, followed.asked, data))
         self._ask()
 
-    def _begin_anew(self) -> None:
+    def _restart_session(self) -> None:
         """The session is gone: the next request opens another and names everything."""
         self._session_id = self._session_epoch = 0
         self._forgotten = {}

@@ -1,6 +1,7 @@
-"""All partitions of this broker, and the chores they share.
+"""All partitions of this broker, and the maintenance they share.
 
-What many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+Work that many partitions ask for in one tick is done once at its end: writes, ISR proposals,
+flushes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ LONGEST_TURN_MS: Final = 2000
 """How long it may be between two looks at a partition where nobody waits."""
 
 
-class Told(NamedTuple):
+class PartitionAssignment(NamedTuple):
     """What the controller says of one partition."""
 
     name: TopicPartition
@@ -214,14 +215,14 @@ class Replicas:
     def _discard(self, name: TopicPartition) -> None:
         self.directory.delete(name, new_uuid(self._rng), self.clock.wall_ms())
 
-    def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
+    def apply_all(self, assignments: Sequence[PartitionAssignment]) -> list[ErrorCode]:
         """What the controller says of some partitions; what goes to the disk goes together."""
-        self._host_new(told)
-        return [self._apply(*one) for one in told]
+        self._host_new(assignments)
+        return [self._apply(*one) for one in assignments]
 
-    def _host_new(self, told: Sequence[Told]) -> None:
+    def _host_new(self, assignments: Sequence[PartitionAssignment]) -> None:
         """Make the logs that are new here; one that cannot be made is tried alone later."""
-        fresh = [one for one in told if one.name not in self.directory.partitions]
+        fresh = [one for one in assignments if one.name not in self.directory.partitions]
         new = {one.name: one for one in fresh if self._may_create(one.state)}
         made = self.directory.create_all(
             {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}

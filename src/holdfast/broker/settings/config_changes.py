@@ -1,6 +1,6 @@
-"""Changing settings while brokers run: what is asked for, checked, gives new settings or a refusal.
+"""Changes of settings while brokers run: validates a request, returns new settings or an error.
 
-Nothing is changed here; whoever asks writes the result into the agreed store. The error codes are
+Nothing is changed here; the caller writes the result to the coordination store. The error codes are
 Kafka's: a topic's wrong value is INVALID_CONFIG, a broker's is INVALID_REQUEST (KAFKA-13609).
 """
 

@@ -1,4 +1,4 @@
-"""What DescribeConfigs answers: each setting, where it comes from, what it would be otherwise."""
+"""The answers of DescribeConfigs: each setting, its source, and its synonyms."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Settings that are each possible, and impossible together, or in a broker of ours.
+"""Checks settings against each other, and against what Holdfast supports.
 
-Kafka checks some of these when it starts, and others never. What could only be a mistake is an
-error; what may be meant is a warning.
+Kafka checks some of these when it starts, and others never. A combination that can only be a
+mistake is an error; one that may be intended is a warning.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Every setting that Kafka knows, and our own, from the tables beside this module.
+"""Every setting of Kafka, and our own, from the tables beside this module.
 
-A table is one file an area, one line a setting, columns between bars. Names and defaults are those
-of Kafka 4.3.1, but for `listeners`; what 4.x no longer has (ZooKeeper above all) is as 3.9.1 had
-it. An empty default is the empty string; `null` is none; `required` must be given in Kafka. The
-column `test` names the test that observes what the setting does to a running broker:
+A table is one file per area, one line per setting, columns between bars. Names and defaults are
+those of Kafka 4.3.1, except `listeners`; settings that 4.x no longer has (above all ZooKeeper's)
+are as in 3.9.1. An empty default is the empty string; `null` is none; `required` must be given in
+Kafka. The column `test` names the test that observes what the setting does to a running broker:
 `settings/logs::segment_bytes` is `test_segment_bytes` in tests/settings/test_logs.py. A setting
 without one (`-`) is unsupported: it is accepted with a warning.
 """

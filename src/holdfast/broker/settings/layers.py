@@ -1,8 +1,8 @@
-"""Where a setting's value comes from: the topic, one broker, all brokers, the file, or nobody.
+"""The source of a setting's value: the topic, one broker, all brokers, the file, or the default.
 
-The layers of a broker, from the strongest: what was set for it while it ran, what was set for all
-brokers, what its file says, the default. Within a layer the finest unit wins: of log.retention.ms,
-minutes and hours the first that is there.
+The layers of a broker, from the strongest: set for this broker while it ran, set for all brokers,
+its file, the default. Within a layer the finest unit wins: of log.retention.ms, minutes and hours
+the first that is set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where a broker listens, and what it tells clients: `listeners` and `advertised.listeners`.
+"""The addresses a broker binds and advertises: `listeners` and `advertised.listeners`.
 
 For now one listener, in plain text. A server.properties of a KRaft cluster also names a listener of
-its controller: that one is not ours, and is left out.
+its controller: that one is skipped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def advertised(
     entries: Sequence[str] | None, controllers: Sequence[str], own: Endpoint
 ) -> Endpoint:
     """What clients are told; ValueError if they could not use it."""
-    told = own if entries is None else parse_listener(entries, controllers)
-    if told.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
-        raise ValueError(f"clients cannot connect to {told.host}; advertise a name or an address")
-    return told
+    public = own if entries is None else parse_listener(entries, controllers)
+    if public.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
+        raise ValueError(f"clients cannot connect to {public.host}; advertise a name or an address")
+    return public

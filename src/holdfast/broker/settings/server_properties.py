@@ -1,7 +1,7 @@
-"""From a server.properties and overrides to settings; every problem at once, each with its place.
+"""Reads a server.properties and overrides into settings; reports every problem with its place.
 
-Unknown and impossible is an error. Known but without effect here is a warning: a file that was
-written for Kafka starts a broker of ours, and says what it will not do.
+An unknown name or an invalid value is an error. A known setting without effect here is a warning: a
+file that was written for Kafka starts a Holdfast broker, and the warnings say what it ignores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is known of one setting: its type, its default, what it may be, whether it acts here.
+"""The definition of one setting: its type, default and valid values, and whether it acts here.
 
-The words in error messages are Kafka's, since AlterConfigs and CreateTopics answer with them.
+The error messages are Kafka's, since AlterConfigs and CreateTopics answer with them.
 """
 
 from __future__ import annotations

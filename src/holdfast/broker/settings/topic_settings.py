@@ -1,7 +1,7 @@
-"""What a topic's settings come to: its own, over those of its broker.
+"""The effective settings of a topic: its own, over those of its broker.
 
-A topic's setting falls back to the broker's of the same meaning (`TOPIC_SYNONYMS`), through all
-layers, and at last to the default.
+A topic's setting falls back to the broker's synonym (`TOPIC_SYNONYMS`), through all layers, and
+finally to the default.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a broker runs by, in types: the settings that act, under Kafka's names with "_" for ".".
+"""The settings that act on a broker, with types, under Kafka's names with "_" for ".".
 
 There are no defaults here: they are in the tables, and an object is made from `Layers` only.
-What topics inherit (log.segment.bytes and its like) is in `TopicConfigs`.
+`TopicConfigs` has what topics inherit (log.segment.bytes and others).
 """
 
 from __future__ import annotations

@@ -63,11 +63,11 @@ class ScriptedBroker:
     def roles(self) -> list[tuple[int, int, int]]:
         """(partition, leader, leader epoch), as it was told."""
         return [
-            (told.partition_index, told.leader, told.leader_epoch)
+            (response.partition_index, response.leader, response.leader_epoch)
             for request in self.heard
             if isinstance(request, LeaderAndIsrRequest)
             for topic in request.topic_states
-            for told in topic.partition_states
+            for response in topic.partition_states
         ]
 
     def of(self, kind: type[Request]) -> list[Any]:
@@ -131,7 +131,7 @@ class WatchedStore(EmbeddedStore):
         return await super().commit_all(transactions)
 
 
-class Reign:
+class ControllerHarness:
     """A host for the controller."""
 
     def __init__(self, store: WatchedStore, broker: BrokerId = A) -> None:
@@ -201,7 +201,7 @@ class Reign:
         await eventually(lambda: condition(self.service.core.partitions[P]), what)
 
 
-def play(file: Path, story: Callable[[Reign], Coroutine[Any, Any, None]]) -> None:
+def play(file: Path, scenario: Callable[[ControllerHarness], Coroutine[Any, Any, None]]) -> None:
     """Run a story with a store of its own, brokers 1 to 3 registered, and broker 1 reigning."""
 
     async def run() -> None:
@@ -209,14 +209,14 @@ def play(file: Path, story: Callable[[Reign], Coroutine[Any, Any, None]]) -> Non
         await store.open()
         for path in paths.LASTING_PATHS:
             await store.ensure_path(path)
-        reign = Reign(store)
-        await reign.register(A, B, C)
-        await reign.begin()
+        harness = ControllerHarness(store)
+        await harness.register(A, B, C)
+        await harness.begin()
         try:
-            await story(reign)
-            assert "Traceback" not in reign.lines.getvalue(), reign.lines.getvalue()
+            await scenario(harness)
+            assert "Traceback" not in harness.lines.getvalue(), harness.lines.getvalue()
         finally:
-            await reign.elector.stop()
+            await harness.elector.stop()
             await store.close()
 
     asyncio.run(run())

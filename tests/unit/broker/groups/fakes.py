@@ -122,7 +122,7 @@ class FakeBroker:
         self.partition = partition
         self.groups = GroupCoordinator(self)  # type: ignore[arg-type]
 
-    def tell_role(self) -> None:
+    def role_changed(self) -> None:
         """The controller has said something of the partition."""
         self.replicas.on_role(self.partition)
         self.loop.run()

@@ -34,7 +34,7 @@ def _fetch(broker: FakeBroker) -> int | ErrorCode:
 
 def _leading(log_end_offset: int = 0) -> FakeBroker:
     broker = FakeBroker(FakePartition(log_end_offset))
-    broker.tell_role()
+    broker.role_changed()
     return broker
 
 
@@ -78,7 +78,7 @@ def test_who_waits_is_sent_away_when_another_leads() -> None:
     broker = _leading()
     verdicts = _commit(broker, 5)
     broker.partition.replica.presumes_leadership = False
-    broker.tell_role()
+    broker.role_changed()
     assert verdicts == [ErrorCode.NOT_COORDINATOR]
     assert _fetch(broker) is ErrorCode.NOT_COORDINATOR
     broker.commit_moved()
@@ -88,10 +88,10 @@ def test_who_waits_is_sent_away_when_another_leads() -> None:
 def test_a_new_epoch_is_a_new_reign() -> None:
     broker = _leading()
     before = broker.groups.look("g")
-    broker.tell_role()
+    broker.role_changed()
     assert broker.groups.look("g") is before
     broker.partition.replica.leader_epoch = 2
-    broker.tell_role()
+    broker.role_changed()
     assert broker.groups.look("g") is not before
 
 

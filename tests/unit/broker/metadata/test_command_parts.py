@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 
 PARTITIONS: Final = 10
-MOST_TOLD: Final = 4
+MAX_PARTITIONS_PER_REQUEST: Final = 4
 PART: Final = 3
 
 
@@ -60,17 +60,17 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         obey(self, call, command, *rest)
 
     monkeypatch.setattr(Commands, "obey", noted)
-    monkeypatch.setattr(broker_channel, "MOST_TOLD", MOST_TOLD)
+    monkeypatch.setattr(broker_channel, "MAX_PARTITIONS_PER_REQUEST", MAX_PARTITIONS_PER_REQUEST)
     for api in (leader_and_isr, stop_replica, update_metadata):
         monkeypatch.setattr(api, "PART", PART)
     return found
 
 
 def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: list[int]) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, "first")
         await eventually(lambda: hosted(three, "first") == 2 * PARTITIONS, "all is hosted")
-        assert 0 < max(sizes) <= MOST_TOLD
+        assert 0 < max(sizes) <= MAX_PARTITIONS_PER_REQUEST
 
         # A new controller, whose first UpdateMetadata names a part of what the brokers know.
         controller = three.controller
@@ -102,4 +102,4 @@ def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: 
             lambda: not any(one.metadata.topics for one in three.brokers.values()), "for all"
         )
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

@@ -78,8 +78,8 @@ def role(index: int, epoch: int = 0) -> LeaderAndIsrPartitionState:
 def roles(three: Three, broker: Broker, topics: list[LeaderAndIsrTopicState]) -> Request:
     return LeaderAndIsrRequest(
         controller_id=three.controller.id,
-        controller_epoch=broker.life.controller.epoch,
-        broker_epoch=broker.life.broker_epoch,
+        controller_epoch=broker.incarnation.controller.epoch,
+        broker_epoch=broker.incarnation.broker_epoch,
         type=1,
         topic_states=topics,
         live_leaders=[],
@@ -132,8 +132,8 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
     request = UpdateMetadataRequest(
         controller_id=three.controller.id,
         type=1,
-        controller_epoch=broker.life.controller.epoch,
-        broker_epoch=broker.life.broker_epoch,
+        controller_epoch=broker.incarnation.controller.epoch,
+        broker_epoch=broker.incarnation.broker_epoch,
         topic_states=topics,
         live_brokers=[],
     )
@@ -144,7 +144,7 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
 def test_made_up_partitions_cost_no_read_each(
     forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         request, version = forged(three, broker)
@@ -152,7 +152,7 @@ def test_made_up_partitions_cost_no_read_each(
         await three.ask(broker, request, version)
         assert reads.nodes < FEW_READS
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_the_controllers_command_does_not_wait_for_made_up_ones(
@@ -160,14 +160,14 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
 ) -> None:
     """Ten large commands wait when the real one comes."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         service = three.controller.controller
         assert service is not None
         name = TopicPartition(REAL, 0)
         real = request_builders.leader_and_isr(
-            service, broker.life.broker_epoch, {name: service.core.partitions[name]}
+            service, broker.incarnation.broker_epoch, {name: service.core.partitions[name]}
         )
         # Known to nobody here, so that the store has to confirm it.
         request, version = made_up_partitions(three, broker)
@@ -181,13 +181,13 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
         assert reads.nodes < FEW_READS
         await asyncio.gather(*forged)
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         one = LeaderAndIsrTopicState(
@@ -207,4 +207,4 @@ def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
         # A timer may end a fraction of a millisecond early.
         assert (reads.looks - 1) * (LOOK_PAUSE_MS - 1) <= lasted_ms
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

@@ -121,8 +121,8 @@ def test_texts_become_the_values_they_become_in_kafka() -> None:
     asked = [(kind, text) for kind, text in asked if kind is not Kind.CLASS]
     answers = ask(*(f"value\t{kind.name}\t{in_hex(text)}" for kind, text in asked))
     ours, kafkas = {}, {}
-    for (kind, text), (_, told) in zip(asked, answers, strict=True):
-        kafkas[kind, text] = None if told == "refused" else bytes.fromhex(told).decode()
+    for (kind, text), (_, answer) in zip(asked, answers, strict=True):
+        kafkas[kind, text] = None if answer == "refused" else bytes.fromhex(answer).decode()
         try:
             ours[kind, text] = value_text(setting(kind).parse(text))
         except ValueError:
@@ -135,10 +135,10 @@ def test_texts_become_the_values_they_become_in_kafka() -> None:
 
 def test_properties_are_read_as_java_reads_them() -> None:
     texts = [text for text, _ in CASES] + ["a=\\u12", "a=\\u", "=b", ":", "a\\", "\\", "a=b\\ \nc"]
-    for text, told in zip(texts, ask(*(f"properties\t{in_hex(t)}" for t in texts)), strict=True):
+    for text, answer in zip(texts, ask(*(f"properties\t{in_hex(t)}" for t in texts)), strict=True):
         try:
             found = {one.name: one.value for one in read_properties(text)}
             ours = [f"{in_hex(name)}={in_hex(value)}" for name, value in sorted(found.items())]
         except PropertiesError:
             ours = ["refused"]
-        assert ours == told[1:], text
+        assert ours == answer[1:], text

@@ -206,8 +206,8 @@ def test_a_broker_needs_a_number() -> None:
 
 def test_binding_everywhere_needs_an_address_to_tell() -> None:
     assert "clients cannot connect to 0.0.0.0" in errors_of("listeners=PLAINTEXT://0.0.0.0:9092")[0]
-    told = "advertised.listeners=PLAINTEXT://[::1]:9092"
-    settings = settings_of("listeners=PLAINTEXT://0.0.0.0:9092", told)
+    advertised = "advertised.listeners=PLAINTEXT://[::1]:9092"
+    settings = settings_of("listeners=PLAINTEXT://0.0.0.0:9092", advertised)
     assert str(settings.advertised_listener) == "[::1]:9092"
 
 
