@@ -1,4 +1,4 @@
-"""The faults of a run: what may go wrong with a machine, and how often it does."""
+"""The faults of a run: what may fail on a machine or between machines, and how often."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from holdfast.simulation.traffic_pace import Pace
 
 AWAY_S: Final = (0.05, 4.0)
 LONG_AWAY_S: Final = (4.0, 30.0)
-"""How long a broker is down, one in ten times."""
+"""How long a broker is down in one of ten cases."""
 BLACKOUT: Final = 0.6
-"""How often all machines lose power together, if everything acknowledged is flushed."""
+"""The probability that all machines lose power together, if every acknowledged record is flushed.
+"""
 
 DISK_CALLS: Final = ("append", "truncate", "read", "rename", "create", "flush", "flush_directory")
-"""What a failed disk refuses to do, one of these."""
+"""Disk calls: a failed disk refuses one of them."""
 
 
 class Faults:
-    """Breaks things until it is told to stop."""
+    """Injects faults until `stop` is called."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Faults:
         self._later(plan.fault_every_ms / 1000, self._fault)
 
     def stop(self) -> None:
-        """No more faults; everything that was broken is mended."""
+        """End all faults: reconnect, resume and restart the machines."""
         self.is_on = False
         self._network.torn = 0.0
         self._reconnect()
@@ -67,7 +68,7 @@ class Faults:
             machine.start()
 
     def _later(self, seconds: float, action: Callable[[], object]) -> None:
-        """By nobody's loop: faults happen whichever process runs."""
+        """Call `action` from the network's loop: a paused or dead process does not delay it."""
         self._network.kernel.call_later(seconds, action)
 
     def _fault(self) -> None:
@@ -97,8 +98,10 @@ class Faults:
             machine.kill_within(self._rng.randrange(40))
 
     def _power_loss(self, machine: Machine) -> None:
-        """Unless everything acknowledged is flushed, one machine at a time loses records, and the
-        next one only when the cluster is whole again: more is beyond the guarantee.
+        """One machine loses power, or all do if every acknowledged record is flushed.
+
+        Otherwise one machine at a time loses records, and the next one only after the cluster is
+        whole again: Kafka guarantees nothing beyond that.
         """
         if self._plan.flush_messages and self._rng.random() < BLACKOUT:
             if self._rng.random() < 0.3:
@@ -135,15 +138,15 @@ class Faults:
         self._later(self._rng.uniform(0.05, 5.0), machine.resume)
 
     def _controller_loss(self, _: Machine) -> None:
-        """The controller's process dies, stands still, or its session ends."""
+        """The controller's process is killed or paused, or its session ends."""
         for machine in self._cluster.machines.values():
             if machine.broker is not None and machine.broker.controller is not None:
                 self._rng.choice((self._kill, self._pause, self._session_expiry))(machine)
                 return
 
     def _disk_error(self, machine: Machine) -> None:
-        """The disk of the topic's logs, of one log directory or of all of them fails; somebody puts
-        in another cable and starts the broker again.
+        """The disk fails for the topic's logs, for one log directory or for all. After a while an
+        operator repairs it and restarts the broker.
         """
         if machine.is_ready and machine.number not in self._disk_failed:
             self._disk_failed[machine.number] = None

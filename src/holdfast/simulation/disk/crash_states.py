@@ -1,14 +1,13 @@
-"""What a crash may leave on a simulated disk, enumerated.
+"""Enumerates what a crash may leave on a simulated disk.
 
-A crash of the process leaves everything that was written, and a part of the write it was in. A
-power failure leaves what was flushed and, of the rest, more or less anything: of each file some
-first changes and a part of the next one, cut at any byte or with zeros where the bytes should be;
-of each directory any selection of the changes to its names. Files and directories are independent
-of each other.
+A crash of the process leaves everything that was written, and a part of the write in progress. A
+power failure leaves what was flushed, plus any part of the rest: of each file the first few changes
+and a part of the next one, torn at any byte or with zeros in place of its bytes; of each directory
+any selection of the changes to its names. Files and directories are independent of each other.
 
-All combinations are given while there are no more than the bound. Beyond it: nothing kept, all
-kept, and as many as the bound allows of two kinds, drawn by a seed: one file or directory varied
-against the two, and any combination.
+If there are no more combinations than the bound, all are returned. Otherwise: nothing kept, all
+kept, and samples of two kinds, drawn from a seed: one file or directory differs from these two, and
+any combination.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ from holdfast.simulation.disk.byte_disk import (
 )
 
 MOST_SUBSETS = 4
-"""Up to so many changes of names, all selections of them are looked at."""
+"""Up to so many changes of names, all selections are enumerated."""
 
 
 class Bound(NamedTuple):
     """How far to enumerate."""
 
     states: int = 64
-    """Per crash point."""
+    """States per crash point."""
     tear_points: int = 4
-    """Places at which a write is torn; 0: every byte."""
+    """Positions at which a write is torn; 0: every byte."""
     seed: int = 0
 
 
 class CrashState(NamedTuple):
-    """One disk after the crash."""
+    """A disk after a crash."""
 
     what: str
     disk: ByteDisk
 
 
 def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[CrashState]:
-    """Everything a crash just before, or in the middle of, a step may leave."""
+    """All disks that a crash just before or during a step may leave."""
     for number, content in enumerate(_torn(step, bound)):
         yield CrashState(f"killed, {number}", _copy(disk, step, content))
     seen: set[object] = set()
@@ -66,7 +65,7 @@ def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[Cr
 
 
 def drawn_power_loss(disk: ByteDisk, rng: Random) -> ByteDisk:
-    """One of the disks that a power failure may leave, drawn."""
+    """A random disk of those that a power failure may leave."""
     chosen: dict[int, Outcome] = {}
     for node in _nodes(disk.root):
         if not node.pending:
@@ -85,12 +84,12 @@ def drawn_power_loss(disk: ByteDisk, rng: Random) -> ByteDisk:
 
 
 def flushed_only(disk: ByteDisk) -> ByteDisk:
-    """The least that a power failure leaves."""
+    """The disk if a power failure keeps nothing that was not flushed."""
     return ByteDisk(_build(disk.root, {}))
 
 
 def _drawn_content(node: FileNode, keeps: int, rng: Random) -> bytes:
-    """Some first changes and a part of the next one, or zeros in its place."""
+    """The first `keeps` changes, and a part of the next one or zeros in its place."""
     content = bytearray(node.flushed)
     for change in node.pending[:keeps]:
         apply(content, change)
@@ -103,7 +102,7 @@ def _drawn_content(node: FileNode, keeps: int, rng: Random) -> bytes:
 
 
 def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
-    """What a file holds when the process is killed inside a write; None: nothing of it."""
+    """A file's content when the process is killed inside a write; None: unchanged."""
     found: list[bytes | None] = [None]
     if step is not None and step.file is not None and isinstance(step.change, Write):
         for kept_bytes in _tear_points(len(step.change.data), bound)[1:]:
@@ -121,7 +120,7 @@ def _tear_points(size: int, bound: Bound) -> list[int]:
 
 
 def _copy(disk: ByteDisk, step: Step | None, content: bytes | None) -> ByteDisk:
-    """The disk as readers see it, all of it flushed, since the system lives on."""
+    """The disk as readers see it: a process crash keeps the page cache."""
 
     def copied(node: Node) -> Node:
         if isinstance(node, DirectoryNode):
@@ -136,7 +135,7 @@ def _copy(disk: ByteDisk, step: Step | None, content: bytes | None) -> ByteDisk:
 
 
 def _unflushed(node: FileNode, content: bytes) -> FileNode:
-    """A later power failure may still take what was never flushed."""
+    """Keep unflushed changes unflushed: a later power failure may still remove them."""
     copy = FileNode(node.flushed)
     if content != node.flushed:
         copy.visible = bytearray(content)
@@ -151,7 +150,7 @@ Outcome = bytes | dict[str, Node]
 
 
 def _choices(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[dict[int, Outcome]]:
-    """Which outcome each file and directory has, combination by combination."""
+    """Combinations of outcomes of all files and directories."""
     options: dict[int, list[Outcome]] = {}
     for node in _nodes(disk.root):
         if isinstance(node, FileNode):
@@ -194,10 +193,10 @@ def _some(
 
 
 def _nodes(root: DirectoryNode) -> list[Node]:
-    """Everything that has, or may again have, a name."""
+    """All nodes that have a name, or may have one after a crash."""
     found: dict[int, Node] = {}
     waiting: list[Node] = [root]
-    while waiting:  # Each node is looked at once.
+    while waiting:  # Visits each node one time.
         node = waiting.pop()
         if id(node) in found:
             continue
