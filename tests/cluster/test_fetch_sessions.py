@@ -87,12 +87,12 @@ class Session:
         assert isinstance(answer, FetchResponse)
         assert answer.error_code == ErrorCode.NONE
         self._id, self._epoch = answer.session_id, self._epoch + 1
-        told = [one for topic in answer.responses for one in topic.partitions]
-        assert not any(one.error_code for one in told)
-        self.marks = {one.partition_index: one.high_watermark for one in told}
+        partitions = [one for topic in answer.responses for one in topic.partitions]
+        assert not any(one.error_code for one in partitions)
+        self.marks = {one.partition_index: one.high_watermark for one in partitions}
         return {
             one.partition_index: next(batches(memoryview(one.records))).header.base_offset
-            for one in told
+            for one in partitions
             if one.records
         }
 

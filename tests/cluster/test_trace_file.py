@@ -53,9 +53,9 @@ def test_what_does_not_fit_is_counted_and_told(
         trace.emit("registered")
     assert trace.dropped == 7
     trace.flush()
-    told = lines(tmp_path / "t")
-    assert [line["k"] for line in told] == ["registered"] * 3 + ["said"]
-    assert "7 events are missing" in str(told[-1]["text"])
+    written = lines(tmp_path / "t")
+    assert [line["k"] for line in written] == ["registered"] * 3 + ["said"]
+    assert "7 events are missing" in str(written[-1]["text"])
     trace.emit("registered")
     trace.flush()
     assert [line["id"] for line in lines(tmp_path / "t")] == [0, 1, 2, 3, 4]

@@ -120,12 +120,12 @@ calls = st.one_of(
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(story=st.lists(calls, min_size=5, max_size=40))
+@given(steps=st.lists(calls, min_size=5, max_size=40))
 def test_a_power_failure_leaves_what_was_flushed(
-    story: list[tuple[object, ...]], tmp_path_factory: pytest.TempPathFactory
+    steps: list[tuple[object, ...]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     both = Both(tmp_path_factory.mktemp("power"))
-    for call in [("create_directory", "x"), ("create", "a"), ("create", "x/a"), *story]:
+    for call in [("create_directory", "x"), ("create", "a"), ("create", "x/a"), *steps]:
         if call[0] == "crash":
             both.crash()
         elif not is_odd(both.simulated, call):

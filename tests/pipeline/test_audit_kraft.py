@@ -150,8 +150,10 @@ def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
         batch(4, TopicRecord(name="t", topic_id=B), partition(B, replicas=[3], isr=[3])),
     )
     metadata = read(tmp_path)
-    lives = [(one.topic_id, one.created_ms, one.removed_ms) for one in metadata.lives["t"]]
-    assert lives == [(A, 1_000, 1_003), (B, 1_004, None)]
+    incarnations = [
+        (one.topic_id, one.created_ms, one.removed_ms) for one in metadata.incarnations["t"]
+    ]
+    assert incarnations == [(A, 1_000, 1_003), (B, 1_004, None)]
     known = metadata.partition("t", 0)
     assert known is not None
     assert known.replicas == (3,)
@@ -173,7 +175,7 @@ def test_a_log_that_begins_later_goes_on_from_its_oldest_snapshot(tmp_path: Path
     )
     metadata = read(tmp_path)
     assert elections(metadata) == [(1, 0, False), (2, 1, False)]
-    assert metadata.lives["t"][0].created_ms is None, "a snapshot does not say"
+    assert metadata.incarnations["t"][0].created_ms is None, "a snapshot does not say"
 
 
 def test_the_newest_log_is_read(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from holdfast.storage import file_names as files
 from holdfast.storage.checkpoints.checkpoint_file import read_epochs, write_epochs, write_offsets
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
-from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
+from tests.pipeline.audit_world import NAME, TOPIC, findings_of, row, rows_of, run_packs
 
 pytestmark = pytest.mark.slow
 SPAN = 16
@@ -74,7 +74,7 @@ def audited(
         rows = rows_of([row(offset, what, who=-1) for offset, what in table])
         packs += _rows([*gathered.add(TOPIC, np.zeros(len(rows), np.int64), rows)])
         packs += _rows(gathered.packs())
-    return told(run_packs(packs, context, look))
+    return findings_of(run_packs(packs, context, look))
 
 
 def _spans(offsets: list[int], first: int) -> dict[tuple[str, int], Expectation]:
@@ -106,11 +106,11 @@ def test_a_record_removed_from_every_copy_is_lost(estate: Estate) -> None:
 
 
 def test_a_tail_cut_from_every_copy_is_lost(estate: Estate) -> None:
-    def cut(line: Line) -> None:
+    def truncate(line: Line) -> None:
         for offset in range(50, RECORDS):
             del line[offset]
 
-    estate.edit(cut)
+    estate.edit(truncate)
     assert audited(estate, reading(estate)) == findings("lost", range(50, RECORDS))
 
 
@@ -297,8 +297,8 @@ def test_rows_of_a_truncated_epoch_in_the_table_are_inconsistent(estate: Estate)
     rows = reading(estate)
     last = RECORDS - 1
 
-    def forget(told: list[dict[str, Any]]) -> None:
-        told[last] |= {"result": "unknown", "offset": None, "acked_ms": None, "partition": None}
+    def forget(rows: list[dict[str, Any]]) -> None:
+        rows[last] |= {"result": "unknown", "offset": None, "acked_ms": None, "partition": None}
 
     estate.edit(lambda line: line.pop(last))
     estate.edit_ledger(forget)

@@ -130,9 +130,9 @@ def test_splits_give_the_rows_of_one_split(
 ) -> None:
     whole = files.reader(logs[name], splitBytes=str(1 << 30))
     assert len(whole.partitions()) == 1
-    cut = files.reader(logs[name], splitBytes=str(split_bytes))
-    assert len(cut.partitions()) > 1
-    assert files.read(cut) == files.read(whole)
+    reader = files.reader(logs[name], splitBytes=str(split_bytes))
+    assert len(reader.partitions()) > 1
+    assert files.read(reader) == files.read(whole)
 
 
 def test_splits_are_few_and_about_equal(tmp_path: Path) -> None:

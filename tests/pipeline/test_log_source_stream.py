@@ -65,8 +65,8 @@ def test_an_append_under_way_is_left_for_the_next_time(tmp_path: Path) -> None:
     one = follower(tmp_path)
     [more] = files.plain_batches(1, first=6)
     before = file.read_bytes()
-    for cut in range(0, len(more), 7):
-        file.write_bytes(before + more[:cut])
+    for size in range(0, len(more), 7):
+        file.write_bytes(before + more[:size])
         assert one.latestOffset() == end_of(6)
     file.write_bytes(before + more)
     assert one.latestOffset() == end_of(9)

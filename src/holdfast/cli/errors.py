@@ -173,9 +173,9 @@ def _report_bug(error: Exception) -> int:
         import traceback  # only needed on this rare path
 
         traceback.print_exception(error)
-        _say(f"a bug of ours: {summary} (no report file: {no_report})")
+        _say(f"a bug in Holdfast: {summary} (no report file: {no_report})")
     else:
-        _say(f"a bug of ours: {summary} (report: {path})")
+        _say(f"a bug in Holdfast: {summary} (report: {path})")
     return EXIT_OWN_BUG
 
 

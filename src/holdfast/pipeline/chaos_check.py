@@ -128,8 +128,8 @@ def unequal(logs: Mapping[str, Path], audit: Audit) -> Iterable[str]:
             groups: dict[str, list[str]] = {}
             for broker, digest in digests.items():
                 groups.setdefault(digest, []).append(broker)
-            told = " and ".join(", ".join(brokers) for brokers in groups.values())
-            yield f"the bytes of {name} differ between {told}"
+            differing = " and ".join(", ".join(brokers) for brokers in groups.values())
+            yield f"the bytes of {name} differ between {differing}"
 
 
 def _digest(folder: Path) -> str:

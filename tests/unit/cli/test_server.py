@@ -25,9 +25,9 @@ def run(*arguments: str | Path) -> Result:
 
 
 def settings_of(*arguments: str | Path) -> dict[str, dict[str, Any]]:
-    told = json.loads(run("config", *arguments, "--json").stdout)
-    assert told["schema"] == "holdfast-server-config/1"
-    return {row["name"]: row for row in told["settings"]}
+    output = json.loads(run("config", *arguments, "--json").stdout)
+    assert output["schema"] == "holdfast-server-config/1"
+    return {row["name"]: row for row in output["settings"]}
 
 
 def test_a_good_file_is_told_in_one_line(file: Path) -> None:

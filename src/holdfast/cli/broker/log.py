@@ -33,7 +33,7 @@ from holdfast.storage.inspect.log_files import (
 )
 from holdfast.storage.segment.batch_scan import BadBatchError
 
-CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug in Holdfast."
 
 path_argument = click.argument("path", type=click.Path(exists=True, path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

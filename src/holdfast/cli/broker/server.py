@@ -28,7 +28,7 @@ from holdfast.broker.settings import (
 from holdfast.cli.broker.log_output import show_rows
 from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
 
-CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug in Holdfast."
 EXIT_DISKS_LOST = 1
 
 file_argument = click.argument(
@@ -127,8 +127,8 @@ def config_command(
     else:
         rows = _holding(load_file(file, overrides), settings, of_topic=of_topic)
     if as_json:
-        told = {"schema": "holdfast-server-config/1", "settings": rows}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        output = {"schema": "holdfast-server-config/1", "settings": rows}
+        click.echo(json.dumps(output, ensure_ascii=False))
     else:
         show_rows(rows)
 

@@ -17,7 +17,7 @@ from holdfast.cli.extras import needs
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
     "2 acknowledged records are lost; 3 duplicates or order only; 4 cannot decide; 64 bad input; "
-    "70 a bug of ours; 130 interrupted."
+    "70 a bug in Holdfast; 130 interrupted."
 )
 MOST_SEED = 2**31
 

@@ -70,8 +70,8 @@ def _seconds(milliseconds: int) -> str:
 
 
 def _faults(checked: Checked) -> Text:
-    told = ", ".join(f"{kind} {count}" for kind, count in checked.happened.faults.items())
-    return Text(f"{checked.happened.phases} phases; faults: {told or 'none'}")
+    faults = ", ".join(f"{kind} {count}" for kind, count in checked.happened.faults.items())
+    return Text(f"{checked.happened.phases} phases; faults: {faults or 'none'}")
 
 
 def as_data(checked: Checked) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from holdfast.cli.errors import BadInput
 from holdfast.cluster import ClusterError
 from holdfast.cluster.testserver.server import ask_owner
 
-CODES: Final = "Exit codes: 0 done, 64 bad input or no such cluster or broker, 70 a bug of ours."
+CODES: Final = "Exit codes: 0 done, 64 bad input, no such cluster or broker, 70 a bug in Holdfast."
 PATIENCE_S: Final = 90.0
 Command = Callable[..., None]
 
@@ -63,8 +63,8 @@ for _name, _help in {
 @data_dir_option
 def power_loss(brokers: tuple[int, ...], data_dir: Path) -> None:
     """Kill, and remove from the files everything that was not flushed."""
-    cut = _do(data_dir, "power-loss", brokers=list(brokers))
-    for broker, files in sorted(cut.items()):
+    truncated = _do(data_dir, "power-loss", brokers=list(brokers))
+    for broker, files in sorted(truncated.items()):
         lost = sum(before - after for before, after in files.values())
         click.echo(f"broker {broker}: {lost} bytes of {len(files)} files are gone", err=True)
         for path, (before, after) in sorted(files.items()):
@@ -133,8 +133,8 @@ def _disk(name: str, help_text: str) -> None:
     @data_dir_option
     def command(brokers: tuple[int, ...], only: str, directory: str, data_dir: Path) -> None:
         _do(data_dir, name, brokers=list(brokers), partition=only, directory=directory)
-        told = " ".join([", ".join(map(str, brokers)), only, directory])
-        click.echo(f"{name}: broker {told}".rstrip(), err=True)
+        target = " ".join([", ".join(map(str, brokers)), only, directory])
+        click.echo(f"{name}: broker {target}".rstrip(), err=True)
 
 
 _disk("disk-full", "Writes fail with ENOSPC from now on.")

@@ -18,7 +18,7 @@ from holdfast.cluster.testserver.server import LineServer, TestSession
 STDIN = 0
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input, 70 a bug of ours.")
+@click.command(epilog="Exit codes: 0 stopped, 64 bad input, 70 a bug in Holdfast.")
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
 )

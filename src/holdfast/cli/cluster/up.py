@@ -35,7 +35,7 @@ def refused(error: ClusterError) -> BadInput:
     return BadInput(error.message, hint=error.hint)
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input or cannot start, 70 a bug of ours.")
+@click.command(epilog="Exit codes: 0 stopped, 64 bad input or cannot start, 70 a bug in Holdfast.")
 @click.option("--brokers", type=click.IntRange(1, 99), help="How many.  [default: 3]")
 @data_dir_option
 @click.option("--ephemeral", is_flag=True, help="In a temporary directory, removed at the end.")
@@ -120,13 +120,13 @@ def _run(cluster: Cluster, stopper: Stopper) -> None:
         click.echo(cluster.bootstrap)
         sys.stdout.flush()
         _say(f"data in {cluster.data_dir}; Ctrl-C stops")
-        told: dict[int, str] = {}
+        reported: dict[int, str] = {}
         while not stopper.asked.wait(LOOK_S):
             died = cluster.died()
             for broker, words in died.items():
-                if broker not in told:
+                if broker not in reported:
                     _say(f"broker {broker} has died by itself, {words}")
-            told = died
+            reported = died
     finally:
         server.close()
         (cluster.data_dir / OWNER_SOCKET).unlink(missing_ok=True)

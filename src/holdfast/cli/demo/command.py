@@ -18,7 +18,7 @@ MARK: Final = ".holdfast-demo"
 
 @click.command(
     epilog="Exit codes: 0 nothing acknowledged was lost (with --unsafe: the loss was found and "
-    "named), 1 not so, 64 bad input, 70 a bug of ours."
+    "named), 1 not so, 64 bad input, 70 a bug in Holdfast."
 )
 @click.option("--unsafe", is_flag=True, help="The same with settings that lose records.")
 @click.option(
@@ -37,10 +37,10 @@ def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
     Spark lands them in a Delta table. At the end the audit compares the ledger with the log of
     every replica and with the table.
     """
-    from holdfast.cli.demo.run import Safe, Unsafe, tell
+    from holdfast.cli.demo.run import Safe, Unsafe, run_demo
 
     console = Console(width=WIDTH, highlight=False)
-    good = tell(console, _fresh(folder), Unsafe() if unsafe else Safe())
+    good = run_demo(console, _fresh(folder), Unsafe() if unsafe else Safe())
     ctx.exit(0 if good else 1)
 
 

@@ -48,15 +48,15 @@ class Unsafe(Safe):
     )
 
 
-def tell(console: Console, folder: Path, settings: Safe) -> bool:
+def run_demo(console: Console, folder: Path, settings: Safe) -> bool:
     """Whether everything is as these settings promise."""
     try:
-        return _Story(console, folder, settings).tell()
+        return _Demo(console, folder, settings).run()
     except (ClusterError, LedgerError) as error:
         raise Failed(error.message, hint=error.hint or f"see {folder}") from None
 
 
-class _Story:
+class _Demo:
     def __init__(self, console: Console, folder: Path, settings: Safe) -> None:
         self.console = console
         self.folder = folder
@@ -65,7 +65,7 @@ class _Story:
         config = {"replica.lag.time.max.ms": "2000"}
         self.cluster = Cluster(folder / "cluster", brokers=3, config=config, trace=True)
 
-    def tell(self) -> bool:
+    def run(self) -> bool:
         self.say(f"Settings: {self.settings.title}.")
         with self.cluster as cluster:
             cluster.create_topic(TOPIC, PARTITIONS, config=self.settings.topic)
@@ -95,7 +95,7 @@ class _Story:
         self._wait("rows in the table", lambda: self.driver.landed() > 0)
         self._kill_driver()
         self._until(0.6)
-        self._cut_power()
+        self._fail_power()
         self.traffic.allow(1.0)
         self._wait("the last answers", lambda: self.traffic.is_done)
         for partition in range(PARTITIONS):
@@ -149,11 +149,11 @@ class _Story:
         self.driver.start()
         self.say(f"Spark has landed {rows:,} flights. Its driver: kill -9, and started again.")
 
-    def _cut_power(self) -> None:
+    def _fail_power(self) -> None:
         leader = self.cluster.leader(TOPIC, 0)
         follower = next(one for one in self.cluster.brokers if one != leader)
-        cut = self.cluster.power_loss(follower)[follower]
-        gone = sum(was - kept for name, (was, kept) in cut.items() if name.endswith(".log"))
+        truncated = self.cluster.power_loss(follower)[follower]
+        gone = sum(was - kept for name, (was, kept) in truncated.items() if name.endswith(".log"))
         self.say(f"Broker {follower} loses its power, and {gone / 1e6:.1f} MB it had not flushed.")
         self.cluster.restart(follower)
         self.say(f"Broker {follower} is back, and copies what it lost from the others.")

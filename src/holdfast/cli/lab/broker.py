@@ -127,9 +127,9 @@ def _text(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> st
     names = names_of(run.events)
     lines = [run.plan.summary]
     for event in run.events:
-        told = None if event.kind in _QUIET else line(event, names)
-        if told is not None:
-            lines.append(f"{event.t:>7}  {f'{event.partition} ' if event.partition else ''}{told}")
+        text = None if event.kind in _QUIET else line(event, names)
+        if text is not None:
+            lines.append(f"{event.t:>7}  {f'{event.partition} ' if event.partition else ''}{text}")
     lines.append(
         f"acknowledged: {run.acknowledged}, read: {run.consumed}, compactions: {run.compactions}, "
         f"{run.virtual_s:.1f} s of virtual time, trace {run.trace_hash[:16]}"

@@ -53,7 +53,7 @@ from holdfast.lab import (
 )
 from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
 
-CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug in Holdfast."
 
 
 HEAVY = {
@@ -187,8 +187,8 @@ def step(
     scenario = _load(name)
     overrides = overrides_of(settings, without)
     chosen = _variants(scenario, variant)
-    stories = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
-    _show(stories, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
+    variants = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
+    _show(variants, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
 
 
 @lab.command("explain", epilog=CODES)
@@ -282,13 +282,13 @@ def _demand_record(name: str, about: int | str, explanation: Explanation) -> Non
 
 
 def _show(
-    stories: list[tuple[str, list[Frame]]],
+    variants: list[tuple[str, list[Frame]]],
     title: str,
     *,
     as_json: bool,
     pictures: Mapping[str, Any],
 ) -> None:
-    written = show(stories, title, as_json=as_json, **pictures)
+    written = show(variants, title, as_json=as_json, **pictures)
     if written is not None:
         click.echo(_json(written))
 

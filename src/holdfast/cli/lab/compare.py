@@ -29,7 +29,7 @@ ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
 MOST_REPLICAS = 7
 
 
-@click.command("compare", epilog="Exit codes: 0 compared, 64 bad input, 70 a bug of ours.")
+@click.command("compare", epilog="Exit codes: 0 compared, 64 bad input, 70 a bug in Holdfast.")
 @click.option(
     "--replicas", default=3, show_default=True, type=click.IntRange(2, MOST_REPLICAS), metavar="N"
 )

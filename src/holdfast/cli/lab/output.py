@@ -143,9 +143,9 @@ def seed_text(
     lines = [result.plan.summary]
     quiet = ("fetch-sent", "fetched", "fetch-answered", "fetch-parked", "consumed", "sent")
     for event in result.events:
-        told = None if event.kind in quiet else line(event, names)
-        if told is not None:
-            lines.append(f"{event.t:>7}  {told}")
+        text = None if event.kind in quiet else line(event, names)
+        if text is not None:
+            lines.append(f"{event.t:>7}  {text}")
     verdict = result.verdict
     lines.append(f"acknowledged: {result.acknowledged}, trace {result.trace_hash[:16]}")
     lines.append(f"outcome: {verdict.outcome} ({verdict.verdict}: {verdict.reason})")

@@ -217,8 +217,9 @@ def _save(name: str, scenario: WrittenScenario) -> str:
 
 def _covered(found: Found) -> str:
     coverage = found.coverage
+    bounds = found.question.bounds.describe()
     return (
-        f"{found.verdict}: {found.question.bounds.describe()}: {coverage.distinct:,} distinct states "
+        f"{found.verdict}: {bounds}: {coverage.distinct:,} distinct states "
         f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
     )
 

@@ -13,12 +13,12 @@ import click
 from holdfast.cli.errors import BadInput, Failed
 from holdfast.cli.extras import needs
 from holdfast.cli.pipeline.ingest import absolute
-from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
+from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but copies or readers "
     "contradict each other; 2 acknowledged records are lost; 3 duplicates or order only; "
-    "4 cannot decide (says what is missing); 64 bad input; 70 a bug of ours; 130 interrupted."
+    "4 cannot decide (says what is missing); 64 bad input; 70 a bug in Holdfast; 130 interrupted."
 )
 
 
@@ -128,7 +128,7 @@ def run_command(
     from holdfast.pipeline.audit import AuditInputs, run
 
     inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
-    with errors_told():
+    with errors_reported():
         inputs.check()
     with _undecided_if_spark_fails(), spark_session("holdfast audit", master, conf) as spark:
         done = run(spark, inputs)

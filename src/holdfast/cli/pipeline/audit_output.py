@@ -111,12 +111,12 @@ def offsets(finding: Finding) -> str:
 
 def causes(findings: Sequence[Finding]) -> list[str]:
     """Each cause once, with its remedy."""
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for one in findings:
         if one.cause is not None:
             remedy = f" (kept by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
-            told[f"{one.kind}: {one.cause.sentence}{remedy}"] = None
-    return list(told)
+            sentences[f"{one.kind}: {one.cause.sentence}{remedy}"] = None
+    return list(sentences)
 
 
 def as_data(audit: Audit) -> dict[str, Any]:

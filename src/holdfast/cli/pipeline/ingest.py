@@ -11,7 +11,7 @@ import click
 from holdfast.cli.cluster.up import Stopper
 from holdfast.cli.errors import EXIT_INTERRUPTED
 from holdfast.cli.extras import needs
-from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
+from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
 if TYPE_CHECKING:
     from holdfast.pipeline.ingest import Summary
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Exit codes: 0 all is in the table, or a continuous ingest was asked to end; 1 the "
-    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug of ours; "
+    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug in Holdfast; "
     "130 interrupted."
 )
 @click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,…", help="Brokers.")
@@ -71,7 +71,7 @@ def ingest(
     from holdfast.pipeline.ingest import ingest as run
     from holdfast.pipeline.spark.progress import meter
 
-    with errors_told():
+    with errors_reported():
         asked = Ingest(
             topics=Topics.parsed(topic),
             table=absolute(table),
@@ -83,7 +83,7 @@ def ingest(
         stopper = Stopper()  # again: Spark's session takes Ctrl-C for itself
         stopper.is_running = True
         done = run(spark, asked, meter("ingest"), stopper.asked)
-    _tell(done, asked.table)
+    _print_summary(done, asked.table)
     if done.was_stopped and asked.once:
         ctx.exit(EXIT_INTERRUPTED)
 
@@ -93,6 +93,6 @@ def absolute(table: str) -> str:
     return table if "://" in table else str(Path(table).absolute())
 
 
-def _tell(done: Summary, table: str) -> None:
+def _print_summary(done: Summary, table: str) -> None:
     ended = "stopped; start it again to go on" if done.was_stopped else "done"
     click.echo(f"{done.reading} ({ended}): {table}")

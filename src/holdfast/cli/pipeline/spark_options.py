@@ -37,7 +37,7 @@ def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator
     from holdfast.pipeline.spark import running
 
     _keep_logging_off_the_terminal()
-    with errors_told(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
+    with errors_reported(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
         yield spark
 
 
@@ -52,7 +52,7 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
     from holdfast.pipeline.spark.pool import executors
 
     _keep_logging_off_the_terminal()
-    with errors_told(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
+    with errors_reported(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
         yield pool
 
 
@@ -70,7 +70,7 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
+def errors_reported() -> Iterator[None]:
     """The pipeline's errors as the command line tells them."""
     from holdfast.pipeline import PipelineError
     from holdfast.pipeline.spark.failures import StreamFailedError

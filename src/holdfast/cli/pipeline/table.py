@@ -12,7 +12,7 @@ from holdfast.cli.pipeline.ingest import absolute
 from holdfast.cli.pipeline.spark_options import spark_options, spark_session
 
 
-@click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug of ours.")
+@click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug in Holdfast.")
 def table() -> None:
     """Look after a lake table: compact, history."""
 

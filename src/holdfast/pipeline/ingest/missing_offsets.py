@@ -60,10 +60,10 @@ def _report(asked: Ingest, cause: Cause) -> StreamFailedError:
         return StreamFailedError(
             f"{place}: offsets from {place.offset} vanished before they were read", hint=GO_ON
         )
-    return told_by_span(place, first, end)
+    return error_of_span(place, first, end)
 
 
-def told_by_span(place: Place, first: int, end: int) -> StreamFailedError:
+def error_of_span(place: Place, first: int, end: int) -> StreamFailedError:
     """From what the log holds now, [first, end)."""
     now = f"its log now holds [{first}, {end})"
     if place.offset < first:

@@ -20,7 +20,7 @@ from holdfast.pipeline.ingest.stream import Stream
 from holdfast.pipeline.ingest.tables import prepare
 from holdfast.pipeline.ingest.topics import cluster_of
 from holdfast.pipeline.ingest.values import read_schema
-from holdfast.pipeline.spark.failures import causes, told
+from holdfast.pipeline.spark.failures import causes, readable_failure
 from holdfast.pipeline.spark.progress import Listener, Meter, Reading
 from holdfast.pipeline.spark.session import open_way_back
 
@@ -57,7 +57,7 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
         # What a batch died of is known better by the batch than by the query around it.
         cause = stream.failure or error
         gone = vanished(asked, causes(cause))
-        raise (gone or told(cause, f"the ingest into {asked.table} stopped")) from error
+        raise (gone or readable_failure(cause, f"the ingest into {asked.table} stopped")) from error
     return Summary(listener.reading, was_stopped)
 
 

@@ -69,10 +69,10 @@ class Stream:
         # Kept: the brokers are read once, and both tables get what was read.
         read = parsed(rows, self._fields).persist()
         try:
-            told = judged(read, self._fields)
+            checked = judged(read, self._fields)
             is_bad = f.col("reason").isNotNull()
-            _append(told.where(~is_bad).drop("reason"), batch, self._asked.table)
-            bad = told.where(is_bad).drop("parsed")
+            _append(checked.where(~is_bad).drop("reason"), batch, self._asked.table)
+            bad = checked.where(is_bad).drop("parsed")
             if not bad.isEmpty():
                 _append(bad, batch, self._asked.quarantine)
         finally:

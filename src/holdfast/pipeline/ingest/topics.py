@@ -67,14 +67,14 @@ def cluster_of(bootstrap: str, topics: Topics) -> str:
         raise PipelineError(error.message, hint="such as -b 127.0.0.1:9092") from None
     try:
         with Client(known_addresses) as client:
-            told = client.metadata()
+            metadata = client.metadata()
     except ClusterError as error:
         raise PipelineError(
             f"the brokers cannot be asked: {error.message}", hint="is the address right (-b)?"
         ) from None
     known = [
         topic.name
-        for topic in told.topics
+        for topic in metadata.topics
         if topic.name is not None and topic.error_code == ErrorCode.NONE and not topic.is_internal
     ]
     found = topics.among(known)
@@ -85,4 +85,4 @@ def cluster_of(bootstrap: str, topics: Topics) -> str:
             f"no topic {', '.join(lacking)} at {bootstrap}",
             hint=f"did you mean {' or '.join(near)}?" if near else "create it first",
         )
-    return told.cluster_id or ""
+    return metadata.cluster_id or ""

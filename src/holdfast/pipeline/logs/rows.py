@@ -34,7 +34,7 @@ def record_rows(piece: Piece, schema: Any) -> Iterator[Any]:
 
 def batch_rows(piece: Piece, schema: Any) -> Iterator[Any]:
     """One row a batch."""
-    return _rows(piece, schema, _told_by_headers)
+    return _rows(piece, schema, _rows_from_headers)
 
 
 def _rows(piece: Piece, schema: Any, make: Making) -> Iterator[Any]:
@@ -113,7 +113,7 @@ def _decoded(table: _Table, stretch: _Stretch) -> Iterator[Any]:
                 yield from _decoded(table, stretch.single(nth))
 
 
-def _told_by_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
+def _rows_from_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
     batches = stretch.run.batches[stretch.first : stretch.last]
     headers = np.array(batches, HEADER_FIELDS.newbyteorder("="))
     positions = np.array(stretch.places[stretch.first : stretch.last]) + stretch.run.start

@@ -93,7 +93,7 @@ def causes(error: BaseException) -> list[Cause]:
     return list(_java_causes(error)) or [Cause(type(error).__name__, _own_words(str(error)))]
 
 
-def told(error: BaseException, what: str) -> StreamFailedError:
+def readable_failure(error: BaseException, what: str) -> StreamFailedError:
     """`what` says in a few words what was to be done."""
     chain = causes(error)
     hint = f"Spark's log: {keep_log()}"
@@ -107,8 +107,8 @@ def told(error: BaseException, what: str) -> StreamFailedError:
         return StreamFailedError(f"{what}: {ending}", hint=f"{START_AGAIN}; {hint}")
     if is_gone:
         return StreamFailedError(f"{what}: Java ended, {_last_words()}", hint=hint)
-    telling = [cause for cause in chain if cause.text] or chain
-    return StreamFailedError(f"{what}: {_short(telling[-1].text)}", hint=hint)
+    with_text = [cause for cause in chain if cause.text] or chain
+    return StreamFailedError(f"{what}: {_short(with_text[-1].text)}", hint=hint)
 
 
 def how_java_ended(patience_s: float) -> str | None:

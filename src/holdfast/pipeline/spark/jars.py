@@ -197,9 +197,9 @@ def _reason(output: str) -> str:
     """The first line of Ivy's long story that names what went wrong."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for sign in ("Exception", "rror", "not found"):
-        telling = [line for line in lines if sign in line]
-        if telling:
-            return telling[0]
+        matching = [line for line in lines if sign in line]
+        if matching:
+            return matching[0]
     return lines[0] if lines else "Ivy said nothing"
 
 

@@ -58,7 +58,7 @@ def _why_not(home: Path) -> str | None:
         )
     except OSError as error:
         return error.strerror or str(error)
-    told = re.search(r'version "(\d+)', done.stderr)
-    if done.returncode or told is None:
+    version = re.search(r'version "(\d+)', done.stderr)
+    if done.returncode or version is None:
         return (done.stderr.strip() or "it does not say its version").splitlines()[-1]
-    return None if int(told[1]) in VERSIONS else f"it is Java {told[1]}"
+    return None if int(version[1]) in VERSIONS else f"it is Java {version[1]}"

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast.pipeline.spark.ending import AGAIN_S, Interrupts
-from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.failures import readable_failure
 from holdfast.pipeline.spark.session import QUICK, running
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SparkPool(Executor):
             sent.destroy()
         except (Py4JError, ConnectionError) as error:
             self._interrupts.check()
-            raise told(error, "Spark could not go on") from error
+            raise readable_failure(error, "Spark could not go on") from error
         except Exception:
             self._interrupts.check()  # Java may have been killed within a result.
             raise

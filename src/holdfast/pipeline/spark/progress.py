@@ -86,11 +86,11 @@ def after(reading: Reading, progress: Mapping[str, Any]) -> Reading:
     )
 
 
-def _offsets(told: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
+def _offsets(offsets: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
     """Of {"topic": {"0": 5}}; empty where Spark knows none."""
     return {
         (topic, partition): offset
-        for topic, partitions in (told or {}).items()
+        for topic, partitions in (offsets or {}).items()
         for partition, offset in partitions.items()
     }
 

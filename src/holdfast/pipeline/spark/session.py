@@ -23,7 +23,7 @@ from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import jars
 from holdfast.pipeline.spark.ending import stop
 from holdfast.pipeline.spark.executor_wait import WaitingForExecutors
-from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.failures import readable_failure
 from holdfast.pipeline.spark.java import java_home
 from holdfast.pipeline.spark.scratch import log_file, scratch
 
@@ -85,7 +85,7 @@ def running(
             yield spark
     except (Py4JError, PySparkException, ConnectionError) as error:
         # A broken connection is one to Java: nothing else here has any.
-        raise told(error, "Spark could not go on") from error
+        raise readable_failure(error, "Spark could not go on") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, on_interrupt)
@@ -112,7 +112,7 @@ def session(
             _keep_accumulators_silent(context)
             return SparkSession(context)
     except (Py4JError, PySparkException) as error:
-        raise told(error, "Spark did not start") from error
+        raise readable_failure(error, "Spark did not start") from error
 
 
 @contextmanager

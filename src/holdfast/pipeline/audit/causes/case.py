@@ -10,7 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.lab.render.wording import spoken_list, spoken_span
-from holdfast.pipeline.audit.causes.history import UNKNOWN, Copy, Election, History, Promise, Span
+from holdfast.pipeline.audit.causes.history import (
+    UNKNOWN,
+    Acknowledgement,
+    Copy,
+    Election,
+    History,
+    Span,
+)
 from holdfast.pipeline.audit.causes.traces import Seen
 
 Names = Mapping[int, str]
@@ -45,7 +52,7 @@ class Case:
     history: History
     asked: Asked
     names: Names
-    promise: Promise | None
+    acknowledgement: Acknowledgement | None
     epoch: int
     copies: tuple[Copy, ...]
     """Every stay of these very records in any log."""
@@ -54,7 +61,7 @@ class Case:
     def acks(self) -> int | None:
         if self.asked.acks is not None:
             return self.asked.acks
-        return None if self.promise is None else self.promise.acks
+        return None if self.acknowledgement is None else self.acknowledgement.acks
 
     @property
     def what(self) -> str:
@@ -71,15 +78,15 @@ class Case:
     @property
     def since_ms(self) -> int:
         """From when on it may be asked what became of the records."""
-        if self.promise is not None:
-            return self.promise.first.event.t
+        if self.acknowledgement is not None:
+            return self.acknowledgement.first.event.t
         begun = [one.seen.event.t for one in self.history.elections if one.epoch == self.epoch]
         return begun[-1] if begun else 0
 
     @property
     def is_of_one_member(self) -> bool:
         """Whether the leader was the only one in sync when it promised."""
-        return self.promise is not None and len(self.promise.isr) == 1
+        return self.acknowledgement is not None and len(self.acknowledgement.isr) == 1
 
     def name(self, broker: int | None) -> str:
         return "nobody" if broker is None else self.names.get(broker, f"b{broker}")
@@ -118,10 +125,10 @@ def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
     """
     offset = asked.span.start
     copies = history.copies_of(offset)
-    found: dict[int, Promise | None] = {}
-    for promise in reversed(history.promises):
-        if _is_about(promise, offset, copies) and _is_before(promise.first, asked):
-            found.setdefault(promise.epoch, promise)
+    found: dict[int, Acknowledgement | None] = {}
+    for acknowledgement in reversed(history.acknowledgements):
+        if _is_about(acknowledgement, offset, copies) and _is_before(acknowledgement.first, asked):
+            found.setdefault(acknowledgement.epoch, acknowledgement)
     for election in reversed(history.elections):
         # A kill takes the last lines of a trace with it. Whoever led then has made the promise.
         if asked.acked_ms is not None and _is_before(election.seen, asked):
@@ -134,11 +141,11 @@ def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
             history=history,
             asked=asked,
             names=names,
-            promise=promise,
+            acknowledgement=acknowledgement,
             epoch=epoch,
             copies=tuple(copy for copy in copies if copy.is_of(offset, epoch)),
         )
-        for epoch, promise in found.items()
+        for epoch, acknowledgement in found.items()
     ]
 
 
@@ -146,8 +153,8 @@ def _is_before(seen: Seen, asked: Asked) -> bool:
     return asked.acked_ms is None or seen.event.t <= asked.acked_ms
 
 
-def _is_about(promise: Promise, offset: int, copies: list[Copy]) -> bool:
+def _is_about(acknowledgement: Acknowledgement, offset: int, copies: list[Copy]) -> bool:
     """Whether a row of promises has this offset in it, and a log had what its epoch wrote there."""
-    if not promise.span.covers(offset) or promise.epoch == UNKNOWN:
+    if not acknowledgement.span.covers(offset) or acknowledgement.epoch == UNKNOWN:
         return False
-    return any(copy.epoch == promise.epoch for copy in copies)
+    return any(copy.epoch == acknowledgement.epoch for copy in copies)

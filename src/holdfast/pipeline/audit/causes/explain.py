@@ -85,8 +85,8 @@ def explain(
     events = read_traces(trace_files(traces), wanted)
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
     sources = _Sources(histories(events, wanted), names_of(logs), replicas, pasts or {})
-    told = [one for finding in given for one in _explained(finding, sources)]
-    return _told_together(told, sources)
+    text = [one for finding in given for one in _explained(finding, sources)]
+    return _merged_by_event(text, sources)
 
 
 def _runs(findings: Iterable[Finding]) -> list[Finding]:
@@ -128,7 +128,7 @@ def _explained(finding: Finding, sources: _Sources) -> list[Finding]:
     return [finding] if explainer is None else explainer(finding, sources)
 
 
-def _told_together(findings: list[Finding], sources: _Sources) -> list[Finding]:
+def _merged_by_event(findings: list[Finding], sources: _Sources) -> list[Finding]:
     """What one event did in one partition is one cause, told of all its records."""
     groups: dict[object, list[int]] = {}
     for place, finding in enumerate(findings):
@@ -171,7 +171,7 @@ def _gone(finding: Finding, sources: _Sources) -> list[Finding]:
     if finding.offset is None:
         return [_never_placed(finding)]
     asking = _Asking(finding, sources)
-    return [_with(_cut_to(finding, piece), asking.reason(piece)) for piece in asking.pieces()]
+    return [_with(_narrowed_to(finding, piece), asking.reason(piece)) for piece in asking.pieces()]
 
 
 class _Asking:
@@ -243,7 +243,7 @@ def _span(finding: Finding) -> Span:
     return Span(finding.offset, last + 1)
 
 
-def _cut_to(finding: Finding, piece: Span) -> Finding:
+def _narrowed_to(finding: Finding, piece: Span) -> Finding:
     whole = _span(finding)
     if piece == whole:
         return finding
@@ -259,8 +259,8 @@ def _cut_to(finding: Finding, piece: Span) -> Finding:
 
 def _never_placed(finding: Finding) -> Finding:
     """A send that was never given an offset: acks=0."""
-    told = "Nobody answered for it: with acks=0 a producer takes every send for written."
-    return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=told, acks=0), ALL)
+    text = "Nobody answered for it: with acks=0 a producer takes every send for written."
+    return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=text, acks=0), ALL)
 
 
 def _unread(finding: Finding, sources: _Sources) -> Finding | None:
@@ -276,18 +276,18 @@ def _unread(finding: Finding, sources: _Sources) -> Finding | None:
         kind, who = RETENTION, "Retention deleted"
     else:
         kind, who = DELETED_RECORDS, "Somebody asked to delete"
-    told = (
+    text = (
         f"{who} everything below offset {start} before {reader} had read it: the log of "
         f"{truth.broker} begins there."
     )
-    return _with(finding, Reason(kind=kind, sentence=told, evidence=(truth.path,)))
+    return _with(finding, Reason(kind=kind, sentence=text, evidence=(truth.path,)))
 
 
 def _passed_over(finding: Finding) -> Finding:
     reader = "the table" if finding.place == words.TABLE else "the consumer"
-    told = f"The log has what was acknowledged; {reader} went on without it."
+    text = f"The log has what was acknowledged; {reader} went on without it."
     remedy = COMMIT_AFTER if finding.place == words.CONSUMED else None
-    return _with(finding, Reason(kind=PASSED_OVER, sentence=told), remedy)
+    return _with(finding, Reason(kind=PASSED_OVER, sentence=text), remedy)
 
 
 # Records that are there too often, or in another order.
@@ -295,27 +295,27 @@ def _passed_over(finding: Finding) -> Finding:
 
 def _resent(finding: Finding, _sources: _Sources) -> list[Finding]:
     if finding.place != words.LOG:
-        told = "It was read again: a reader that starts anew begins at its last commit."
-        return [_with(finding, Reason(kind=READ_AGAIN, sentence=told))]
+        text = "It was read again: a reader that starts anew begins at its last commit."
+        return [_with(finding, Reason(kind=READ_AGAIN, sentence=text))]
     row = finding.ledger
     again = "" if finding.kind == words.DUPLICATE else ", behind records that were sent later"
     if row is not None and row.idempotent:
-        told = (
+        text = (
             f"The record was sent anew{again}. An idempotent producer's own retries are "
             "recognised, so the application sent it twice, perhaps after a restart."
         )
-        return [_with(finding, Reason(kind=RESENT, sentence=told), TRANSACTIONAL)]
-    told = (
+        return [_with(finding, Reason(kind=RESENT, sentence=text), TRANSACTIONAL)]
+    text = (
         f"The producer sent the record again{again}, most likely because the first answer did not "
         "come. Without idempotence a broker cannot recognise a retry."
     )
-    return [_with(finding, Reason(kind=RESENT, sentence=told), IDEMPOTENT)]
+    return [_with(finding, Reason(kind=RESENT, sentence=text), IDEMPOTENT)]
 
 
 def _too_few(finding: Finding, _sources: _Sources) -> list[Finding]:
     lacking = ", ".join(finding.lacks) or "others"
-    told = f"{lacking} did not have a copy: the leader answered while fewer replicas were in sync."
-    return [_with(finding, Reason(kind=FEW_COPIES, sentence=told), TWO)]
+    text = f"{lacking} did not have a copy: the leader answered while fewer replicas were in sync."
+    return [_with(finding, Reason(kind=FEW_COPIES, sentence=text), TWO)]
 
 
 _IN_RUNS: Final = (words.LOST, words.INCONSISTENT, words.PHANTOM, words.DIFFER)

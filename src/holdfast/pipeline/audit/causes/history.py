@@ -74,7 +74,7 @@ class Election:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class Acknowledgement:
     """Acknowledgements in a row that were alike."""
 
     first: Seen
@@ -84,7 +84,7 @@ class Promise:
     epoch: int
     """Of the leader that answered."""
 
-    def goes_on_with(self, other: Promise) -> bool:
+    def goes_on_with(self, other: Acknowledgement) -> bool:
         """Whether the other one is the next of the row."""
         alike = (self.acks, self.isr, self.epoch) == (other.acks, other.isr, other.epoch)
         return alike and self.span.end == other.span.start
@@ -98,7 +98,7 @@ class History:
     """Offsets at which something is missing: promises begin a new row there."""
     ended: list[Copy] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
-    promises: list[Promise] = field(default_factory=list)
+    acknowledgements: list[Acknowledgement] = field(default_factory=list)
     faults: list[Seen] = field(default_factory=list)
     """Deaths of brokers, of any kind."""
     became: list[Seen] = field(default_factory=list)
@@ -143,7 +143,7 @@ class History:
             was = end
         self._learn_end(seen, was)
         # A log that starts anew beyond its former end keeps nothing.
-        self._cut(seen, end if end <= was else 0)
+        self._truncate(seen, end if end <= was else 0)
 
     def _appended(self, seen: Seen) -> None:
         numbers = seen.event.numbers
@@ -151,7 +151,7 @@ class History:
         broker = _broker(seen)
         if numbers["as_leader"]:
             self._batches[broker, base] = end
-        self._cut(seen, base)
+        self._truncate(seen, base)
         copies = self._open.setdefault(broker, [])
         if copies and copies[-1].epoch == epoch and copies[-1].span.end == base:
             copies[-1] = replace(copies[-1], span=Span(copies[-1].span.start, end))
@@ -169,7 +169,7 @@ class History:
         else:
             copies.append(Copy(broker=_broker(seen), span=Span(0, end), epoch=UNKNOWN, since=seen))
 
-    def _cut(self, seen: Seen, end: int) -> None:
+    def _truncate(self, seen: Seen, end: int) -> None:
         copies = self._open.get(_broker(seen), [])
         while copies and copies[-1].span.end > end:  # Each round ends one span, or shortens it.
             copy = copies.pop()
@@ -184,18 +184,20 @@ class History:
             return
         copies = self._open.get(seen.event.broker, []) if seen.event.broker is not None else []
         epoch = next((copy.epoch for copy in reversed(copies) if copy.span.covers(offset)), UNKNOWN)
-        promise = Promise(
+        acknowledgement = Acknowledgement(
             first=seen,
             span=Span(offset, self._batches.pop((seen.event.broker, offset), offset + 1)),
             acks=-1 if acks in ("all", "-1") else int(acks),
             isr=self._isr,
             epoch=epoch,
         )
-        last = self.promises[-1] if self.promises else None
-        if last is not None and last.goes_on_with(promise) and offset not in self.starts:
-            self.promises[-1] = replace(last, span=Span(last.span.start, promise.span.end))
+        last = self.acknowledgements[-1] if self.acknowledgements else None
+        if last is not None and last.goes_on_with(acknowledgement) and offset not in self.starts:
+            self.acknowledgements[-1] = replace(
+                last, span=Span(last.span.start, acknowledgement.span.end)
+            )
         else:
-            self.promises.append(promise)
+            self.acknowledgements.append(acknowledgement)
 
     def _elected(self, seen: Seen) -> None:
         numbers = seen.event.numbers
@@ -252,5 +254,5 @@ def _broker(seen: Seen) -> int:
     return seen.event.broker
 
 
-def _brokers(told: object) -> tuple[int, ...]:
-    return tuple(told) if isinstance(told, (list, tuple)) else ()
+def _brokers(value: object) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else ()

@@ -15,7 +15,7 @@ from holdfast.lab.render.wording import spoken_list
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.from_traces import Reason
 from holdfast.pipeline.audit.causes.kinds import RECREATED
-from holdfast.pipeline.audit.controllers.kraft_metadata import Election, Life
+from holdfast.pipeline.audit.controllers.kraft_metadata import Election, TopicIncarnation
 from holdfast.pipeline.audit.replicas.truth import Stranger
 from holdfast.storage.checkpoints.meta_properties import id_text
 
@@ -25,7 +25,7 @@ class Past(NamedTuple):
 
     topic_id: bytes | None = None
     """Of the topic that has the name now."""
-    lives: tuple[Life, ...] = ()
+    incarnations: tuple[TopicIncarnation, ...] = ()
     """Of all topics that had the name, oldest first; empty if no controller's word is there."""
     elections: tuple[Election, ...] = ()
     """Oldest first."""
@@ -63,11 +63,11 @@ def recreated(asked: Asked, past: Past) -> Reason | None:
     """The records were acknowledged by a topic that was deleted since; None if not."""
     if asked.acked_ms is None:
         return None
-    is_dated = bool(past.lives) and past.lives[-1].created_ms is not None
-    told = _by_controllers(asked, past) if is_dated else _by_files(asked, past)
-    if told is None:
+    is_dated = bool(past.incarnations) and past.incarnations[-1].created_ms is not None
+    explanation = _by_controllers(asked, past) if is_dated else _by_files(asked, past)
+    if explanation is None:
         return None
-    sentence, evidence = told
+    sentence, evidence = explanation
     left = _of_another_topic(past)
     if left:
         brokers = sorted({one.broker for one in left})
@@ -86,11 +86,11 @@ def _of_another_topic(past: Past) -> list[Stranger]:
 
 
 def _by_controllers(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | None:
-    now = past.lives[-1]
+    now = past.incarnations[-1]
     assert asked.acked_ms is not None
     if now.removed_ms is not None or now.created_ms is None or now.created_ms <= asked.acked_ms:
         return None
-    former = [one for one in past.lives[:-1] if one.removed_ms is not None][-1:]
+    former = [one for one in past.incarnations[:-1] if one.removed_ms is not None][-1:]
     if not former and not _of_another_topic(past):
         return None  # The producer's clock may be behind the controller's.
     gone = [

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from holdfast.cluster.timeline import MERGED
 from holdfast.model.trace import MalformedTraceError, TraceEvent, parse_trace
 
-_TOLD: Final = (
+_RELEVANT_KINDS: Final = (
     *("begins", "said", "registered", "restarted", "elected", "isr-committed"),
     *("became-leader", "became-follower", "appended", "truncated", "acknowledged"),
     *("crashed", "power-lost", "disk-lost", "stopped", "disk-failed", "went-offline"),
@@ -57,7 +57,9 @@ def trace_files(given: Iterable[Path]) -> list[Path]:
 
 
 def read_traces(
-    paths: Sequence[Path], partitions: Iterable[str] | None, kinds: tuple[str, ...] = _TOLD
+    paths: Sequence[Path],
+    partitions: Iterable[str] | None,
+    kinds: tuple[str, ...] = _RELEVANT_KINDS,
 ) -> Iterator[Seen]:
     """The events of some kinds about these partitions, and about brokers as a whole, oldest first.
 

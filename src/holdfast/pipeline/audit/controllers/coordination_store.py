@@ -21,7 +21,12 @@ from holdfast.broker.metadata.store_nodes import (
     decode_unclean,
 )
 from holdfast.coordination import StoreError, ZooKeeperStore, paths
-from holdfast.pipeline.audit.controllers.kraft_metadata import Election, Life, Metadata, Partition
+from holdfast.pipeline.audit.controllers.kraft_metadata import (
+    Election,
+    Metadata,
+    Partition,
+    TopicIncarnation,
+)
 from holdfast.pipeline.errors import PipelineError
 
 EMBEDDED: Final = "store.sqlite"
@@ -94,7 +99,9 @@ def _metadata(nodes: Nodes, topics: Collection[str], store: str) -> Metadata:
             continue
         topic = decode_topic(path, nodes[path])
         topic_id = topic.topic_id
-        metadata.lives[name].append(Life(topic_id, None, None, f"{store}: {path}"))
+        metadata.incarnations[name].append(
+            TopicIncarnation(topic_id, None, None, f"{store}: {path}")
+        )
         for number in topic.replicas:
             place = paths.partition_state(name, number)
             if place in nodes:

@@ -49,7 +49,7 @@ class Election(NamedTuple):
     """File and offset of the record."""
 
 
-class Life(NamedTuple):
+class TopicIncarnation(NamedTuple):
     """A topic from its creation to its deletion, known by its id."""
 
     topic_id: bytes
@@ -89,33 +89,33 @@ class Metadata:
     def __init__(self, topics: Collection[str], *, is_whole: bool = True) -> None:
         self.is_whole = is_whole
         """It has every election, and not the unclean ones alone."""
-        self.lives: dict[str, list[Life]] = {name: [] for name in topics}
+        self.incarnations: dict[str, list[TopicIncarnation]] = {name: [] for name in topics}
         """By name, oldest first."""
         self.partitions: dict[tuple[bytes, int], Partition] = {}
         self._names: dict[bytes, str] = {}
 
-    def life(self, topic: str) -> Life | None:
+    def incarnation(self, topic: str) -> TopicIncarnation | None:
         """The topic that has the name now."""
-        lives = self.lives.get(topic, [])
-        return lives[-1] if lives and lives[-1].removed_ms is None else None
+        incarnations = self.incarnations.get(topic, [])
+        return incarnations[-1] if incarnations and incarnations[-1].removed_ms is None else None
 
     def partition(self, topic: str, number: int) -> Partition | None:
         """Of the topic that has the name now."""
-        life = self.life(topic)
-        return None if life is None else self.partitions.get((life.topic_id, number))
+        incarnation = self.incarnation(topic)
+        return None if incarnation is None else self.partitions.get((incarnation.topic_id, number))
 
     def apply(
         self, record: MetadataRecord, time_ms: int, evidence: str, *, is_snapshot: bool
     ) -> None:
         match record:
-            case TopicRecord() if record.name in self.lives:
+            case TopicRecord() if record.name in self.incarnations:
                 self._names[record.topic_id] = record.name
                 created = None if is_snapshot else time_ms
-                life = Life(record.topic_id, created, None, evidence)
-                self.lives[record.name].append(life)
+                incarnation = TopicIncarnation(record.topic_id, created, None, evidence)
+                self.incarnations[record.name].append(incarnation)
             case RemoveTopicRecord() if record.topic_id in self._names:
-                lives = self.lives[self._names[record.topic_id]]
-                lives[-1] = lives[-1]._replace(removed_ms=time_ms, evidence=evidence)
+                incarnations = self.incarnations[self._names[record.topic_id]]
+                incarnations[-1] = incarnations[-1]._replace(removed_ms=time_ms, evidence=evidence)
             case PartitionRecord() if record.topic_id in self._names:
                 self._set(record, time_ms, evidence)
             case PartitionChangeRecord() if record.topic_id in self._names:

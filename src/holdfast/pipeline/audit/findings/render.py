@@ -38,7 +38,7 @@ _WORST = {severity: rank for rank, severity in enumerate(EXIT_OF)}
 _RANKS = np.array([_WORST[KINDS[name].severity] for name in KIND_NAMES])
 
 
-class Told(NamedTuple):
+class TopicFindings(NamedTuple):
     """One topic's findings."""
 
     topic: str
@@ -46,7 +46,7 @@ class Told(NamedTuple):
     partitions: Ints
 
 
-class Teller:
+class FindingRenderer:
     """Knows the names behind the numbers."""
 
     def __init__(
@@ -63,9 +63,11 @@ class Teller:
         self.partitions = partitions
         self.damages = damages
 
-    def findings(self, told: Sequence[Told], most: int) -> tuple[tuple[Finding, ...], int]:
+    def findings(
+        self, topics: Sequence[TopicFindings], most: int
+    ) -> tuple[tuple[Finding, ...], int]:
         """The worst first, neighbours folded; and how many more there are."""
-        runs = [_runs(one) for one in told]
+        runs = [_runs(one) for one in topics]
         order = [
             (int(rank), nth, at)
             for nth, one in enumerate(runs)
@@ -75,19 +77,19 @@ class Teller:
         listed = tuple(self._finding(runs[nth], at) for _, nth, at in order[:most])
         return listed, len(order) - len(listed)
 
-    def _finding(self, told: Told, at: int) -> Finding:
-        row = told.table[at]
-        partition = int(told.partitions[at])
-        replicas = self.partitions.get((told.topic, partition), ())
+    def _finding(self, topic: TopicFindings, at: int) -> Finding:
+        row = topic.table[at]
+        partition = int(topic.partitions[at])
+        replicas = self.partitions.get((topic.topic, partition), ())
         offset, last = int(row["first"]), int(row["last"])
         is_delivery = KIND_NAMES[row["kind"]] == "non-monotonic poll"
         owner = self._owner(row["row"], is_delivery)
         lacks = self._named(row["lacks"])
-        damages = self._damages(told.topic, partition, row, lacks)
+        damages = self._damages(topic.topic, partition, row, lacks)
         detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
         return Finding(
             kind=KIND_NAMES[row["kind"]],
-            topic=told.topic,
+            topic=topic.topic,
             partition=partition,
             place=PLACES[row["place"]],
             offset=None if offset < 0 else offset,
@@ -143,12 +145,12 @@ class Teller:
     def _named(self, bits: Any) -> tuple[str, ...]:
         return tuple(name for bit, name in self.names.items() if int(bits) & bit)
 
-    def records(self, told: Sequence[Told]) -> Any:
+    def records(self, topics: Sequence[TopicFindings]) -> Any:
         """All of them as one pyarrow.Table, one row a record where records were told one by one."""
-        return pa.concat_tables([self._records(one) for one in told])
+        return pa.concat_tables([self._records(one) for one in topics])
 
-    def _records(self, told: Told) -> Any:
-        table = told.table
+    def _records(self, topic: TopicFindings) -> Any:
+        table = topic.table
         rows = table["row"]
         is_known = rows["who"] != NOBODY
         is_delivery = np.array(KIND_NAMES)[table["kind"]] == "non-monotonic poll"
@@ -167,8 +169,8 @@ class Teller:
             {
                 "kind": pa.array([KIND_NAMES[one] for one in table["kind"].tolist()], pa.string()),
                 "place": pa.array([PLACES[one] for one in table["place"].tolist()], pa.string()),
-                "topic": pa.array([told.topic] * len(table), pa.string()),
-                "partition": pa.array(told.partitions, pa.int32()),
+                "topic": pa.array([topic.topic] * len(table), pa.string()),
+                "partition": pa.array(topic.partitions, pa.int32()),
                 "offset": numbers(table["first"], has_offset),
                 "last_offset": numbers(table["last"], has_offset),
                 "count": pa.array(table["count"]),
@@ -197,9 +199,9 @@ class Teller:
         )
 
 
-def _runs(told: Told) -> Told:
+def _runs(topic: TopicFindings) -> TopicFindings:
     """Sorted by kind, partition and offset, and neighbours folded."""
-    table, partitions = told.table, told.partitions
+    table, partitions = topic.table, topic.partitions
     keys = [table["first"], *(table[name] for name in reversed(ALIKE)), partitions]
     order = np.lexsort(keys)
     table, partitions = table[order], partitions[order]
@@ -209,5 +211,5 @@ def _runs(told: Told) -> Told:
         pieces.append(runs)
         homes.append(np.full(len(runs), partition, np.int64))
     if not pieces:
-        return told
-    return Told(told.topic, np.concatenate(pieces), np.concatenate(homes))
+        return topic
+    return TopicFindings(topic.topic, np.concatenate(pieces), np.concatenate(homes))

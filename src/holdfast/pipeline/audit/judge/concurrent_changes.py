@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit.findings.details import KIND_NAMES, KIND_NUMBER, Why
 from holdfast.pipeline.audit.findings.findings import KINDS, UNDECIDED, Severity
-from holdfast.pipeline.audit.findings.render import Told
+from holdfast.pipeline.audit.findings.render import TopicFindings
 from holdfast.pipeline.audit.jobs.row_types import Bools
 from holdfast.pipeline.audit.replicas.segments import Segment, segment_at
 from holdfast.pipeline.audit.replicas.truth import Replica
@@ -47,27 +47,29 @@ class Span(NamedTuple):
 
 
 def doubted(
-    told: Sequence[Told], partitions: Mapping[tuple[str, int], Sequence[Replica]]
-) -> list[Told]:
+    topics: Sequence[TopicFindings], partitions: Mapping[tuple[str, int], Sequence[Replica]]
+) -> list[TopicFindings]:
     """The findings; those that the files no longer bear out are undecided."""
-    return [_doubted(one, partitions) for one in told]
+    return [_doubted(one, partitions) for one in topics]
 
 
-def _doubted(told: Told, partitions: Mapping[tuple[str, int], Sequence[Replica]]) -> Told:
-    is_claim: Bools = _CLAIMS[told.table["kind"]]
-    is_doubtful = np.zeros(len(told.table), np.bool_)
-    for partition in np.unique(told.partitions[is_claim]).tolist():
-        is_here = is_claim & (told.partitions == partition)
-        for replica in partitions.get((told.topic, partition), ()):
+def _doubted(
+    topic: TopicFindings, partitions: Mapping[tuple[str, int], Sequence[Replica]]
+) -> TopicFindings:
+    is_claim: Bools = _CLAIMS[topic.table["kind"]]
+    is_doubtful = np.zeros(len(topic.table), np.bool_)
+    for partition in np.unique(topic.partitions[is_claim]).tolist():
+        is_here = is_claim & (topic.partitions == partition)
+        for replica in partitions.get((topic.topic, partition), ()):
             for first, until in changes(replica):
-                is_within = (told.table["last"] >= first) & (told.table["first"] < until)
+                is_within = (topic.table["last"] >= first) & (topic.table["first"] < until)
                 is_doubtful |= is_here & is_within
     if not is_doubtful.any():
-        return told
-    table = told.table.copy()
+        return topic
+    table = topic.table.copy()
     table["kind"][is_doubtful] = KIND_NUMBER[UNDECIDED]
     table["why"][is_doubtful] = Why.CHANGED
-    return Told(told.topic, table, told.partitions)
+    return TopicFindings(topic.topic, table, topic.partitions)
 
 
 def changes(replica: Replica) -> Iterator[Span]:

@@ -139,14 +139,14 @@ class Topic:
         self,
         left: tuple[Table, Ints],
         opened: tuple[Table, Ints],
-        told: tuple[Table, Ints],
+        reported: tuple[Table, Ints],
         *,
         is_doubtful: bool,
     ) -> None:
         by_offset = np.lexsort((left[0]["offset"], left[1]))
         self.left, self.left_partitions = left[0][by_offset], left[1][by_offset]
         self.opened, self.opened_partitions = opened
-        self.found, self.partitions = told[0].copy(), told[1]
+        self.found, self.partitions = reported[0].copy(), reported[1]
         self.is_doubtful = is_doubtful
         """Something of this topic could not be read."""
         self.moved = 0

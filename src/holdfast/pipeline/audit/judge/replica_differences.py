@@ -52,21 +52,21 @@ def differences(copies: Copies, is_named: Bools) -> list[Table]:
     if truth is None:
         return []
     tables = []
-    is_told = is_named.copy()
+    is_reported = is_named.copy()
     for copy in copies.all:
-        tables += [_damaged(copies, copy, is_told), _epochs(copies, copy, is_told)]
+        tables += [_damaged(copies, copy, is_reported), _epochs(copies, copy, is_reported)]
     for copy in copies.others:
-        tables += _differences(copies, copy, is_told)
+        tables += _differences(copies, copy, is_reported)
     offsets = np.arange(copies.first, copies.until)
     is_gap = (copies.at < 0) & (offsets >= max(truth.start, truth.cleaned)) & (offsets < truth.end)
-    is_gap &= ~is_told & ~copies.is_unreadable
+    is_gap &= ~is_reported & ~copies.is_unreadable
     gap = found(GAP, offsets[is_gap], why=Why.ABSENT)
     gap["lacks"] = copies.bits[truth.broker]
     tables.append(folded(gap))
     return tables
 
 
-def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
+def _differences(copies: Copies, copy: Copy, is_reported: Bools) -> list[Table]:
     truth, replica = copies.truth, copy.replica
     assert truth is not None
     cleaned = max(truth.cleaned, replica.cleaned)
@@ -78,14 +78,14 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     is_hole &= (offsets >= max(replica.start, cleaned)) & (
         offsets < max(replica.end, replica.settled)
     )
-    is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_told
+    is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_reported
     theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
     why = np.where(offsets[is_hole] < replica.end, Why.HOLE, Why.SHORT)
     hole = found(DIFFER, offsets[is_hole], why=Why.NO_FOLDER if replica.is_absent else why)
     hole["has"] = copies.holders(offsets[is_hole] - copies.first)
     hole["lacks"] = ours
 
-    own = copy.own[~copy.is_equal[own_places] & ~is_told[own_places]]
+    own = copy.own[~copy.is_equal[own_places] & ~is_reported[own_places]]
     at = copies.at[own["offset"] - copies.first]
     is_committed = own["offset"] < (replica.high_watermark or 0)
     epochs = copies.records["epoch"][at] if len(copies.records) else np.zeros(len(own), np.int32)
@@ -97,23 +97,23 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     is_extra &= ~copies.is_unreadable[own["offset"] - copies.first]
     extra = found(DIFFER, own["offset"][is_extra], why=Why.EXTRA, has=ours)
     extra["lacks"] = theirs
-    is_told[extra["first"] - copies.first] = True
+    is_reported[extra["first"] - copies.first] = True
     return [folded(hole), folded(contrary), folded(extra)]
 
 
-def _damaged(copies: Copies, copy: Copy, is_told: Bools) -> Table:
+def _damaged(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
     """Batches of a copy whose bytes are wrong."""
     assert copies.truth is not None
     offsets = np.arange(copies.first, copies.until)
     end = max(copies.truth.end, copy.replica.end, copy.replica.settled)
-    is_bad = copy.is_damaged & ~copy.is_equal & ~is_told & (offsets < end)
+    is_bad = copy.is_damaged & ~copy.is_equal & ~is_reported & (offsets < end)
     damaged = found(DIFFER, offsets[is_bad], why=Why.DAMAGED)
     damaged["has"] = copies.holders(offsets[is_bad] - copies.first)
     damaged["lacks"] = copies.bits[copy.replica.broker]
     return folded(damaged)
 
 
-def _epochs(copies: Copies, copy: Copy, is_told: Bools) -> Table:
+def _epochs(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
     """Batches under a leader epoch that is not theirs: by the checkpoint, or by the truth's log.
 
     A retry may put the very same batch into the log of the next leader: above the copy's high
@@ -122,7 +122,7 @@ def _epochs(copies: Copies, copy: Copy, is_told: Bools) -> Table:
     offsets = np.arange(copies.first, copies.until)
     is_committed = offsets < (copy.replica.high_watermark or 0)
     is_other = copy.is_epoch_other & is_committed & ~copies.all[0].is_epoch_wrong
-    is_wrong = (copy.is_epoch_wrong | is_other) & (copies.at >= 0) & ~is_told
+    is_wrong = (copy.is_epoch_wrong | is_other) & (copies.at >= 0) & ~is_reported
     wrong = found(INCONSISTENT, offsets[is_wrong], why=Why.EPOCH)
     ours = copies.bits[copy.replica.broker]
     wrong["has"] = copies.holders(offsets[is_wrong] - copies.first) & ~ours

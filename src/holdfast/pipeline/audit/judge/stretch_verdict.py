@@ -257,8 +257,8 @@ def _contradictions(copies: Copies, missing: Table, reading: Reading) -> list[Ta
     is_nowhere = (at < 0) & (rows["offset"] >= (max(truth.start, truth.cleaned) if truth else 0))
     is_nowhere &= ~copies.is_unreadable[places]
     stray = rows[is_nowhere]
-    is_promised = np.isin(_identity(stray), _identity(missing["row"]))
-    stray = _as_nobodys(stray[~is_promised])
+    is_acknowledged = np.isin(_identity(stray), _identity(missing["row"]))
+    stray = _as_nobodys(stray[~is_acknowledged])
     table = found(PHANTOM, stray["offset"], place=reading.place, why=Why.NOWHERE, row=stray)
     table["has"] = copies.holders_of(stray) | reading.bit
     table["lacks"] = copies.everyone & ~table["has"]

@@ -248,14 +248,14 @@ class _Walk:
         is_whole = position + end >= self.segment.size
         while place < end:
             if place + HEADER_BYTES > end:
-                return starts, self._cut(is_whole, place, position + place)
+                return starts, self._incomplete(is_whole, place, position + place)
             base, length, _, magic, delta = _START.unpack_from(data, place)
             size = length + LENGTH_END
             if magic != MAGIC or length < _LEAST_LENGTH or base < 0:
                 self._stuck(position + place, f"message format {magic}, {size} bytes")
                 return starts, 0
             if place + size > end:
-                return starts, self._cut(is_whole, place, position + place)
+                return starts, self._incomplete(is_whole, place, position + place)
             if self._is_in_order(file, base, position + place + size):
                 if base >= self.until:
                     return starts, 0
@@ -275,7 +275,7 @@ class _Walk:
         after = os.pread(file, LENGTH_END, following)
         return len(after) < LENGTH_END or base < struct.unpack_from(">q", after)[0]
 
-    def _cut(self, is_whole: bool, place: int, position: int) -> int:
+    def _incomplete(self, is_whole: bool, place: int, position: int) -> int:
         """A batch reaches beyond the chunk: read on there, or it is torn."""
         if is_whole:
             self._stuck(position, "the file ends within it")

@@ -76,9 +76,9 @@ def standing(
     topic_id = _topic_id(copies) if known is None else known.topic_id
     mine = [one for one in copies if one.topic_id in (None, topic_id)]
     strangers = [Stranger(one.broker, one.path, one.topic_id) for one in copies if one not in mine]
-    believed = _believed_epochs(mine, known)
+    trusted = _trusted_epochs(mine, known)
     ranked = sorted(
-        (one._replace(epoch=_epoch(one, believed)) for one in mine),
+        (one._replace(epoch=_epoch(one, trusted)) for one in mine),
         key=lambda one: (one.is_absent, -one.epoch, -one.solid_end, one.broker),
     )
     if not ranked or ranked[0].is_absent:
@@ -115,20 +115,20 @@ def _latest(copies: Sequence[Replica], topic_id: bytes) -> int:
     return max(one.written_ms for one in copies if one.topic_id == topic_id)
 
 
-def _believed_epochs(copies: Sequence[Replica], known: Partition | None) -> set[int]:
-    told = {entry.epoch for one in copies for entry in one.epochs}
-    told |= set() if known is None else {one.leader_epoch for one in known.elections}
+def _trusted_epochs(copies: Sequence[Replica], known: Partition | None) -> set[int]:
+    epochs = {entry.epoch for one in copies for entry in one.epochs}
+    epochs |= set() if known is None else {one.leader_epoch for one in known.elections}
     counts = Counter(one.epoch for one in copies)
     most = {epoch for epoch, count in counts.items() if 2 * count > len(copies)}
-    return told | most
+    return epochs | most
 
 
-def _epoch(copy: Replica, believed: set[int]) -> int:
+def _epoch(copy: Replica, trusted: set[int]) -> int:
     """The newest epoch that the copy knows of. Without a checkpoint its records must be enough.
 
     A leader begins its epoch where its log ends. If one begins behind the end, then something cut
     the log since, and it is not what that leader had.
     """
     last = max((one.epoch for one in copy.epochs if one.start_offset <= copy.end), default=-1)
-    is_believed = copy.epoch in believed or not copy.epochs
-    return max(last, copy.epoch) if is_believed else last
+    is_trusted = copy.epoch in trusted or not copy.epochs
+    return max(last, copy.epoch) if is_trusted else last
