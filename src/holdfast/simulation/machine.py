@@ -126,7 +126,7 @@ class Machine:
             await broker.start()
             self.is_ready = True
         except (StartError, StoreError) as error:
-            # A process that cannot start logs the reason and ends. cannot start: it says why, and ends.
+            # A process that cannot start logs the reason and ends.
             self.log.warning("not started", error=str(error))
             self._end()
             self._report_end()
@@ -216,7 +216,7 @@ class Machine:
         store.die()
         around = self.around
         around.network.process_died(loop, powered=powered)
-        # The dead process may still write, but only to a disk that nothing reads. still does, it does to a disk that nobody looks at.
+        # The dead process may still write, but only to a disk that nothing reads.
         old = self.disk
         old.on_step = _refuse
         if powered:
@@ -237,7 +237,7 @@ class Machine:
     # Other faults.
 
     def pause(self) -> None:
-        """Pause the process. Its session ends if the pause lasts longer than the session timeout."""
+        """Pause the process; its session ends if that lasts longer than its timeout."""
         loop, store = self.loop, self.store
         if loop is None or store is None or loop.is_paused:
             return

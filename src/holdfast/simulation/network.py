@@ -264,7 +264,7 @@ class Stream:
         if self._queue:
             _, data = self._queue.popleft()
             if self._target.is_gone:
-                # The target's operating system has no such connection, and resets it.: the system says so.
+                # The target's operating system has no such connection, and resets it.
                 self._source.lose(ConnectionResetError(104, "no such connection"))
                 return
             self._target.loop.call_soon(self._target.received, data)
@@ -342,7 +342,7 @@ class SimTransport(asyncio.Transport):
             self._is_paused = False
             self.loop.call_soon(self.protocol.resume_writing)
 
-    # asyncio's transport interface. ask of a transport.
+    # asyncio's transport interface.
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._peer if name == "peername" else default

@@ -155,9 +155,7 @@ class _Runner:
         committer = self.committer
         failures: list[str] = []
         for group in GROUPS:
-            acknowledged = committer.acknowledged[
-                group
-            ]  # A later commit may be acknowledged after this request. have asked.
+            acknowledged = committer.acknowledged[group]  # May grow during the request.
             found = self.cluster.do(committer.committed(group))
             if not acknowledged <= found <= committer.sent[group]:
                 numbers = f"{acknowledged} was acknowledged and {committer.sent[group]} sent"

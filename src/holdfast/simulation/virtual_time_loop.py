@@ -23,7 +23,7 @@ from holdfast.broker.log_lines import LogLines
 if TYPE_CHECKING:
     from holdfast.simulation.network import Network, SimServer
 
-    # For type checkers AbstractEventLoop has only abstract methods; BaseEventLoop has real ones. that a loop may be asked for is abstract in the other one.
+    # For type checkers AbstractEventLoop has only abstract methods; BaseEventLoop has real ones.
     _Loop = asyncio.BaseEventLoop
 else:
     _Loop = asyncio.AbstractEventLoop
@@ -185,7 +185,7 @@ class SimLoop(_Loop):
                 coroutine.close()
         self._tasks.clear()
 
-    # asyncio's loop interface. of a loop.
+    # asyncio's loop interface.
 
     def time(self) -> float:
         return self.timeline.now_s

@@ -83,7 +83,7 @@ class MemoryStore(Store):
         """Counts connections: messages of an earlier connection are lost."""
         self._is_away = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        # One queue per direction: messages of a session never overtake each other.: messages of a session never overtake each other.
+        # One queue per direction: messages of a session never overtake each other.
         self._requests: deque[_Request] = deque()
         self._answers: deque[_Request] = deque()
 
@@ -122,7 +122,7 @@ class MemoryStore(Store):
             return [error] * len(transactions)
 
     def go_away(self) -> None:
-        """Disconnect. Requests in flight or their responses are lost; the client cannot tell which."""
+        """Disconnect; requests in flight or their responses are lost, the client cannot tell which."""
         if self._is_away:
             return
         self._is_away = True
@@ -157,12 +157,12 @@ class MemoryStore(Store):
         self.come_back()
 
     def notify_changed(self, paths: list[str]) -> None:
-        """Send changed paths to this session; lost while away, as a reconnect reports them again."""
+        """Send changed paths to this session; lost while away, a reconnect reports them."""
         if not self._is_away:
             self._later(lambda: self._changed(paths))
 
     def notify_session_end(self, session: int) -> None:
-        """Send the session's end to this session; lost while away, as a reconnect reports it."""
+        """Send the session's end to this session; lost while away, a reconnect reports it."""
         if not self._is_away:
             self._later(lambda: self._session_ended(session))
 
