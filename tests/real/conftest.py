@@ -11,8 +11,8 @@ from holdfast.cluster import Cluster
 from holdfast.cluster.pytest_plugin import CLUSTER
 from tests.real.disks import assert_agreed
 from tests.real.load import Load
-from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
 from tests.real.scenarios import EMBEDDED, NEAREST, ZOOKEEPER, Play
+from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
 SESSION_MS = 6000

@@ -34,7 +34,7 @@ UNHEARD_S = 0.5
 CLIENTS = "clients"
 
 
-class Told(NamedTuple):
+class SendResult(NamedTuple):
     """What became of one send."""
 
     labels: tuple[str, ...]
@@ -60,7 +60,7 @@ class Stage(Cast):
     def __init__(self, cluster: Cluster, scenario: str, variant: str) -> None:
         super().__init__(cluster, f"{scenario}.{variant}")
         self.expected = lab_verdict(scenario, variant)
-        self.told: list[Told] = []
+        self.sent: list[SendResult] = []
         self.pool = ThreadPoolExecutor(8, thread_name_prefix="producers")
 
     # Producers.
@@ -72,7 +72,7 @@ class Stage(Cast):
         to: str | None = None,
         timeout_ms: int = 30_000,
         batch: bytes | None = None,
-    ) -> Told:
+    ) -> SendResult:
         """One batch; to the leader, as the controller knows it, unless `to` names a broker."""
         made = wire.batch(labels) if batch is None else batch
         error: ErrorCode | None
@@ -82,9 +82,9 @@ class Stage(Cast):
                 error, offset = wire.produce(connection, self.topic, made, acks, timeout_ms)
         except UnreachableError:
             error, offset = None, -1
-        return self._note(Told(labels, acks, error, offset))
+        return self._note(SendResult(labels, acks, error, offset))
 
-    def send_on(self, connection: Connection, *labels: str, acks: int) -> Told:
+    def send_on(self, connection: Connection, *labels: str, acks: int) -> SendResult:
         """On a connection that is open already, to a broker that may not even read it."""
         error: ErrorCode | None
         try:
@@ -92,24 +92,24 @@ class Stage(Cast):
             error, offset = wire.produce(connection, self.topic, made, acks, 30_000)
         except UnreachableError:
             error, offset = None, -1
-        return self._note(Told(labels, acks, error, offset))
+        return self._note(SendResult(labels, acks, error, offset))
 
-    def _note(self, told: Told) -> Told:
-        self.told.append(told)
-        return told
+    def _note(self, sent: SendResult) -> SendResult:
+        self.sent.append(sent)
+        return sent
 
     def send_until_acknowledged(self, *labels: str, acks: int = -1) -> None:
         """As a producer with retries does."""
 
         def look() -> bool:
-            self.told = [one for one in self.told if one.labels != labels]
+            self.sent = [one for one in self.sent if one.labels != labels]
             return self.send(*labels, acks=acks).is_acknowledged
 
         self.until(look, f"{labels} acknowledged")
 
     def begin_send(
         self, *labels: str, acks: int = -1, to: str | None = None, timeout_ms: int = 30_000
-    ) -> Future[Told]:
+    ) -> Future[SendResult]:
         """A send whose answer may take long."""
         return self.pool.submit(self.send, *labels, acks=acks, to=to, timeout_ms=timeout_ms)
 
@@ -225,14 +225,14 @@ class Stage(Cast):
         and on a slow way. Until then there is time to cut it.
         """
         self.delay(leader, followers, UNHEARD_S)
-        told = self.send(*labels, to=leader)
+        sent = self.send(*labels, to=leader)
         self.cut(leader, followers)
-        assert told.is_acknowledged, told
-        end = told.offset + len(labels)
+        assert sent.is_acknowledged, sent
+        end = sent.offset + len(labels)
         assert self.replica(leader).hw == end
         for name in followers:
             status = self.replica(name)
-            assert (status.leo, status.hw) == (end, told.offset), (name, status)
+            assert (status.leo, status.hw) == (end, sent.offset), (name, status)
 
     # The end.
 
@@ -256,7 +256,7 @@ class Stage(Cast):
         """What became of the records is what the lab says of the same story."""
         expected = self.expected
         known = set(kept)
-        acknowledged = [one for one in self.told if one.is_acknowledged or not one.acks]
+        acknowledged = [one for one in self.sent if one.is_acknowledged or not one.acks]
         sent = [label for one in acknowledged for label in one.labels]
         lost = tuple(label for label in sent if label not in known)
         assert lost == expected.lost, f"the lab loses {expected.lost}, here {lost} are gone"
@@ -267,7 +267,7 @@ class Stage(Cast):
 
     def refused_kept(self, kept: set[str]) -> tuple[str, ...]:
         """Labels whose producer was told an error, and that are there."""
-        refused = [one for one in self.told if one.error not in (None, ErrorCode.NONE)]
+        refused = [one for one in self.sent if one.error not in (None, ErrorCode.NONE)]
         return tuple(label for one in refused for label in one.labels if label in kept)
 
     def close(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
-from tests.real.stage import Stage
 from tests.real.scenarios import ON_BOTH, real
+from tests.real.stage import Stage
 
 ONE = {"min.insync.replicas": "1"}
 
@@ -20,8 +20,8 @@ def test_election_first_in_isr(stage: Stage, variant: str) -> None:
     stage.kill("A")
     stage.wait_leader("C")
     with stage.asking() as client:
-        told = client.partition(stage.topic, 0)
-    assert told.leader_epoch == 1
+        metadata = client.partition(stage.topic, 0)
+    assert metadata.leader_epoch == 1
     stage.wait_known("C", "BCK")
     stage.wait_isr("BCK")
     stage.send_until_acknowledged("m1")
@@ -42,8 +42,8 @@ def test_election_none_clean(stage: Stage, variant: str) -> None:
     with stage.asking() as client:
         assert client.partition(stage.topic, 0).error_code == ErrorCode.LEADER_NOT_AVAILABLE
     for name in "BC":
-        told = stage.send("m2", to=name)
-        assert told.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+        result = stage.send("m2", to=name)
+        assert result.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
         with stage.connection(stage.broker(name)) as connection:
             assert wire.fetch(connection, stage.topic, 0).error_code
     stage.restart("A")
@@ -111,8 +111,8 @@ def test_controller_failover(stage: Stage, variant: str) -> None:
     new = stage.find_controller()
     assert new is not None
     stage.until(lambda: stage.replica("B").role == "leader", "B leads")
-    told = stage.send("m1", to="B")
-    assert told.is_acknowledged
+    result = stage.send("m1", to="B")
+    assert result.is_acknowledged
     # It wakes up, and what it still believes counts no more.
     stage.cluster.resume(old)
     stage.until(lambda: not stage.cluster.status(old)["is_controller"], "deposed")

@@ -8,8 +8,8 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.records import BatchOptions
 from tests.real import wire
 from tests.real.events import Events
-from tests.real.stage import LAG_MS, Stage
 from tests.real.scenarios import ON_BOTH, real
+from tests.real.stage import LAG_MS, Stage
 
 SLOW_S = 0.5
 """A round trip of a slow follower, which brings it one batch."""
@@ -87,9 +87,9 @@ def test_lag_bootstrapping(stage: Stage, variant: str) -> None:
     stage.wait_leader("B")
     assert stage.replica("B").hw < 8, "its own high watermark is behind"
     stage.wait_isr("BC")
-    told = Events(stage)
-    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.moment("C", "appended", end_offset=8) < joined, "all that may be promised"
+    events = Events(stage)
+    joined = events.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert events.moment("C", "appended", end_offset=8) < joined, "all that may be promised"
     stage.heal()
     stage.finish()
 
@@ -176,7 +176,7 @@ def test_not_enough_replicas_after_append(stage: Stage, variant: str) -> None:
     stage.wait_hw("A", 2)  # refused, but kept
     stage.wait_isr("AB")
     if variant != "no-retry":
-        stage.told.pop()
+        stage.sent.pop()
         again = stage.send("m1", batch=batch)
         assert again.is_acknowledged
         assert again.offset == (1 if variant == "after" else 2)

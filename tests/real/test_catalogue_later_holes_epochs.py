@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
-from tests.real.stage import Stage, values
 from tests.real.scenarios import ON_BOTH, real
+from tests.real.stage import Stage, values
 
 TWO = {"min.insync.replicas": "2"}
 
@@ -130,9 +130,9 @@ def test_lagging_hw_join(stage: Stage, variant: str) -> None:
     stage.wait_leader("B")
     stage.heal("C")
     stage.wait_isr("BC")
-    told = Events(stage)
-    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.moment("C", "appended", end_offset=10) < joined, "not with half of it"
+    events = Events(stage)
+    joined = events.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert events.moment("C", "appended", end_offset=10) < joined, "not with half of it"
     stage.kill("B")
     stage.wait_leader("C")
     assert stage.labels("C") == values("r0..r9")
@@ -216,10 +216,10 @@ def test_consumer_truncation(stage: Stage, variant: str) -> None:
     stage.wait_leader("B")
     stage.send_until_acknowledged(*values("n2..n7"))
     with stage.connection(stage.broker("B")) as connection:
-        told = wire.fetch(connection, stage.topic, 5, last_epoch=0)
-        assert told.diverging_epoch is not None, "its place was cut away"
-        assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 2)
-        assert not told.records
+        answer = wire.fetch(connection, stage.topic, 5, last_epoch=0)
+        assert answer.diverging_epoch is not None, "its place was cut away"
+        assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 2)
+        assert not answer.records
         again = wire.fetch(connection, stage.topic, 2, last_epoch=0)
         assert wire.labels_of(again) == values("n2..n7")
     stage.restart("A")

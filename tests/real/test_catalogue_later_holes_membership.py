@@ -9,8 +9,8 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real import wire
 from tests.real.events import Events
-from tests.real.stage import LAG_MS, Stage, values
 from tests.real.scenarios import EMBEDDED, NEAREST, ON_BOTH, real
+from tests.real.stage import LAG_MS, Stage, values
 
 TWO = {"min.insync.replicas": "2"}
 ONE = {"min.insync.replicas": "1"}
@@ -75,9 +75,9 @@ def test_stale_broker_epoch(stage: Stage, variant: str) -> None:
     stage.restart("B")
     stage.cluster.resume(stage.broker("A"))
     stage.wait_isr("AB")
-    told = Events(stage)
-    joined = told.first("A", "isr-applied", isr=stage.brokers("AB"))
-    copied = told.all("B", "appended", end_offset=10)[-1]
+    events = Events(stage)
+    joined = events.first("A", "isr-applied", isr=stage.brokers("AB"))
+    copied = events.all("B", "appended", end_offset=10)[-1]
     assert copied["t"] <= joined["t"], "the empty one is no member"
     stage.kill("A")
     stage.wait_leader("B")
@@ -288,12 +288,12 @@ def test_follower_read_behind(stage: Stage, variant: str) -> None:
     stage.unknown_commit("A", "B", "r2")
     assert stage.read() == ["r0", "r1", "r2"]
     with stage.connection(stage.broker("B")) as connection:
-        told = wire.fetch(connection, stage.topic, 3)
-        assert told.error_code == ErrorCode.OFFSET_NOT_AVAILABLE, "not: out of range"
+        answer = wire.fetch(connection, stage.topic, 3)
+        assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE, "not: out of range"
         stage.heal()
         stage.wait_settled(3)
-        told = wire.fetch(connection, stage.topic, 3)
-        assert (told.error_code, wire.labels_of(told)) == (0, [])
+        answer = wire.fetch(connection, stage.topic, 3)
+        assert (answer.error_code, wire.labels_of(answer)) == (0, [])
         stage.send("r3")
         stage.wait_settled(4)
         assert wire.labels_of(wire.fetch(connection, stage.topic, 3)) == ["r3"]

@@ -6,8 +6,8 @@ from holdfast.cluster.client.admin import elect_leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real.events import Events
-from tests.real.stage import Stage
 from tests.real.scenarios import ON_BOTH, real
+from tests.real.stage import Stage
 
 ACKS = {"acks-0": 0, "acks-1": 1, "acks-all": -1}
 UNCLEAN = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
@@ -36,9 +36,9 @@ def test_loss_acks_0(stage: Stage, variant: str) -> None:
     stage.wait_isr("AB")
     stage.wait_known("B", "AB")
     # A client with old metadata.
-    told = stage.send("m2", acks=acks, to="A")
+    result = stage.send("m2", acks=acks, to="A")
     if acks:
-        assert told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
         stage.send_until_acknowledged("m2", acks=acks)
     stage.finish()
 
@@ -187,8 +187,8 @@ def test_loss_isr_optimistic(stage: Stage, variant: str) -> None:
     stage.wait_settled(1)
     stage.part("A", "BCK")
     send = stage.begin_send("m1", to="A")
-    told = Events(stage)
-    told.first("A", "isr-proposed", isr=stage.brokers("A"))
+    events = Events(stage)
+    events.first("A", "isr-proposed", isr=stage.brokers("A"))
     assert stage.replica("A").hw == 1
     assert stage.isr() == "AB"
     stage.kill("A")

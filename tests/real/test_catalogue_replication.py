@@ -8,8 +8,8 @@ from statistics import median
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
-from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage
 from tests.real.scenarios import NEAREST, ON_BOTH, real
+from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage
 
 TWO = {"min.insync.replicas": "2"}
 
@@ -19,12 +19,12 @@ def test_sync_fetch_after_produce(stage: Stage, variant: str) -> None:
     stage.create("AB", config=TWO)
     assert stage.send("m0").offset == 0
     stage.wait_settled(1)
-    told = Events(stage)
-    copied = told.moment("B", "appended", end_offset=1)
-    receipt = told.moment("A", "fetched", follower=stage.broker("B"), fetch_offset=1)
-    committed = told.moment("A", "high-watermark", high_watermark=1)
-    heard = told.moment("B", "high-watermark", high_watermark=1)
-    assert told.moment("A", "appended", end_offset=1) < copied < receipt
+    events = Events(stage)
+    copied = events.moment("B", "appended", end_offset=1)
+    receipt = events.moment("A", "fetched", follower=stage.broker("B"), fetch_offset=1)
+    committed = events.moment("A", "high-watermark", high_watermark=1)
+    heard = events.moment("B", "high-watermark", high_watermark=1)
+    assert events.moment("A", "appended", end_offset=1) < copied < receipt
     assert copied < committed < heard, "the follower hears of the commit one fetch later"
     stage.finish()
 
@@ -99,16 +99,16 @@ def test_write_path(stage: Stage, variant: str) -> None:
     stage.send("m0")
     stage.send("m1")
     stage.wait_settled(2)
-    told = Events(stage)
+    events = Events(stage)
     for end in (1, 2):
-        appended = told.moment("A", "appended", end_offset=end)
-        committed = told.moment("A", "high-watermark", high_watermark=end)
+        appended = events.moment("A", "appended", end_offset=end)
+        committed = events.moment("A", "high-watermark", high_watermark=end)
         for name in "BC":
             follower = stage.broker(name)
-            copied = told.moment(name, "appended", end_offset=end)
+            copied = events.moment(name, "appended", end_offset=end)
             assert appended < copied < committed
-            assert copied < told.moment("A", "fetched", follower=follower, fetch_offset=end)
-            assert committed < told.moment(name, "high-watermark", high_watermark=end)
+            assert copied < events.moment("A", "fetched", follower=follower, fetch_offset=end)
+            assert committed < events.moment(name, "high-watermark", high_watermark=end)
     stage.finish()
 
 

@@ -48,8 +48,8 @@ def written(folder: Path, text: str) -> Path:
 def said(command: list[str]) -> tuple[int, list[str]]:
     """The exit code, and every line that is not of the broker's own log."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-    told = [one for one in done.stderr.splitlines() if one.startswith(("holdfast:", "warning:"))]
-    return done.returncode, told
+    lines = [one for one in done.stderr.splitlines() if one.startswith(("holdfast:", "warning:"))]
+    return done.returncode, lines
 
 
 def owned(folder: Path, name: str, cluster: str, node: int, identity: int) -> None:
@@ -129,10 +129,10 @@ def test_what_one_refuses_the_other_refuses_too(tmp_path: Path, case: str) -> No
     text, prepare, expected = BAD[case]
     prepare(tmp_path)
     file = written(tmp_path, text)
-    code, told = said(server("check", file))
+    code, lines = said(server("check", file))
     assert code == EXIT_BAD_INPUT
-    assert any(expected.replace("@", str(tmp_path)) in one for one in told), told
-    assert said(server("start", file)) == (code, told)
+    assert any(expected.replace("@", str(tmp_path)) in one for one in lines), lines
+    assert said(server("start", file)) == (code, lines)
 
 
 GOOD: dict[str, tuple[str, Callable[[Path], None]]] = {

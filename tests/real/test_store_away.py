@@ -54,9 +54,9 @@ def test_reads_and_writes_go_on_without_a_store(own: Cluster, store: Store) -> N
     store.give_back()
 
     def all_are_back() -> bool | None:
-        told = [own.status(broker) for broker in own.brokers]
-        back = all(one["store"] == "connected" for one in told)
-        return True if back and sum(one["is_controller"] for one in told) == 1 else None
+        statuses = [own.status(broker) for broker in own.brokers]
+        back = all(one["store"] == "connected" for one in statuses)
+        return True if back and sum(one["is_controller"] for one in statuses) == 1 else None
 
     wait_for(all_are_back, WAIT_S, lambda: "brokers do not recover")
     assert own.running() == own.brokers, "without a restart"

@@ -76,8 +76,8 @@ def produce(
         return ErrorCode.NONE, -1
     answer = connection.send(request, version)
     assert isinstance(answer, ProduceResponse)
-    [told] = answer.responses[0].partition_responses
-    return ErrorCode(told.error_code), told.base_offset
+    [result] = answer.responses[0].partition_responses
+    return ErrorCode(result.error_code), result.base_offset
 
 
 def fetch(
@@ -124,8 +124,8 @@ def latest(connection: Connection, topic: str) -> tuple[ErrorCode, int]:
     )
     answer = connection.send(request, connection.version_of(ListOffsetsRequest))
     assert isinstance(answer, ListOffsetsResponse)
-    [told] = answer.topics[0].partitions
-    return ErrorCode(told.error_code), told.offset
+    [result] = answer.topics[0].partitions
+    return ErrorCode(result.error_code), result.offset
 
 
 def reassign(client: Client, topic: str, replicas: Sequence[int]) -> None:
@@ -149,5 +149,5 @@ def alter_topic(client: Client, topic: str, name: str, value: str) -> None:
         resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[config]
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-    [told] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
-    assert not told.error_code, told.error_message
+    [result] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
+    assert not result.error_code, result.error_message

@@ -1,8 +1,8 @@
-"""Which setting would have kept a record: found by playing the story again, not from a table.
+"""Finds the settings that would have kept a record, by running the scenario again.
 
-One change at a time, then two. A change counts if the story still plays to its end and the record
-is not lost. A story that cannot go on under a change (a message it waits for is never sent) says
-nothing about it.
+First one change at a time, then two. A change counts if the scenario still runs to its end and the
+record is not lost. If the scenario cannot finish under a change (a message it delivers is never
+sent), the change does not count.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def _keeps(scenario: Scenario, variant: Variant, chosen: tuple[Change, ...], lab
 
 
 def _sentence(chosen: tuple[Change, ...], removed: list[str]) -> str:
-    return " and ".join(_told(key, value, removed) for key, value in chosen)
+    return " and ".join(_change_text(key, value, removed) for key, value in chosen)
 
 
-def _told(key: str, value: str, removed: list[str]) -> str:
+def _change_text(key: str, value: str, removed: list[str]) -> str:
     if key == "without":
         guard = next(one for one in removed if one not in OPTIONS["without"].parse(value))
         return f"the guard {guard}: {guard_explanation(guard)}"

@@ -1,7 +1,7 @@
-"""Small words shared by every text about a trace: names, ranges, lists.
+"""Formats names, ranges and lists for every text about a trace.
 
-Two manners: terse, as scenario files expect (`(b2,b3)`, `[1,3)`), and spoken, for people who do not
-know Kafka ("B and C", "offsets 1 and 2").
+There are two styles: terse, as scenario files expect (`(b2,b3)`, `[1,3)`), and spoken, for people
+who do not know Kafka ("B and C", "offsets 1 and 2").
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from holdfast.model.trace import TraceEvent
 
 Names = Mapping[int, str]
-"""Broker id to the name people know it by. A broker without one is called b<ID>."""
+"""Broker id to name. A broker without a name is called b<ID>."""
 
 MANY = 6
-"""More labels than this are told by the first and the last."""
+"""Of more labels than this, only the first and the last are shown."""
 
 
 class Words:
-    """One event, ready to be spoken of."""
+    """One event, with its numbers and names ready for a text."""
 
     def __init__(self, event: TraceEvent, names: Names) -> None:
         self.event = event
@@ -137,21 +137,21 @@ def listed(items: Iterable[object]) -> str:
 ERRORS: Mapping[str, str] = {
     "BROKER_NOT_AVAILABLE": "the broker cannot be reached",
     "CORRUPT_MESSAGE": "the record is damaged",
-    "FENCED_LEADER_EPOCH": "the asker still lives in an older epoch",
+    "FENCED_LEADER_EPOCH": "the request is from an older epoch",
     "INELIGIBLE_REPLICA": "this replica may not join now",
     "INVALID_UPDATE_VERSION": "the proposal was made against an older state",
     "KAFKA_STORAGE_ERROR": "the disk failed",
     "LEADER_NOT_AVAILABLE": "there is no leader at the moment",
     "NEW_LEADER_ELECTED": "a new leader was elected meanwhile",
-    "NOT_ENOUGH_REPLICAS": "too few replicas are in sync to make a promise",
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "written, but too few replicas were in sync to promise it",
+    "NOT_ENOUGH_REPLICAS": "too few replicas are in sync to acknowledge it",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "written, but too few replicas were in sync to acknowledge",
     "NOT_LEADER_OR_FOLLOWER": "this broker does not lead any more",
     "OFFSET_NOT_AVAILABLE": "this offset cannot be read just yet",
     "OFFSET_OUT_OF_RANGE": "this log has no such offset",
     "OUT_OF_ORDER_SEQUENCE_NUMBER": "an earlier record of this producer is missing",
     "REQUEST_TIMED_OUT": "the answer took too long",
-    "STALE_BROKER_EPOCH": "it speaks of an earlier life of the broker",
+    "STALE_BROKER_EPOCH": "it is about an earlier incarnation of the broker",
     "STALE_CONTROLLER_EPOCH": "the request comes from a former controller",
-    "UNKNOWN_LEADER_EPOCH": "the asker is ahead of this broker",
+    "UNKNOWN_LEADER_EPOCH": "the request is from a newer epoch than the one of this broker",
     "UNKNOWN_PRODUCER_ID": "this producer is not known here",
 }

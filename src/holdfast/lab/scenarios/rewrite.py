@@ -1,4 +1,4 @@
-"""Writes a scenario file anew with what happened in place of what was expected."""
+"""Rewrites a scenario file with the actual output in place of the expected output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.lab.scenarios.scenario import RULE, Scenario
 
 
 def rewritten(scenario: Scenario) -> str:
-    """The file's text with new expectations. Commit it only if you can explain each change."""
+    """The file's text with the actual output. Commit it only if you can explain each change."""
     runs = {one.name: run_scenario(scenario, one) for one in scenario.variants}
     lines = list(scenario.lines)
     for place in reversed(range(len(scenario.steps))):
@@ -21,7 +21,7 @@ def rewritten(scenario: Scenario) -> str:
 
 
 def _blocks(outputs: dict[str, tuple[str, ...]]) -> list[str]:
-    """A block for each variant that goes its own way, and a bare one for those that agree."""
+    """A block for each variant with its own output, and a bare one for the others."""
     shared = Counter(outputs.values()).most_common(1)[0]
     agreed = shared[0] if shared[1] > 1 or len(outputs) == 1 else None
     blocks: list[str] = []

@@ -1,8 +1,8 @@
-"""A seeded run: the world under dice, then peace, then judgement.
+"""A seeded run: a phase with random faults, then quiescence, then the verdict.
 
-First safety: anything may fail, and every invariant is looked at after every event. Then liveness:
-faults stop, everything is mended, and the cluster must come to rest in bounded time with every
-replica in sync. A run that exercised nothing counts as a failure.
+First safety: anything may fail, and every invariant is checked after every event. Then liveness:
+the faults end, and the cluster must settle in bounded time with every replica in sync. A run
+without an acknowledged record counts as a failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTINGS = Settings(min_insync_replicas=2, replica_lag_time_max_ms=1_500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededRun:
-    """What one seed did."""
+    """The result of one seed."""
 
     plan: Plan
     events: tuple[TraceEvent, ...]
@@ -58,7 +58,7 @@ def run_seed(
     rules: Rules = SAFE_RULES,
     changes: Mapping[str, Any] | None = None,
 ) -> SeededRun:
-    """Everything that this one integer decides, but for changes of its plan."""
+    """Run one seed. `changes` replaces fields of its plan."""
     return _Runner(seed, settings, rules, changes or {}).run()
 
 
@@ -90,7 +90,7 @@ class _Runner(TimedWorld):
         return producer
 
     def run(self) -> SeededRun:
-        """Faults, then peace, then judgement."""
+        """Faults, then quiescence, then the verdict."""
         world, plan = self.world, self.plan
         world.recorder.emit("said", text=plan.summary)
         self.begin()
@@ -199,7 +199,7 @@ class _Runner(TimedWorld):
         self.world.later(rng.randrange(50, 3_000), lambda: self.start(broker))
 
     def start(self, broker: SimBroker) -> None:
-        """With a disk that works again."""
+        """Start a broker, with a disk that works again."""
         if not broker.alive:
             broker.disk.fails = broker.disk.unreadable = ""
         super().start(broker)
@@ -219,7 +219,7 @@ class _Runner(TimedWorld):
 
     def _stop_now(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and (broker.paused or broker.disk.fails):
-            # Who asked to stop does stop, once it can.
+            # The broker stops as soon as it can.
             self.world.later(100, lambda: self._stop_now(broker, rng))
         elif broker.alive:
             broker.stop()
@@ -271,7 +271,7 @@ class _Runner(TimedWorld):
             world.later(rng.randrange(50, 1_500), world.new_controller)
 
     def _disk_error(self, broker: SimBroker, rng: Random) -> None:
-        """A disk fails; a broker with a failed log halts, and comes back with a mended disk."""
+        """A disk fails; a broker with a failed log halts, and restarts with a working disk."""
         disk = broker.disk
         if broker.alive and not (disk.fails or disk.unreadable):
             if rng.random() < 0.3:
@@ -286,10 +286,10 @@ class _Runner(TimedWorld):
         else:
             broker.disk.fails = broker.disk.unreadable = ""
 
-    # Peace.
+    # Quiescence.
 
     def _end_faults(self) -> None:
-        """Faults stop; everything that was broken is mended."""
+        """End all faults: reconnect links, repair disks, start brokers and a controller."""
         world = self.world
         self.traffic = self.faulty = False
         world.network.reconnect()

@@ -1,7 +1,7 @@
 """A simulated broker: drives one real `Replica` with a simulated disk and network.
 
-This is the lab's twin of the real broker's shell. It decides nothing about replication: it carries
-messages to the core and carries out the effects that come back, in order.
+It makes no replication decision: it passes messages to the core and carries out the effects that
+the core returns, in order.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from holdfast.model import (
 )
 
 CONTROLLER: Final = BrokerId(0)
-"""Controllers are no brokers here; their epochs tell them apart."""
+"""Controllers are not brokers here; only their epochs differ."""
 
 
 class SimBroker(LeadingSide, FollowingSide):
     """One broker with one replica of the partition."""
 
-    # Life and death.
+    # Start, crash, stop.
 
     def start(self) -> None:
         """Load what the disk has, and ask the store for a session."""
@@ -97,7 +97,9 @@ class SimBroker(LeadingSide, FollowingSide):
     def register(self) -> None:
         """Ask the store for a session."""
         incarnation = self.incarnation
-        self._send("store", RegisterRequest(self.id, incarnation.incarnation, incarnation.intact_since))
+        self._send(
+            "store", RegisterRequest(self.id, incarnation.incarnation, incarnation.intact_since)
+        )
 
     def register_if_needed(self) -> None:
         """Ask again after an answer was lost."""
@@ -105,12 +107,12 @@ class SimBroker(LeadingSide, FollowingSide):
             self.register()
 
     def session_lost(self) -> None:
-        """The store gave us up while we live: ask for a new session."""
+        """The store ended the session of this running broker: ask for a new one."""
         self.incarnation.session_lost()
         self.register()
 
     def die(self) -> None:
-        """The process is gone; the disk stays as it is."""
+        """The process ends; the disk stays as it is."""
         self.alive = False
         self.paused = False
         self._epochs = tuple(self.replica.log.epochs.entries)
@@ -121,32 +123,34 @@ class SimBroker(LeadingSide, FollowingSide):
         self._trace("crashed")
 
     def lose_power(self, torn: int = 0) -> None:
-        """The machine dies, or dies once more under a process that is gone already."""
+        """The machine loses power, whether the process runs or not."""
         if self.alive:
             self.die()
         was = self.disk.end_offset
         gone = self.disk.lose_power(torn)
         self._trace("power-lost", kept=self.disk.end_offset, was=was, torn=torn)
-        # A log that claims only what is flushed loses nothing that anybody counted on.
+        # A log that acknowledges only flushed records loses no acknowledged record.
         if gone and self.world.settings.most_unflushed:
             self.world.invariants.lost_records(self.name, "lost power")
 
     def pause(self) -> None:
-        """Stand still; the world goes on."""
+        """Stop running until `resume`."""
         self.paused = True
         self._trace("paused")
 
     def resume(self) -> None:
-        """Move again."""
+        """Run again after `pause`."""
         self.paused = False
         self._trace("resumed")
 
     def ask_to_stop(self) -> None:
         """Controlled shutdown: leaderships move first, `stop` follows."""
-        self._send(self.world.controller_name, ShutdownRequest(self.id, self.incarnation.broker_epoch))
+        self._send(
+            self.world.controller_name, ShutdownRequest(self.id, self.incarnation.broker_epoch)
+        )
 
     def stop(self) -> None:
-        """A clean end: everything flushed, and a note that it was clean."""
+        """Stop cleanly: flush everything, and write the clean-shutdown marker."""
         self.disk.high_watermark_checkpoint = self.replica.log.high_watermark
         self.disk.flush(self.disk.end_offset)
         self.disk.clean_shutdown = self.incarnation.shut_down_cleanly()
@@ -155,7 +159,7 @@ class SimBroker(LeadingSide, FollowingSide):
 
     # Messages.
 
-    def receive(self, envelope: Envelope) -> None:  # noqa: C901  # one flat case a message
+    def receive(self, envelope: Envelope) -> None:  # noqa: C901  # one flat case per message
         """Handle one message."""
         match envelope.payload:
             case FetchRequest() as request:
@@ -219,7 +223,7 @@ class SimBroker(LeadingSide, FollowingSide):
         self.maybe_fetch()
 
     def _controller_refused(self, epoch: ControllerEpoch) -> ErrorCode:
-        # Nobody forges messages here: an epoch that a message has was given by the store.
+        # No message is forged here: the store has issued every epoch in a message.
         self.incarnation.confirm_controller(ControllerFact(epoch, CONTROLLER))
         judgement = self.incarnation.judge_controller(CONTROLLER, epoch, is_newest=True)
         obeyed = judgement is Judgement.OBEY
@@ -237,7 +241,7 @@ class SimBroker(LeadingSide, FollowingSide):
         )
 
     def _on_log_end_request(self, source: str, request: LogEndRequest) -> None:
-        # Answered only in the asked epoch: from then on no former leader can move this log.
+        # Answered only in the requested epoch: from then on no former leader can change this log.
         log = self.replica.log
         if self.replica.leader_epoch == request.leader_epoch and not self.replica.has_failed:
             end = LogEnd(log.epochs.epoch_at(Offset(log.log_end_offset - 1)), log.log_end_offset)

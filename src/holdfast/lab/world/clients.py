@@ -1,6 +1,6 @@
-"""Simulated producers and consumers that keep the real clients' rules.
+"""Simulated producers and consumers that follow the rules of real clients.
 
-A producer caches who leads, retries what may be retried, and with idempotence numbers its batches.
+A producer caches the leader, retries retriable errors, and with idempotence numbers its batches.
 A consumer reads up to the high watermark, remembers the epoch of what it read (KIP-320), and
 commits its position when its mode says so.
 """
@@ -57,7 +57,7 @@ class SimProducer:
     idempotent: bool = False
     retries: int = 0
     ignores_answers: bool = False
-    """Fire and forget: an error is answered, and nobody looks."""
+    """Fire and forget: the producer ignores errors."""
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     retries_immediately: bool = True
     """False: a retry waits until `retry` is called, as a back-off does."""
@@ -67,7 +67,7 @@ class SimProducer:
     numbers: int = 0
     under_way: dict[int, Attempt] = field(default_factory=dict)
     refused: list[Attempt] = field(default_factory=list)
-    """What the producer gave up; an application that looks may send it again."""
+    """Batches that the producer gave up; the application may send them again."""
 
     def send(self, labels: list[str], *, to: str = "", together: bool = False) -> None:
         """Send records: one batch each, or all in one."""
@@ -102,7 +102,7 @@ class SimProducer:
         if not attempt.target:
             if self.retries_immediately:
                 living = (name for name, one in self.world.brokers.items() if one.alive)
-                attempt.target = next(living, "")  # Whoever was asked for metadata.
+                attempt.target = next(living, "")  # The broker that returned the metadata.
                 self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
             attempt.lost = True
             return
@@ -115,7 +115,7 @@ class SimProducer:
         request = ProduceRequest(self.name, number, self.acks, attempt.header, records)
         self.world.send(self.name, attempt.target, request)
         if self.acks == ACKS_NONE:
-            # Nothing will ever be answered: the producer takes it for done at once.
+            # There will be no answer: the producer takes it for written immediately.
             del self.under_way[number]
             for one in attempt.records:
                 one.status = Status.ACKNOWLEDGED
@@ -123,7 +123,7 @@ class SimProducer:
             self.world.later(self.request_timeout_ms, lambda: self.connection_lost(number))
 
     def receive(self, envelope: Envelope) -> None:
-        """An answer: the promise, or an error."""
+        """Handle an answer: an acknowledgement or an error."""
         response = envelope.payload
         assert isinstance(response, ProduceResponse)
         attempt = self.under_way.get(response.number)
@@ -144,7 +144,7 @@ class SimProducer:
             self._give_up(response.number, attempt, response.error, response.base_offset)
 
     def _may_retry(self, error: ErrorCode, attempt: Attempt) -> bool:
-        # A gap in the sequence heals once the batch before it has been sent again.
+        # A gap in the sequence closes once the batch before it has been sent again.
         gap = self.idempotent and error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if gap and next(iter(self.under_way.values())) is not attempt:
             attempt.lost = True
@@ -201,13 +201,13 @@ class SimProducer:
             )
 
     def broker_lost(self, broker: str) -> None:
-        """A broker died: what it has not answered, it never will."""
+        """A broker died: it will not answer any outstanding request."""
         for number, attempt in tuple(self.under_way.items()):
             if attempt.target == broker:
                 self.connection_lost(number)
 
     def connection_lost(self, number: int) -> None:
-        """No answer will come. Whether the batch was appended, the producer cannot know."""
+        """There will be no answer. The producer cannot know whether the batch was appended."""
         attempt = self.under_way.get(number)
         if attempt is None or attempt.lost:
             return
@@ -232,7 +232,7 @@ class SimProducer:
                 self._transmit(number, attempt)
 
     def resend(self) -> None:
-        """Send anew what was refused for good. Who does not look at answers does not know of it."""
+        """Send the refused batches again, unless this producer ignores errors."""
         if self.ignores_answers:
             return
         self.leader = self.world.leader_name()
@@ -254,14 +254,14 @@ class SimConsumer:
     position: Offset = _START
     position_epoch: LeaderEpoch = NO_EPOCH
     first: Offset = _START
-    """Where it began; from there on it must get every record."""
+    """The first offset it read; from there on it must get every record."""
     buffer: list[Work] = field(default_factory=list)
     alive: bool = True
     found_nothing: bool = False
     """Whether the last poll was answered with no records and no error."""
 
     def poll(self, from_broker: str = "") -> None:
-        """Ask the leader (or another replica) for what follows our position."""
+        """Fetch from the leader (or another replica) at the position."""
         target = from_broker or self.world.leader_name()
         self.found_nothing = False
         if not target:
@@ -276,7 +276,7 @@ class SimConsumer:
         self.world.send(self.name, target, ReadRequest(self.name, self.position, current, last))
 
     def receive(self, envelope: Envelope) -> None:
-        """Records, nothing, or an error."""
+        """Handle an answer: records, nothing, or an error."""
         response = envelope.payload
         assert isinstance(response, ReadResponse)
         if not self.alive or response.fetch_offset != self.position:
@@ -307,7 +307,7 @@ class SimConsumer:
             self.commit()
 
     def _note_hidden(self, response: ReadResponse) -> None:
-        """A follower does not show what its leader would: was it promised, or read before?"""
+        """Record what a follower did not return, if it was acknowledged or read before."""
         world = self.world
         leader = world.true_leader()
         if leader is None or response.broker == leader.id:
@@ -320,7 +320,7 @@ class SimConsumer:
                 world.ledger.hidden[key] = None
 
     def _note_skipped(self, response: ReadResponse) -> None:
-        """Below our position the log holds records that we were never given, and we go on."""
+        """Record what is below the position in the log and was never read."""
         broker = self.world.brokers[self.world.name_of(response.broker)]
         below = broker.disk.keys_between(self.first, response.fetch_offset)
         if below and response.batches:
@@ -329,7 +329,7 @@ class SimConsumer:
             self.world.ledger.skipped.update({key: None for key in below if key not in read})
 
     def seek(self, offset: Offset) -> None:
-        """Go on reading somewhere else: where an error said, or where we are told to."""
+        """Continue at another offset."""
         self.position = self.first = offset
         self.position_epoch = NO_EPOCH
 
@@ -358,7 +358,7 @@ class SimConsumer:
         )
 
     def work(self, count: int) -> None:
-        """Do the work on the next records that were read."""
+        """Process the next records that were read."""
         for work in self.buffer[:count]:
             seen = any(
                 one.offset == work.offset and one.consumer == self.name
@@ -377,18 +377,18 @@ class SimConsumer:
         del self.buffer[:count]
 
     def commit(self) -> None:
-        """Store the position: everything below counts as done from now on."""
+        """Commit the position: everything below counts as processed."""
         done = self.position if self.auto_commit else Offset(self.position - len(self.buffer))
         self.world.ledger.committed[self.name] = done
         self.world.recorder.emit("committed", None, None, consumer=self.name, offset=done)
 
     def crash(self) -> None:
-        """What was read and not worked on is forgotten."""
+        """Crash: the records that were read but not processed are forgotten."""
         self.alive = False
         self.buffer.clear()
         self.world.recorder.emit("consumer-crashed", None, None, consumer=self.name)
 
     def restart(self) -> None:
-        """Begin at the committed position."""
+        """Start at the committed position."""
         self.alive = True
         self.seek(Offset(self.world.ledger.committed.get(self.name, 0)))

@@ -1,4 +1,4 @@
-"""Commands that move messages and time."""
+"""Commands that deliver, drop and duplicate messages, let time pass, and break links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.lab.world.messages import Envelope, StateMessage
 from holdfast.model import NO_BROKER
 
 LONGEST_MS = 600_000
-"""How much time one command may let pass: a slip of the finger must not take all day."""
+"""The longest time of one command, so that a typing error does not run for a day."""
 
 
 def _matching(stage: Stage, word: str) -> list[Envelope]:
@@ -70,11 +70,11 @@ def pending(stage: Stage, given: Command) -> None:
         found = [one for word in given.words for one in _matching(stage, word)]
     for envelope in found:
         stage.said.append(
-            f"on its way: {envelope.source}->{envelope.target} {_told(stage, envelope)}"
+            f"on its way: {envelope.source}->{envelope.target} {_described(stage, envelope)}"
         )
 
 
-def _told(stage: Stage, envelope: Envelope) -> str:
+def _described(stage: Stage, envelope: Envelope) -> str:
     payload = envelope.payload
     if not isinstance(payload, StateMessage):
         return envelope.wire_name
@@ -102,7 +102,7 @@ def settle(stage: Stage, given: Command) -> None:
 
 @command("tick BROKER MS")
 def tick(stage: Stage, given: Command) -> None:
-    """A broker looks at its clock, which is so far ahead: what was parked ends, who lags leaves."""
+    """A broker's clock is MS ahead: parked requests end, and lagging followers leave the ISR."""
     name, text = need(given.words, 2, "tick BROKER MS")
     broker = stage.living(name)
     ahead_ms = number(text, "the time", LONGEST_MS)
@@ -112,7 +112,7 @@ def tick(stage: Stage, given: Command) -> None:
 
 @command("again BROKER fetch|proposal|registration | controller BROKER … [log-ends]")
 def again(stage: Stage, given: Command) -> None:
-    """Whoever was not answered asks again now, instead of after a while."""
+    """A node with an unanswered request sends it again now, not after a delay."""
     world = stage.world
     match given.words:
         case ("controller", *what):
@@ -155,7 +155,7 @@ def run(stage: Stage, given: Command) -> None:
 
 @command("cut A [B …] | A->B")
 def disconnect(stage: Stage, given: Command) -> None:
-    """Cut a node off from everyone (or from those named), or one direction of one link."""
+    """Disconnect a node from all others or from the named ones, or one direction of a link."""
     if not given.words:
         raise CommandError("cut what?", "usage: cut A [B …] | A->B")
     world = stage.world
@@ -176,7 +176,7 @@ def disconnect(stage: Stage, given: Command) -> None:
 
 @command("heal")
 def reconnect(stage: Stage, given: Command) -> None:
-    """Mend every link."""
+    """Reconnect every link."""
     need(given.words, 0, "heal")
     stage.world.network.reconnect()
     stage.world.recorder.emit("healed")
