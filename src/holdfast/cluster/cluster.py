@@ -98,7 +98,7 @@ class Cluster(Breaking):
         assignment: Mapping[int, Sequence[int]] | None = None,
         timeout_s: float = WAIT_S,
     ) -> None:
-        """Returns when every partition has a leader; -1: the cluster's default replication factor."""
+        """Returns when every partition has a leader; -1: the cluster's default factor."""
         with self.client() as client:
             create_topic(client, topic, partitions, replication_factor, config, assignment)
             wanted = assignment if assignment is not None else range(partitions)

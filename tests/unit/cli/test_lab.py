@@ -20,7 +20,7 @@ SCENARIO = "loss-restart-truncation"
 VARIANTS = [one.name for one in load(SCENARIO).variants]
 BROKEN_SEED = ("replay", "2", "--set", "truncation=high-watermark")
 OTHERWISE = """\
-# A story that goes otherwise than it is told.
+# A scenario whose run differs from its expectations.
 
 cluster brokers=(A,B)
 produce A
@@ -90,7 +90,7 @@ def test_list_as_json_has_stable_keys() -> None:
     assert (listed["section"], listed["variants"]) == ("d_losses", VARIANTS)
 
 
-def test_commands_and_guards_are_listed_for_who_writes_a_story() -> None:
+def test_commands_and_guards_are_listed_for_authors_of_scenarios() -> None:
     commands = lab_json("commands")
     assert list(commands) == ["schema", "commands", "settings"]
     assert commands["schema"] == "holdfast-lab-commands/1"
@@ -155,14 +155,14 @@ def test_several_scenarios_as_json_are_a_list_of_runs() -> None:
     assert [one["id"] for one in data["runs"]] == ["loss-acks-0", "loss-acks-1"]
 
 
-def test_every_scenario_goes_as_it_is_told() -> None:
+def test_every_scenario_meets_its_expectations() -> None:
     done = lab("run", "--all")
     assert done.exit_code == 0, done.stdout
     account = [line.partition(":")[0] for line in done.stdout.splitlines() if line[0] != " "]
     assert account == ids()
 
 
-def test_a_story_that_goes_otherwise_exits_1_and_says_where(otherwise: Path) -> None:
+def test_a_scenario_that_differs_exits_1_and_says_where(otherwise: Path) -> None:
     done = lab("run", otherwise)
     assert done.exit_code == 1
     assert "NOT AS THE SCENARIO EXPECTS" in done.stdout
@@ -247,7 +247,7 @@ def test_pictures_of_several_variants_are_kept_apart(tmp_path: Path) -> None:
     assert names == {one.name for one in load("loss-acks-0").variants}
 
 
-def test_explain_says_when_it_was_promised_and_what_removed_it() -> None:
+def test_explain_says_when_it_was_acknowledged_and_what_removed_it() -> None:
     done = lab("explain", SCENARIO, "--offset", "2")
     assert done.exit_code == 0
     assert "m2" in done.stdout.splitlines()[0]
@@ -300,7 +300,7 @@ def test_the_command_of_a_failed_replay_can_be_typed_into_a_shell() -> None:
 
 
 @pytest.mark.slow
-def test_a_page_of_a_failed_seed_is_written_and_the_failure_still_told(tmp_path: Path) -> None:
+def test_a_page_of_a_failed_seed_is_written_and_the_failure_still_reported(tmp_path: Path) -> None:
     page = tmp_path / "seed.html"
     assert lab(*BROKEN_SEED, "--html", page).exit_code == 1
     check_page(page)

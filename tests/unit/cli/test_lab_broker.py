@@ -14,7 +14,7 @@ from tests.unit.cli.lab_runner import lab, lab_json
 SHORT = ("--duration", "500", "--faults", "none")
 
 
-def test_one_seed_tells_what_happened() -> None:
+def test_one_seed_prints_what_happened() -> None:
     done = lab("broker", "5", *SHORT)
     assert done.exit_code == 0
     assert "events-0 b" in done.output

@@ -91,21 +91,21 @@ def test_bad_input_is_one_line_and_64(arguments: list[str], said: str, hint: str
         ("# C.\n\ncluster brokers=(A)\nsetle\n\nverdict\n", ":4: unknown command 'setle' (did you"),
         ("# C.\n\ncluster brokers=(A) acks=7\n\nverdict\n", ":3: acks cannot be '7' (acks=0 | 1"),
         ("# C.\n\nvariant a\n\nwait 1\n---- b\n", ":6: no variant is called 'b' (known: a)"),
-        ("# C.\n\ncluster brokers=(A)\n", ":3: the story has no verdict (end with 'verdict')"),
+        ("# C.\n\ncluster brokers=(A)\n", ":3: the scenario has no verdict (end with 'verdict')"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "step", "explain"])
-def test_a_malformed_story_names_its_file_and_line(
+def test_a_malformed_scenario_names_its_file_and_line(
     tmp_path: Path, command: str, text: str, said: str
 ) -> None:
-    path = tmp_path / "story.scenario"
+    path = tmp_path / "bad.scenario"
     path.write_text(text, encoding="utf-8")
     more = ["--offset", "0"] if command == "explain" else []
     assert f"{path}{said}" in refused(lab(command, path, *more))
 
 
-def test_a_story_in_odd_bytes_or_none_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "story.scenario"
+def test_a_scenario_in_odd_bytes_or_none_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "bad.scenario"
     path.write_bytes(b"# C.\n\n\xff\xfe\n")
     assert f"{path}:3: not UTF-8 text (save it as UTF-8)" in refused(lab("run", path))
     folder = tmp_path / "folder.scenario"

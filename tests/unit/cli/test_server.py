@@ -30,7 +30,7 @@ def settings_of(*arguments: str | Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in output["settings"]}
 
 
-def test_a_good_file_is_told_in_one_line(file: Path) -> None:
+def test_a_good_file_is_confirmed_in_one_line(file: Path) -> None:
     done = run("check", file)
     assert done.exit_code == 0
     assert done.stdout == (

@@ -93,7 +93,7 @@ def test_keys_are_decoded(data: bytes, keys: list[str]) -> None:
     assert decode(data) == keys
 
 
-def test_keys_move_through_the_story() -> None:
+def test_keys_move_through_the_scenario() -> None:
     frames = fold(loss_restart_truncation())
     last = len(frames) - 1
 

@@ -49,7 +49,7 @@ def server() -> None:
 @override_option
 @click.pass_context
 def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
-    """Every problem of a server.properties, one a line, before anything is started."""
+    """Every problem of a server.properties, one per line, without starting anything."""
     settings = _read(ctx, file, overrides)[0]
     click.echo(f"✓ {file}: {_summary(settings)}")
 
@@ -59,7 +59,7 @@ def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
 @override_option
 @click.pass_context
 def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
-    """Run one broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    """Run one broker until Ctrl-C or SIGTERM."""
     from holdfast.broker.errors import DisksLostError, StartError
     from holdfast.broker.process import run
 
@@ -76,7 +76,7 @@ def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
 def _read(
     ctx: click.Context, file: Path, overrides: tuple[str, ...]
 ) -> tuple[BrokerSettings, Layers]:
-    """The settings that a broker can start by; ends with every problem, one a line, otherwise."""
+    """The broker's settings; exits with every problem, one per line, if there are any."""
     from holdfast.broker.preflight import examined
 
     loaded = examined(load_file(file, overrides))

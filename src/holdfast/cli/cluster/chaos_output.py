@@ -1,4 +1,4 @@
-"""A chaos run on the terminal, and as JSON."""
+"""Output of a chaos run: tables and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA: Final = "holdfast-chaos/1"
 
 
 def show(checked: Checked) -> None:
-    """Tables on stdout."""
+    """Print tables on stdout."""
     console = Console(highlight=False)
     is_good = checked.exit_code == Exit.GOOD
     console.print(Text(_headline(checked), style="bold green" if is_good else "bold red"))
@@ -75,7 +75,7 @@ def _faults(checked: Checked) -> Text:
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
-    """The JSON: documented in docs/chaos.md, and kept stable."""
+    """The JSON output: documented in docs/chaos.md, and kept stable."""
     happened = checked.happened
     return {
         "schema": SCHEMA,

@@ -23,7 +23,7 @@ STYLES: Final = {"running": "green", "died": "red", "silent": "yellow", "paused"
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_context
 def status(ctx: click.Context, /, data_dir: Path, as_json: bool) -> None:
-    """Who runs, who leads, and how far every replica is."""
+    """Show brokers, leaders, and the offsets of every replica."""
     try:
         report = status_of(data_dir.absolute())
     except ClusterError as error:

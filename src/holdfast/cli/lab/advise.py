@@ -32,9 +32,9 @@ from holdfast.search.advise import (
 )
 
 SECONDS = 20.0
-"""For all searches together; counting what is survived comes on top."""
+"""The limit for all searches together; counting survived failures comes after that."""
 SHOWN = 4
-"""So many runs are named for a line; --json has all."""
+"""The number of runs that a line names; --json has all."""
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _OF_LAB = {
@@ -91,10 +91,10 @@ _OF_LAB = {
 def advise_command(
     ctx: click.Context, /, failures: int | None, save: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """Say what a combination of settings can lose, and under which faults.
+    """Show what a combination of settings can lose, and under which faults.
 
-    Every line is a run in the lab that can be seen again. Options win over files, files over a
-    running cluster; what is not given is as Kafka has it.
+    Every line is a run in the lab that can be repeated. Options override files, files override a
+    running cluster; anything else has Kafka's default.
     """
     try:
         asked = asked_of(_givens(given))
@@ -114,7 +114,7 @@ def _say(text: str) -> None:
     click.echo(f"{text} …", err=True)
 
 
-# What is asked about.
+# Input.
 
 
 def _givens(given: dict[str, Any]) -> Iterator[Given]:
@@ -167,7 +167,7 @@ def _running(bootstrap: str, topic: str) -> Given:
         raise BadInput(str(error), hint="is the cluster running?") from None
 
 
-# What is answered.
+# Output.
 
 
 def _save(folder: Path, advice: Advice) -> None:
@@ -235,8 +235,8 @@ def _line(line: Line) -> Iterator[str]:
 
 
 def _survives(advice: Advice) -> Iterator[str]:
-    yield f"Failures at once that writes survive:             {advice.price.writes_survive}"
-    yield f"Power failures at once that promises survive:     {advice.data_survives}"
+    yield f"Simultaneous failures that writes survive:        {advice.price.writes_survive}"
+    yield f"Simultaneous power failures that records survive: {advice.data_survives}"
     yield f"  the same while as few are in sync as writes need: {advice.data_survives_least}"
 
 
@@ -249,7 +249,7 @@ def _safer(advice: Advice) -> Iterator[str]:
     rows: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         ("fewest copies at an acknowledgement", lambda one: one.copies_least),
         ("round trips to an acknowledgement", lambda one: f"{one.round_trips:g}"),
-        ("flushes a record, all disks", lambda one: f"{one.flushes:g}"),
+        ("flushes per record, all disks", lambda one: f"{one.flushes:g}"),
         ("failures that writes survive", lambda one: one.writes_survive),
     )
     for title, value in rows:

@@ -55,9 +55,9 @@ def broker(
 ) -> None:
     """Run whole brokers in a simulated world: virtual time, network, disks and store.
 
-    A seed decides everything: faults, delays, traffic. First anything may fail, then everything is
-    mended, and the cluster must come to rest with every promise kept. Give one SEED to see what
-    happens in it, or --seeds A..B to look for one that fails.
+    A seed decides everything: faults, delays, traffic. First anything may fail, then all faults
+    end, and the cluster must converge with every acknowledged record in place. Give one SEED to see
+    what happens in it, or --seeds A..B to look for one that fails.
     """
     if (seed is None) == (seeds is None):
         raise BadInput("give one seed, or --seeds A..B", hint="try --seeds 0..99")
@@ -123,7 +123,7 @@ def _facts(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> d
 
 
 def _text(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> str:
-    """What happened, without the hum of replication, and how it ended."""
+    """What happened, without routine replication, and the result."""
     names = names_of(run.events)
     lines = [run.plan.summary]
     for event in run.events:

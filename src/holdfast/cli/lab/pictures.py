@@ -1,4 +1,4 @@
-"""The pictures of a story: the terminal stepper, one HTML page, an SVG for every frame."""
+"""The pictures of a scenario: the terminal stepper, one HTML page, an SVG for every frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.lab import Frame, table
 
 
 def picture_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Options that say where the pictures go."""
+    """Options that say where to write the pictures."""
     command = click.option(
         "--svg", "svg_folder", type=click.Path(file_okay=False), help="Write a picture per frame."
     )(command)
@@ -37,7 +37,7 @@ def show(
     html_file: str | None = None,
     print_everything: bool = False,
 ) -> dict[str, Any] | None:
-    """Show stories as asked. With `as_json` nothing is shown and the tables are given back."""
+    """Show the variants as the options say. With `as_json`, only return the tables."""
     if html_file:
         _write_page(variants, title, html_file)
     if svg_folder:
@@ -54,7 +54,7 @@ def show(
 
 
 def _step(variants: list[tuple[str, list[Frame]]], title: str, *, print_everything: bool) -> None:
-    from holdfast.cli.lab.stepper import print_all, run_stepper  # rich is needed from here on
+    from holdfast.cli.lab.stepper import print_all, run_stepper  # imports rich
 
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if has_terminal and not print_everything and all(frames for _, frames in variants):

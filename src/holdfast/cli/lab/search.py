@@ -49,7 +49,7 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
 
 
 def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
-    """One option a bound."""
+    """One option per bound."""
     for name in reversed(bound_names()):
         meaning, default, most = bound_meaning(name)
         command = click.option(
@@ -77,12 +77,12 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     default=20,
     show_default=True,
     metavar="N",
-    help="From how many visited states peace must lead to rest.",
+    help="From how many visited states the cluster must converge without faults.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Count a loss that the settings never promised to prevent, too.",
+    help="Also count a loss that the settings do not rule out.",
 )
 @click.option(
     "--symmetry/--no-symmetry",
@@ -115,9 +115,9 @@ def search(
 ) -> None:
     """Visit every state of a small cluster within bounds, and look for a lost record.
 
-    The bounds say how much may happen; without any, small ones are widened step by step. The real
-    core runs in every step. A violation is minimised, told as a story and saved as a scenario file
-    that 'holdfast lab run' plays again.
+    The bounds limit what may happen; without any, small bounds are widened step by step. The real
+    core runs in every step. A violation is minimised, shown as a scenario and saved as a scenario
+    file that 'holdfast lab run' runs again.
     """
     options = overrides_of(settings, without)
     stop_at = _limits(limits)
@@ -167,7 +167,7 @@ def _search(
     *,
     quiet: bool,
 ) -> Found:
-    """Search within each bounds until one finds something."""
+    """Search within each of the bounds until one finds something."""
     found: Found | None = None
     with watching(by_level=pool is None) as watch:
         for one in _answers(questions, limits, rests, pool, watch):
@@ -183,7 +183,7 @@ def _search(
 def _answers(
     questions: Sequence[Question], limits: Limits, rests: int, pool: SparkPool | None, watch: Watch
 ) -> Iterator[Found]:
-    """One after the other; in a pool many small searches at once, or a large one in parts."""
+    """One after the other; in a pool, small searches at the same time, or a large one in parts."""
     if pool is None:
         for question in questions:
             yield explore(question, limits, watch, rests=rests)
@@ -231,7 +231,7 @@ def _text(found: Found, scenario: WrittenScenario | None, path: str | None) -> s
         lines.append(f"outcome: {scenario.outcome}, after {len(found.path)} steps")
     lines.append(_covered(found))
     if found.rested:
-        lines.append(f"peace leads to rest from {found.rested} of these states")
+        lines.append(f"without faults it converges from {found.rested} of these states")
     if found.limit:
         lines.append(f"stopped by the limit: {found.limit}")
     if path is not None:

@@ -1,4 +1,4 @@
-"""`holdfast lab spec`: the published specification, explored by our own engine."""
+"""`holdfast lab spec`: the published specification, explored by Holdfast's own engine."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def spec(
     """Explore the published specification of Kafka's replication under VARIANT's rules.
 
     hw truncates to the high watermark; kip101, kip279, kip320-first and kip320 are the rules that
-    followed. Every state within the bounds is visited; a violation is told as a shortest trace.
+    followed. Every state within the bounds is visited; a violation is shown as a shortest trace.
     """
     try:
         stop_at = parse_limits(limits)

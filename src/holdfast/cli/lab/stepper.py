@@ -1,8 +1,8 @@
-"""The stepper in a terminal: a lane per replica, drawn anew for every event.
+"""The stepper in a terminal: one lane per replica, drawn again for every event.
 
 `render` makes one picture; the interactive stepper and the plain print-out share it. Nothing is
-told by colour alone: committed cells stand between solid bars, others between dotted ones, and each
-cell has its epoch written under it. So a pipe, which gets no colours, loses no information.
+shown by colour alone: committed cells stand between solid bars, others between dotted ones, and
+each cell has its epoch written under it. So a pipe, which gets no colours, loses no information.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _INDENT = 9
 """Left of the cells: room for a mark at offset 0."""
 _SOLID = ("#2f6fb5", "#c2570c", "#7b4fc4", "#0d7f78", "#b83a7a", "#6d7215", "#8a5638", "#64748b")
 _LINED = ("#4f8fd6", "#e07b2e", "#9a76dd", "#1fa59c", "#d65d9b", "#9aa02c", "#b57f5c", "#8594a8")
-"""Colours of epochs: behind white letters; and as letters, legible on light and dark alike."""
+"""Colours of epochs: as background of white letters; and as letters, legible on light and dark."""
 _PLAIN_WIDTH = 80
 _MOST_ACKNOWLEDGEMENTS = 14
 _HELP = "← → event · PgUp PgDn step · Home End · g N step N · q quit"
 _STATUS = {
     "sent": ("…", "waiting", "dim"),
-    "acknowledged": ("✓", "promised", "green"),
+    "acknowledged": ("✓", "acknowledged", "green"),
     "refused": ("✗", "refused", "dim"),
     "unanswered": ("?", "no answer", "yellow"),
     "endangered": ("⚠", "in danger", "bold yellow"),
@@ -74,7 +74,7 @@ def _step_through(variants: Variants, title: str) -> None:
 
 
 def _title(title: str, variant: str, chosen: int, count: int, width: int) -> Text:
-    """What is played, and which of its variants."""
+    """The title, and the variant that is shown."""
     shown = Text(title, style="bold", no_wrap=True)
     if variant != title:
         which = f" ({chosen + 1} of {count})" if count > 1 else ""
@@ -95,7 +95,7 @@ def print_all(frames: Sequence[Frame], file: TextIO) -> None:
 def press(
     frames: Sequence[Frame], place: int, typed: str | None, key: str
 ) -> tuple[int, str | None]:
-    """Where a key leads: the new place, and what has been typed of a step's number after `g`."""
+    """The position that a key leads to, and what has been typed of a step's number after `g`."""
     if typed is not None:
         if key.isdigit():
             return place, typed + key
@@ -145,7 +145,8 @@ def render(
     snapshot = frame.snapshot
     above = [*_heading(frame, total, width, place), _arrow(frame), _store(snapshot)]
     if height is not None and len(frame.sentence) < width:
-        above.append(Text())  # So that the lanes stay put when the next sentence takes two lines.
+        # So that the lanes do not move when the next sentence takes two lines.
+        above.append(Text())
     below = [_acknowledgements(snapshot), *_readers(snapshot), *_verdict(snapshot)]
     room = 99 if height is None else height - _lines(above + below, width)
     rows = 5
@@ -199,7 +200,7 @@ def _store(snapshot: Snapshot) -> Text:
 
 
 class _Grid:
-    """Which offsets are in view, and how wide a cell is: the same for all lanes."""
+    """The visible offsets and the width of a cell: the same for all lanes."""
 
     def __init__(self, snapshot: Snapshot, removed: tuple[Cell, ...], width: int) -> None:
         cells = [cell for view in snapshot.replicas for cell in view.cells] + list(removed)
@@ -213,7 +214,7 @@ class _Grid:
         self.end = end
 
     def column(self, offset: int) -> int:
-        """Where the bar at the left of this offset stands."""
+        """The column of the bar at the left of this offset."""
         return _INDENT + (max(offset, self.first) - self.first) * (self.cell + 1)
 
     def ruler(self) -> Text:
@@ -336,7 +337,7 @@ def _marks(view: ReplicaView, grid: _Grid) -> Text:
 
 
 def _acknowledgements(snapshot: Snapshot) -> Text:
-    text = Text().append("promises", style="dim")
+    text = Text().append("records ", style="dim")
     for group in alike(snapshot.acknowledgements, _MOST_ACKNOWLEDGEMENTS):
         first, last = group[0], group[-1]
         sign, word, style = _STATUS[first.status]

@@ -1,4 +1,4 @@
-"""`holdfast lab tour`: a record is lost under the old rules and kept under the new ones."""
+"""`holdfast lab tour`: the old rules lose a record, the new ones keep it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WIDTH = 100
 @click.option("--no-pause", is_flag=True, help="Do not wait between the pictures.")
 @click.pass_context
 def tour(ctx: click.Context, /, folder: str, no_pause: bool) -> None:
-    """A guided tour: one story in pictures, then all of them, then random faults."""
+    """A guided tour: one scenario in pictures, then all of them, then random faults."""
     console = Console(width=WIDTH, highlight=False)
     pause = 0.0 if no_pause or not sys.stdout.isatty() else 0.9
     _show_scenario(console, load(SCENARIO), pause)
@@ -62,13 +62,13 @@ def _heading(console: Console, text: str) -> None:
 
 
 def _show_scenario(console: Console, scenario: Scenario, pause: float) -> None:
-    """One story, step by step under the old rule; its end under the new one; and why."""
+    """One scenario, step by step under the old rule; its end under the new one; and why."""
     before, after = scenario.variants[0], scenario.variants[1]
     _heading(console, f"1. {scenario.title}")
     console.print(scenario.header)
     run = run_scenario(scenario, before)
     _show_steps(console, run, pause)
-    _heading(console, f"The same story, new rule ({_rules(after)})")
+    _heading(console, f"The same scenario, new rule ({_rules(after)})")
     last = fold(run_scenario(scenario, after).events)
     console.print(render(last[-1], len(last), WIDTH, place=len(last) - 1))
     if run.verdict.lost:

@@ -1,4 +1,4 @@
-"""An audit on the terminal, and as JSON."""
+"""Output of an audit: tables and JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def headline(verdict: Verdict, code: int) -> str:
 
 
 def show(audit: Audit, console: Console) -> None:
-    """Tables on stdout."""
+    """Print tables on stdout."""
     verdict = audit.verdict
     is_good = verdict.exit_code == Exit.GOOD
     console.print(
@@ -84,7 +84,7 @@ def _numbers(audit: Audit) -> Table:
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """The first of them, one a row."""
+    """The first findings, one per row."""
     table = Table(box=None, pad_edge=False)
     for name in ("finding", "where", "offsets", "records", "has it", "lacks it", "detail"):
         table.add_column(name, justify="right" if name == "records" else "left")
@@ -114,13 +114,15 @@ def causes(findings: Sequence[Finding]) -> list[str]:
     sentences: dict[str, None] = {}
     for one in findings:
         if one.cause is not None:
-            remedy = f" (kept by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
+            remedy = (
+                f" (prevented by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
+            )
             sentences[f"{one.kind}: {one.cause.sentence}{remedy}"] = None
     return list(sentences)
 
 
 def as_data(audit: Audit) -> dict[str, Any]:
-    """The JSON: documented in docs/audit.md, and kept stable."""
+    """The JSON output: documented in docs/audit.md, and kept stable."""
     verdict = audit.verdict
     return {
         "schema": "holdfast-audit/1",

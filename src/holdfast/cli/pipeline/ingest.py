@@ -1,4 +1,4 @@
-"""`holdfast ingest`: topics into a lake table, exactly once."""
+"""`holdfast ingest`: topics into a Delta table, exactly once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     metavar="T[,T2]|PATTERN",
     help="Names with commas, or a regular expression: whatever no topic can be called.",
 )
-@click.option("--table", required=True, metavar="PATH", help="The Delta table; made if need be.")
+@click.option("--table", required=True, metavar="PATH", help="The Delta table; created if needed.")
 @click.option(
-    "--once/--continuous", default=True, show_default=True, help="End when all is in, or go on."
+    "--once/--continuous",
+    default=True,
+    show_default=True,
+    help="End when all records are in, or continue.",
 )
 @click.option(
     "--value-format", type=click.Choice(["raw", "json"]), default="raw", show_default=True
@@ -63,8 +66,8 @@ def ingest(
 ) -> None:
     """Stream topics into a Delta table, each record once.
 
-    Start it again after any end, also kill -9: it goes on where it was. Values that are not what
-    --schema says go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
+    After any end, also kill -9, start it again: it continues where it was. Values that do not match
+    --schema go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
     """
     Stopper()  # until Spark runs, an end is an interrupt
     from holdfast.pipeline.ingest import Ingest, Topics, cluster_of
@@ -89,7 +92,7 @@ def ingest(
 
 
 def absolute(table: str) -> str:
-    """Spark takes names without a scheme for its own file system's; say which is meant."""
+    """Spark resolves names without a scheme in its own file system; add the scheme."""
     return table if "://" in table else str(Path(table).absolute())
 
 

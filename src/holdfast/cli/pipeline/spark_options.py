@@ -1,4 +1,4 @@
-"""What every command that uses Spark shares: its options, its session, its errors."""
+"""Shared by every command that uses Spark: its options, its session, its errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ conf_option = click.option(
 
 
 def spark_options(command: F) -> F:
-    """--master and --conf, passed on to Spark as they are."""
+    """--master and --conf, passed to Spark unchanged."""
     master = click.option(
         "--master",
         metavar="URL",
@@ -33,7 +33,7 @@ def spark_options(command: F) -> F:
 
 @contextmanager
 def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Any]:
-    """A SparkSession for the block; what the pipeline cannot do is told in one line."""
+    """A SparkSession for the block; errors of the pipeline become one line."""
     from holdfast.pipeline.spark import running
 
     _keep_logging_off_the_terminal()
@@ -57,7 +57,7 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
 
 
 def _keep_logging_off_the_terminal() -> None:
-    """Py4J logs whole tracebacks when Java ends; they belong beside what Spark says."""
+    """Py4J logs whole tracebacks when Java ends; they belong in Spark's log."""
     import logging
 
     from holdfast.pipeline.spark.scratch import log_file
@@ -71,7 +71,7 @@ def _say(text: str) -> None:
 
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """The pipeline's errors as the command line tells them."""
+    """Turns the pipeline's errors into command line errors."""
     from holdfast.pipeline import PipelineError
     from holdfast.pipeline.spark.failures import StreamFailedError
 

@@ -188,7 +188,7 @@ class Breaker:
     # Repair.
 
     def repair(self) -> bool:
-        """Wait until every broker runs and is in sync; false, and a problem, if it takes too long."""
+        """Wait until every broker runs and is in sync; false, and a problem, if too late."""
         cluster = self._cluster
         for broker, words in cluster.died().items():
             if broker not in self._broken or self._broken[broker].kind not in DISK:

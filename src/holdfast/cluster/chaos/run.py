@@ -64,7 +64,7 @@ class Happened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where the brokers run and what network is between them, if it is not this machine's loopback."""
+    """Where the brokers run, and the network between them, if it is not loopback."""
 
     homes: Mapping[int, Home]
     store: str
@@ -72,7 +72,7 @@ class Ground:
 
 
 def play(plan: Plan, say: Say, ground: Ground | None = None) -> Happened:
-    """Run it; returns when all brokers have stopped. KeyboardInterrupt ends everything immediately."""
+    """Run it until all brokers have stopped. KeyboardInterrupt ends everything immediately."""
     return _ChaosRun(plan, say, ground).play()
 
 
