@@ -74,7 +74,7 @@ def test_acks_1_loses_with_one_fault() -> None:
     advice = answer(failures=1, acks="1")
     assert advice.verdict == VIOLATED
     assert "one process dies" in faults(advice)
-    assert "one broker is cut off for a time" in faults(advice)
+    assert "one broker is disconnected for a time" in faults(advice)
     assert advice.nearest is not None
     assert advice.nearest.setting_text == "acks=all"
     assert (advice.nearest.before.round_trips, advice.nearest.after.round_trips) == (1, 2)

@@ -121,7 +121,7 @@ def test_violation_beyond_the_limit_is_not_looked_for() -> None:
     assert (stopped.trace, stopped.limit) == (None, "100 states")
     found = explore(asked, Limits(states=768))
     assert found.trace is not None
-    assert found.limit is None, "a violation that was seen is told"
+    assert found.limit is None, "a violation that was found is reported"
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_every_action_has_its_words() -> None:
                 text = sentence(unpack(layout, level, int(rows[0])), step)
                 sentences.setdefault(way.action, set()).add(text)
     assert {action: min(texts) for action, texts in sentences.items()} == {
-        "becomes-follower": "b1 hears that b2 leads epoch 0, and keeps its log.",
-        "becomes-leader": "b1 hears that it leads epoch 0, with ISR (b1,b2).",
+        "becomes-follower": "b1 follows b2 in epoch 0, and keeps its log.",
+        "becomes-leader": "b1 becomes leader in epoch 0, with ISR (b1,b2).",
         "controller-elects": "The controller elects b1: epoch 0, ISR (b1,b2).",
         "controller-shrinks": "The controller takes b1 out of the ISR: epoch 0, nobody leads, "
         "ISR (b2).",
         "follower-fetches": "b1 copies m0/0 from b2 to offset 0.",
-        "follower-truncates": "b1 sees that its log parts from b2's, and cuts its log to 0, "
-        "dropping m0/0, m1/0.",
+        "follower-truncates": "b1 finds that its log diverges from b2's, and truncates its log "
+        "to 0, dropping m0/0, m1/0.",
         "leader-expands": "b1 takes b2 into the ISR: (b1,b2) is agreed.",
         "leader-raises": "b1 raises its high watermark to 1.",
         "leader-shrinks": "b1 takes b2 out of the ISR: (b1) is agreed.",
         "leader-writes": "b1 appends m0/0 at offset 0.",
     }
     followers = sentences["becomes-follower"]
-    assert "b2 hears that b1 leads epoch 1, and cuts its log to 0, dropping m0/0." in followers
+    assert "b2 follows b1 in epoch 1, and truncates its log to 0, dropping m0/0." in followers
     assert any(
         "; its high watermark goes from 0 to 1." in text for text in sentences["follower-fetches"]
     )

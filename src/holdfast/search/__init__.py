@@ -1,4 +1,4 @@
-"""The search: every way to lose a record, up to a bound, in the real core."""
+"""Searches the real core for every way to lose a record, up to a bound."""
 
 from holdfast.search.bounds import ANY, Bounds, bound_meaning, bound_names
 from holdfast.search.bounds_ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder

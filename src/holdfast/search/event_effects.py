@@ -1,4 +1,4 @@
-"""What an action leads to. One method a kind of action."""
+"""Applies an action to a state; one method per kind of action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOUND = {name: place for place, name in enumerate(BUDGETED)}
 
 
 class Moves:
-    """The actions of a space."""
+    """Applies the actions of a space to its states."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -20,10 +20,10 @@ class Moves:
         self._brokers = range(1, space.count + 1)
         self._in_order = space.bounds.delays < ANY
 
-    # What comes of it.
+    # Applying an action.
 
     def apply(self, state: State, action: Action) -> tuple[State, Violation | None]:
-        """The next state; with a violation if the step itself was one."""
+        """The next state, and the violation that the step itself caused, if any."""
         draft = Draft(state, self.space.count)
         _DO[action.kind](self, draft, action)
         if self._in_order:
@@ -31,7 +31,7 @@ class Moves:
         return draft.done(), draft.violation
 
     def _release_empty(self, draft: Draft) -> None:
-        """A link with nothing on it is not held back any more."""
+        """Release held links that have no messages."""
         held = self.space.held(draft.budget)
         if held:
             busy = 0
@@ -40,7 +40,7 @@ class Moves:
             self.space.hold(draft, held & busy)
 
     def _deliver(self, draft: Draft, action: Action) -> None:
-        """A message arrives; if its link was held back, the rest of it flows again."""
+        """Deliver a message. If its link was held, the rest of that link flows again."""
         assert action.place is not None
         space = self.space
         space.hold(draft, space.held(draft.budget) & ~(1 << action.place.link))

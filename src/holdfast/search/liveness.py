@@ -1,7 +1,7 @@
-"""Faults stop, everything is mended, and the cluster must come to rest in bounded time.
+"""Checks that the cluster comes to rest in bounded time after all faults end.
 
-Asked of states that a search has visited: the way to one is played in the ordinary world, and then
-peace is made there, as in seeded runs.
+For a state that a search has visited: the path to it is played in the ordinary world, and then all
+faults end, as in seeded runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOK_EVERY_MS = 500
 
 
 def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
-    """Whether the cluster recovers from where this way leads."""
+    """Whether the cluster recovers after these events."""
     script = Script(question)
     script.play(path)
     world = script.stage.world
@@ -35,7 +35,9 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
 
 
 def _leave(world: World, name: str) -> None:
-    """Who asked to be relieved goes, and may come back; while it lingers nobody lets it join."""
+    """A broker that asked for a controlled shutdown stops; until then no leader lets it join the
+    ISR.
+    """
     broker = world.brokers[name]
     if not broker.alive:
         return
@@ -47,7 +49,7 @@ def _leave(world: World, name: str) -> None:
 
 
 def end_faults(world: World) -> None:
-    """Mend everything that was broken, and hold nothing back any more."""
+    """End all faults: reconnect links, repair disks, restart brokers, release what is held."""
     world.network.reconnect()
     world.held.clear()
     world.slow_sessions.clear()
@@ -68,7 +70,9 @@ def end_faults(world: World) -> None:
 
 
 def _heartbeats(world: World) -> None:
-    """Every broker notices when the store does not know it any more."""
+    """Each broker compares its broker epoch with the store, and registers again if its session
+    ended.
+    """
     for broker in world.brokers.values():
         session = world.store.sessions.get(broker.id)
         known = session.broker_epoch if session else NO_BROKER_EPOCH
@@ -80,7 +84,7 @@ def _heartbeats(world: World) -> None:
 
 
 def is_at_rest(world: World) -> bool:
-    """Everyone is in sync and holds the same, and all of it is committed."""
+    """Whether all replicas are in sync and equal, and everything is committed."""
     leader = world.true_leader()
     if leader is None or not isinstance(leader.replica.role, Leader):
         return False

@@ -1,4 +1,4 @@
-"""What can happen next in a state."""
+"""The actions that are possible in a state."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from holdfast.search.states.messages_in_flight import Place
 from holdfast.search.states.space import Action, Space, State
 
 DEATHS = {"crash": "crashes", "power": "power_losses", "stop": "stops"}
-"""How a broker can end, and the bound that each way is counted by."""
+"""The ways in which a broker process ends, each with its bound."""
 
 
 _KEEP_ANY = frozenset(("delays", "losses", "duplicates"))
 _KEEP_FROM_FLOWING = _KEEP_ANY | {"unheard"}
-"""Bounds that can keep the message whose turn it is from arriving."""
+"""Bounds whose faults can stop the next message from arriving."""
 
 
 LOG_ENDS = "log-ends"
-"""The question for the ends of logs, among what a controller can ask again."""
+"""The repeated request for log end offsets, among what a controller can send again."""
 
 
 class Situation(NamedTuple):
-    """A state as the choices look at it."""
+    """A state, in the form that `Choices` reads."""
 
     views: list[BrokerView]
     control: ControlView
@@ -35,13 +35,13 @@ class Situation(NamedTuple):
     may: frozenset[str]
     """Bounds that are not used up."""
     disconnected: int
-    """The broker that is cut off; 0: nobody."""
+    """The disconnected broker; 0: none."""
     held: int
-    """Links that are held back, a bit each."""
+    """Held links, one bit each."""
 
 
 class Choices:
-    """The choices in the states of a space."""
+    """Lists the possible actions in the states of a space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -55,7 +55,7 @@ class Choices:
         self._reads_any = space.settings.read_rule is ReadRule.ANY_REPLICA
 
     def situation(self, state: State) -> Situation:
-        """A state, opened."""
+        """The components behind a state's numbers."""
         space = self.space
         control, wires, _, budget = state[space.count :]
         views = space.parts.broker_views
@@ -69,7 +69,7 @@ class Choices:
         )
 
     def only_flow(self, state: State) -> Action | None:
-        """The arrival of a message, if nothing else can happen before it."""
+        """The delivery of a message, if nothing else can happen before it."""
         if not self._in_order:
             return None
         space = self.space
@@ -84,7 +84,7 @@ class Choices:
         return None
 
     def actions(self, state: State) -> Iterator[Action]:
-        """Everything that can happen."""
+        """All possible actions."""
         now = self.situation(state)
         heads = self.space.wires.heads(now.wires)
         if self._in_order:
@@ -125,7 +125,7 @@ class Choices:
             yield Action("fail-disk", broker)
 
     def _reaches(self, broker: int, view: BrokerView, now: Situation) -> bool:
-        """Whether a fetch would not be lost at once, which changes nothing."""
+        """Whether a fetch arrives; a fetch that is lost immediately changes nothing."""
         return now.disconnected not in (broker, view.follows) and now.views[view.follows - 1].alive
 
     def _leading(self, broker: int, view: BrokerView, now: Situation) -> Iterator[Action]:
@@ -170,7 +170,7 @@ class Choices:
             if slow:
                 yield Action("rejoin", broker, variant="slow")
         elif view.alive and slow and known == session:
-            # Its connection to the store broke, which it notices before the store does.
+            # Its connection to the store broke, and it notices that before the store does.
             yield Action("rejoin", broker, variant="slow")
 
     def _cluster(self, now: Situation) -> Iterator[Action]:
@@ -197,7 +197,7 @@ class Choices:
                     yield Action("cut", broker)
 
     def _untold(self, now: Situation) -> tuple[int, ...]:
-        """Brokers that have not confirmed a LeaderAndIsr, which is not on its way any more."""
+        """Brokers that have not confirmed a LeaderAndIsr request that is no longer in flight."""
         control = now.control
         if not control.untold:
             return ()
@@ -213,14 +213,14 @@ class Choices:
         )
 
     def _is_unasked(self, now: Situation) -> bool:
-        """Whether the controller waits for the end of a log, and no message is on its way."""
+        """Whether the controller waits for a log end offset that no message in flight can bring."""
         if not now.control.asked:
             return False
         kinds = {kind for kind, _, _ in self.space.wires.kinds(now.wires)}
         return not kinds & {"LogEndRequest", "LogEndResponse"}
 
     def _flow(self, place: Place, now: Situation) -> Iterator[Action]:
-        """The message whose turn it is: it arrives, or something keeps it from doing so."""
+        """The next message arrives, or a fault prevents that."""
         yield Action("deliver", place=place)
         if "delays" in now.may:
             yield Action("hold", place=place)
@@ -247,6 +247,6 @@ class Choices:
 
 
 def _has_updates(leader: BrokerView, follower: BrokerView) -> bool:
-    """Whether an answer without records would raise the follower's high watermark."""
+    """Whether a response without records would raise the follower's high watermark."""
     known = follower.high_watermark
     return follower.alive and known < min(leader.high_watermark, len(follower.keys))

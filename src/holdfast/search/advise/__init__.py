@@ -1,7 +1,7 @@
-"""What a combination of settings can lose: tried in the real core, never looked up.
+"""Advises on a combination of settings: what it can lose, tried in the real core.
 
-The search visits every state with so many failures, the catalogue's stories are played under these
-settings, and trials count what is survived.
+The search visits every state with so many failures, the scenarios of the catalogue run under these
+settings, and trials measure which failures are survived.
 """
 
 from holdfast.search.advise.advice import Advice, Line, advise

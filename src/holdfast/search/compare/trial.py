@@ -1,4 +1,4 @@
-"""One run of one contender: traffic, faults by the schedule, then peace; figures off the trace."""
+"""One run of one contender: traffic, the scheduled faults, then quiescence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CHECKPOINT_MS: Final = 2_000
 
 
 class Trial(TimedWorld):
-    """A world under steady traffic; messages need `DELAY_MS`, now and then much longer."""
+    """A world under steady traffic; a message takes about `DELAY_MS`, sometimes much longer."""
 
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
-        """`jitter`: the seed of slow messages; None: all need the same time."""
+        """`jitter`: the seed of slow messages; None: all take the same time."""
         self._rng = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
         super().__init__(names, contender.settings, contender.rules)
         self.producer = SimProducer(
@@ -54,7 +54,7 @@ class Trial(TimedWorld):
         return self._rng.randrange(10, 60) if slow else self._rng.randrange(1, 2 * DELAY_MS)
 
     def run(self, strikes: Sequence[Strike], duration_ms: int) -> None:
-        """Play the schedule."""
+        """Run the schedule."""
         self.begin()
         self.every(HEARTBEAT_MS, self.heartbeats)
         self.every(CHECKPOINT_MS, self.checkpoint)
@@ -72,7 +72,7 @@ class Trial(TimedWorld):
     # Faults.
 
     def strike(self, strike: Strike) -> None:
-        """One fault, and its end after a while."""
+        """Start one fault, and schedule its end."""
         broker = self.world.brokers[strike.broker]
         match strike.kind:
             case "crash" | "power-loss":
@@ -87,7 +87,7 @@ class Trial(TimedWorld):
                 self.world.later(strike.lasts_ms, self.world.network.reconnect)
 
     def kill(self, broker: SimBroker, *, power: bool) -> None:
-        """The process dies, or the whole machine."""
+        """Kill the process, or the whole machine."""
         if power:
             broker.lose_power()
         elif broker.alive:
@@ -95,13 +95,13 @@ class Trial(TimedWorld):
         self.world.break_connections(broker.name)
 
     def disconnect(self, broker: SimBroker) -> None:
-        """Nobody reaches this broker."""
+        """Disconnect a broker from all others, the controller, the clients and the store."""
         others = [*self.world.brokers, self.world.controller_name, *self.world.clients, STORE]
         self.world.network.disconnect([broker.name], others)
         self.world.network.disconnect(others, [broker.name])
 
     def end_faults(self) -> None:
-        """Everything is mended, and time passes."""
+        """End all faults, and let time pass."""
         self.sends = False
         self.world.network.reconnect()
         for broker in self.world.brokers.values():
@@ -109,14 +109,14 @@ class Trial(TimedWorld):
             self.start(broker)
         self.world.advance(QUIET_MS)
 
-    # What came out.
+    # Results.
 
     def acknowledged(self) -> int:
-        """Records whose producer has its promise."""
+        """The number of acknowledged records."""
         return sum(
             one.status is Status.ACKNOWLEDGED for one in self.world.ledger.acknowledgements.values()
         )
 
     def lost(self) -> int:
-        """Promised records that are gone."""
+        """The number of acknowledged records that are lost."""
         return len(judge(self.world).lost)

@@ -1,8 +1,8 @@
-"""A violation as a scenario file: minimised, told in words, with what happens written down.
+"""Writes a violation as a minimal scenario file, with its output.
 
-The file stands for itself: `holdfast lab run FILE` plays it in the ordinary world, where the same
-thing goes wrong. What broke an invariant is followed, if possible, by what that leads to: everyone
-else dies, and the one that may lead now lacks a record.
+`holdfast lab run FILE` plays the file in the ordinary world, where it fails in the same way. If a
+violation is a broken invariant, the scenario continues, if possible, to the loss that follows: all
+other brokers die, and the one that then leads lacks a record.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _FACTS = {
     "diverged": "diverged",
     "skipped": "skipped",
 }
-"""Where a verdict has what a search calls by an outcome's name."""
+"""The field of a verdict for each outcome."""
 _BOUND_TO_HAPPEN = "What could happen now does happen: everyone but {name} dies."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenScenario:
-    """A violation that can be played again."""
+    """A scenario file that reproduces a violation."""
 
     text: str
     outcome: str
     lines: tuple[Line, ...]
-    """What happens, up to the violation."""
+    """The events up to the violation."""
     run: Run
 
 
 class NotReplayedError(Exception):
-    """The ordinary world does not do what the search says: a bug of the search."""
+    """The ordinary world does not reproduce the violation: a bug of the search."""
 
 
 def write_scenario(found: Found, command: str) -> WrittenScenario:
-    """The story of a violation. `command` is how the search was asked for."""
+    """Write the scenario of a violation. `command` is the command line of the search."""
     assert found.violation is not None
     script = Script(found.question)
     script.play(found.path)
@@ -90,7 +90,7 @@ class _Writer:
         self._names = [f"b{place}" for place in names]
 
     def minimised(self, lines: list[Line]) -> list[Line]:
-        """Without whatever can be left out: each line is tried, again until none can go."""
+        """The lines that are needed: each line is removed in turn, until none can be."""
         if not self._goes_wrong(lines):
             raise NotReplayedError(self.text(lines, ()))
         kept = lines
@@ -125,7 +125,9 @@ class _Writer:
             return None
 
     def ending(self, lines: Sequence[Line]) -> list[Line]:
-        """What makes a broken invariant a loss: nothing, or the death of everybody else."""
+        """The lines that turn a broken invariant into a loss: none, or the death of all other
+        brokers.
+        """
         run = self._play(lines, ())
         assert run is not None
         if self._counts(run.verdict):
@@ -161,7 +163,7 @@ class _Writer:
         ]
 
     def end_faults(self, world: World) -> list[Line]:
-        """Everything is mended, and still there is no rest."""
+        """The lines that end all faults; the cluster still does not come to rest."""
         commands = ["heal"]
         dead = [name for name, one in world.brokers.items() if not one.alive]
         commands.extend(f"disk {name} works" for name in self._names)
@@ -194,7 +196,7 @@ class _Writer:
 
 
 def _fewer(lines: list[Line], place: int) -> Iterator[list[Line]]:
-    """Without a line, or without one of its commands."""
+    """The lines without one of them, or without one of its commands."""
     before, line, after = lines[:place], lines[place], lines[place + 1 :]
     yield [*before, *after]
     if len(line.commands) > 1:
@@ -223,7 +225,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _steps(lines: Sequence[Line]) -> Iterator[str]:
-    """Paragraphs: what happens, and the messages that flow after it."""
+    """The steps: each event with the messages that flow after it."""
     words: list[str] = []
     commands: list[str] = []
     for line in lines:

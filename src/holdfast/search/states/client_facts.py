@@ -1,7 +1,7 @@
-"""What clients were told and what was committed: the part of a state that is judged.
+"""The history of a state, by which it is judged: responses to clients, and committed records.
 
-The rules are those of `verdict` and `invariants`, asked at every state instead of at the
-end. That is right for a loss: once the elected leader lacks a record, it writes others there.
+The rules are those of `verdict` and `invariants`, applied to every state and not only at the end.
+For a loss that is sound: once the elected leader lacks a record, it writes others at its offset.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from holdfast.lab.world.world import World
 from holdfast.search.states.component_views import BrokerView, ControlView
 
 Fact = tuple[Any, ...]
-"""Something that a step reports: its name, and what belongs to it."""
+"""A fact that a step reports: its name and arguments."""
 
 SENT, ACKNOWLEDGED, REFUSED = "s", "a", "r"
 
 
 class Violation(NamedTuple):
-    """What a search looks for."""
+    """A violation: the thing that a search looks for."""
 
     outcome: str
     """An outcome of `lab.judge.verdict`, or the name of an invariant."""
@@ -29,7 +29,7 @@ class Violation(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A consumer."""
+    """A consumer's position and what it has read."""
 
     position: int = 0
     epoch: int = -1
@@ -39,23 +39,23 @@ class Reader(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The ledger of one state."""
+    """The facts of one state."""
 
     answers: tuple[str, ...] = ()
-    """What each record's producer knows, in the order of sending."""
+    """The response for each record, in the order of sending."""
     commits: tuple[int, ...] = ()
     """The record that was first committed at each offset."""
     exposed: tuple[int, ...] = ()
-    """Every record that was below a leader's high watermark."""
+    """All records that were below a leader's high watermark."""
     lossy: tuple[str, ...] = ()
     """Brokers that have lost written records."""
     unclean: bool = False
-    """Whether an unclean election gave records up."""
+    """Whether an unclean election discarded records."""
     reader: Reader = Reader()
 
     @classmethod
     def of(cls, world: World) -> Facts:
-        """What a world's ledger and invariants say. Its consumers are left out."""
+        """The facts of a world, from its ledger and invariants, without its consumers."""
         letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
         promises = list(world.ledger.acknowledgements.values())
         commits = world.invariants.commits
@@ -70,15 +70,15 @@ class Facts(NamedTuple):
 
     @property
     def tolerated(self) -> bool:
-        """Whether invariants about committed records are not judged any more."""
+        """Whether invariants about committed records no longer apply."""
         return bool(self.lossy) or self.unclean
 
     def sent(self, answer: str = SENT) -> Facts:
-        """One record more is under way; with acks=0 its producer takes it for done."""
+        """The facts with one more record sent; with acks=0 it counts as acknowledged."""
         return self._replace(answers=(*self.answers, answer))
 
     def after(self, fact: Fact) -> tuple[Facts, Violation | None]:
-        """With one more fact."""
+        """The facts with one more, and the violation that it is, if any."""
         match fact:
             case ("acknowledged", number):
                 return self._answered(number, ACKNOWLEDGED), None
@@ -126,9 +126,9 @@ def judged(
     *,
     strict: bool,
 ) -> Violation | None:
-    """The first thing that is wrong with a state, if anything is.
+    """The first violation in a state, if any.
 
-    `strict`: what is beyond the guarantee is wrong, too.
+    `strict`: losses beyond the guarantee count as well.
     """
     return (
         _two_leaders(brokers)
@@ -154,7 +154,7 @@ def _lost(
     acks: int,
     minimum: int | None,
 ) -> Violation | None:
-    """Without a minimum nothing excuses a loss."""
+    """Without min.insync.replicas no loss is excused."""
     leader = brokers[control.leader - 1] if control.leader > 0 else None
     if leader and not (leader.leads and leader.leader_epoch == control.leader_epoch):
         leader = None

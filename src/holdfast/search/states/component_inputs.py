@@ -1,4 +1,4 @@
-"""Everything that can be done to a component, by name."""
+"""The inputs of components, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PRODUCER = "producer"
 
-# What can be done to a broker.
+# Inputs of a broker.
 
 
 def _deliver(parts: Parts, broker: SimBroker, message: int) -> None:
@@ -34,7 +34,9 @@ def _tick(_parts: Parts, broker: SimBroker, ahead_ms: int) -> None:
 
 
 def _peer_died(_parts: Parts, broker: SimBroker, peer: int) -> None:
-    """A peer's connections broke: its parked fetch is gone, and ours will not be answered."""
+    """A peer's connections broke: its parked fetch is gone, and this broker's fetch gets no
+    response.
+    """
     broker.forget_fetch(BrokerId(peer))
     waits = broker.outstanding
     if waits and waits.asked.leader == peer:
@@ -95,7 +97,7 @@ BROKER_INPUTS: dict[str, Callable[..., None]] = {
 }
 
 
-# What can be done to the controller and the store.
+# Inputs of the controller and the store.
 
 
 def _to_controller(parts: Parts, message: int) -> None:

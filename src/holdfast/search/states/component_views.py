@@ -1,4 +1,4 @@
-"""What the search asks of a component in some state, worked out once for each."""
+"""The properties of a component's state that the search reads, computed once per state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.model import NO_BROKER_EPOCH
 
 
 class BrokerView(NamedTuple):
-    """What the search asks of a broker in some state."""
+    """The properties of a broker's state that the search reads."""
 
     alive: bool
     leads: bool
@@ -21,20 +21,20 @@ class BrokerView(NamedTuple):
     keys: tuple[int, ...]
     can_fetch: bool
     follows: int
-    """Whom it would fetch from."""
+    """The broker from which it would fetch."""
     parked: tuple[int, ...]
-    """Ids of followers whose fetches wait here."""
+    """Ids of followers whose fetches are parked here."""
     known_numbers: tuple[tuple[int, int], ...]
-    """Followers, and numbers of their fetches that this broker still knows."""
+    """Followers, and the fetch numbers of theirs that this broker still has."""
     rested: bool
     lagging: bool
-    """Whether a late look at the clock would shrink the ISR."""
+    """Whether a late clock tick would shrink the ISR."""
     proposal: bool
     candidates: bool
     waits_for: int
-    """The number of the fetch under way; 0: none."""
+    """The number of the fetch in flight; 0: none."""
     leader: int
-    """Whom that fetch was sent to."""
+    """The broker to which that fetch was sent."""
     broker_epoch: int
     unflushed: bool
     disk_works: bool
@@ -42,7 +42,7 @@ class BrokerView(NamedTuple):
 
 
 class ControlView(NamedTuple):
-    """What the search asks of the controller and the store."""
+    """The properties of the controller and the store that the search reads."""
 
     leader: int
     leader_epoch: int
@@ -55,7 +55,7 @@ class ControlView(NamedTuple):
 
 
 def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
-    """A broker as the search sees it. `late_ms`: when whoever is behind counts as lagging."""
+    """A broker's view. `late_ms`: after so long a follower that is behind counts as lagging."""
     replica, disk = broker.replica, broker.disk
     role = replica.role
     alive = broker.alive

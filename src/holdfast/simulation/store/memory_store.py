@@ -122,7 +122,7 @@ class MemoryStore(Store):
             return [error] * len(transactions)
 
     def go_away(self) -> None:
-        """Disconnect; requests in flight or their responses are lost, the client cannot tell which."""
+        """Disconnect; requests in flight or their responses are lost, without a sign which."""
         if self._is_away:
             return
         self._is_away = True
