@@ -1,7 +1,7 @@
-"""Decides, never does: one partition replica, and the controller of the cluster.
+"""Pure decisions: the state machines of a partition replica, the controller and consumer groups.
 
-No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls a method for
-everything that happens and carries out the effects it gets back.
+The core has no clock, socket, disk, random generator or logging. A driver (the broker or the lab)
+calls one method per event and carries out the effects that the method returns.
 """
 
 from holdfast.core.controller.broker_registry import BrokerIncarnation, CleanShutdown, Registration
