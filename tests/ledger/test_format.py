@@ -140,7 +140,7 @@ def test_a_run_has_a_sane_name(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(LedgerError, match=r"no ledger can be kept in .*file"):
+    with pytest.raises(LedgerError, match=r"cannot keep a ledger in .*file"):
         Book(tmp_path / "file", "run", "p", FACTS, "producer")
     with pytest.raises(LedgerError, match=r"there is no ledger folder .*nowhere"):
         files(tmp_path / "nowhere")
@@ -165,7 +165,7 @@ def test_a_forked_child_is_refused(tmp_path: Path) -> None:
     child = context.Process(target=_child_writes, args=(writer, answers))
     child.start()
     child.join(60)
-    assert re.search("not to its child; make the producer after the fork", answers.get())
+    assert re.search("not to its child; create the producer after the fork", answers.get())
     assert book.tables == [{"t": "kept by the parent"}]
     writer.next_block()
 
@@ -202,8 +202,8 @@ def test_the_end_of_the_stream_may_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"hello, this is a text", "byte 0: these bytes are no Arrow message"),
-        (b"hey", "byte 0: these bytes are no Arrow message"),
+        (b"hello, this is a text", "byte 0: these bytes are not an Arrow message"),
+        (b"hey", "byte 0: these bytes are not an Arrow message"),
         (b"\xff\xff\xff\xff\x08\0\0\0" + b"\xff" * 8, "byte 0: "),
     ],
 )
@@ -219,7 +219,7 @@ def test_another_arrow_file_is_no_ledger(tmp_path: Path) -> None:
     path = str(tmp_path / "x.arrows")
     with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(LedgerError, match="it is an Arrow file, but no ledger; move it"):
+    with pytest.raises(LedgerError, match="it is an Arrow file, but not a ledger; move it"):
         values(tmp_path)
 
 
@@ -236,7 +236,7 @@ def test_a_row_that_cannot_be_is_an_error(tmp_path: Path, column: str, value: in
         cells["result"][row] = 2
     assert len(rows_of(tmp_path)) == 3
     cells[column][1] = value
-    with pytest.raises(LedgerError, match="the row with sequence 1 cannot be true; restore"):
+    with pytest.raises(LedgerError, match="the row with sequence 1 is impossible; restore"):
         rows_of(tmp_path)
 
 
@@ -286,7 +286,7 @@ def test_parquet_with_the_same_columns_is_read_too(tmp_path: Path) -> None:
 
 def test_parquet_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "t-00000.parquet").write_bytes(b"nonsense")
-    with pytest.raises(LedgerError, match=r"t-00000\.parquet, byte 0: it is no readable Parquet"):
+    with pytest.raises(LedgerError, match=r"t-00000\.parquet, byte 0: it is not a readable Parquet"):
         values(tmp_path)
     pq.write_table(pa.table({"sent_ms": [1]}), tmp_path / "t-00000.parquet")
     with pytest.raises(LedgerError, match=r"it has no column run; see docs/ledger\.md"):

@@ -98,7 +98,7 @@ BAD: dict[str, tuple[str, Callable[[Path], None], str]] = {
         nothing,
         "log.roll.ms",
     ),
-    "a file": (HERE + "log.dirs=@/a", a_file, "cannot use @/a (Not a directory): mend log.dirs"),
+    "a file": (HERE + "log.dirs=@/a", a_file, "cannot use @/a (Not a directory): fix log.dirs"),
     "no room for it": (HERE + "log.dirs=/proc/none/a", nothing, "cannot use /proc/none/a"),
     "twice": (HERE + "log.dirs=@/a,@/b/../a", nothing, "are the same directory"),
     "of another broker": (HERE + "log.dirs=@/a", another_broker, "belongs to broker 7"),

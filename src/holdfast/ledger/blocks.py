@@ -1,10 +1,10 @@
-"""A block: an Arrow record batch of unused rows at the end of a file, mapped and filled cell by cell.
+"""A block: an Arrow record batch at the end of a file, mapped and filled cell by cell.
 
-The writer appends a whole block with an ordinary write, sequence numbers and defaults included, and
-maps it afterwards. So the file is a valid Arrow stream at every moment, and a full disk is an error
-of that write, never a SIGBUS later. A process that dies during the write leaves a last block that
-is too short, and none of its rows were in use. After that only single cells change, in the page
-cache, which outlives the process.
+The writer appends a whole block of unused rows with an ordinary write, sequence numbers and
+defaults included, and maps it afterwards. So the file is a valid Arrow stream at every moment, and
+a full disk is an error of that write, never a SIGBUS later. A process that dies during the write
+leaves a last block that is too short, and none of its rows were in use. After that only single
+cells change, in the page cache, which outlives the process.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from holdfast.ledger.errors import LedgerError
 
 SMALLEST_BLOCK: Final = 1 << 8
 LARGEST_BLOCK: Final = 1 << 12
-"""In rows. A block of 230 KB stays in the processor's cache while it is filled; with blocks of 3.7 MB
-a producer's thread needed a fifth more time."""
+"""In rows. A block of 230 KB stays in the processor's cache while it is filled; with blocks of
+3.7 MB a producer's thread needed a fifth more time."""
 GROWTH: Final = 4
 """Each block is so many times larger than the one before, so a thousand quiet topics stay small."""
 FILE_ROWS: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""Converts the cells of a block to the rows that readers return: sentinels to nulls, codes to names."""
+"""Converts cells of a block to the rows that readers return: sentinels to nulls, codes to names."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def _check(path: Path, position: int, cells: Cells, kind: Kind) -> None:
         sequence = cells["sequence"][wrong.argmax()]
         raise LedgerError(
             f"{path}, block at byte {position}: the row with sequence {sequence} is impossible",
-            hint=f"restore the file from a copy, or truncate it to {position} bytes and lose the rest",
+            hint=f"restore it from a copy, or truncate it to {position} bytes and lose the rest",
         )

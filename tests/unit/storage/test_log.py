@@ -122,7 +122,7 @@ def test_an_old_segment_is_followed_by_a_new_one_by_the_records_clock(disk: Disk
 def test_batches_that_do_not_follow_are_refused(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 3)
-    with pytest.raises(AppendRefusedError, match="behind the end"):
+    with pytest.raises(AppendRefusedError, match="below the end"):
         log.append([batch(2)], NOW)
     assert log.log_end_offset == 3
 

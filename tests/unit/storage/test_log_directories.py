@@ -144,7 +144,7 @@ def test_a_bad_directory_is_offline_and_the_others_are_used() -> None:
     assert directories.take_notes() == ["/d0: Permission denied; this directory is offline"]
     directories.create(LOGS[0], TOPIC)
     assert not close(directories)
-    with pytest.raises(NoLogDirectoryError, match=r"cannot use /d0 \(gone\): mend log.dirs"):
+    with pytest.raises(NoLogDirectoryError, match=r"cannot use /d0 \(gone\): fix log.dirs"):
         opened(OSError(errno.EIO, "gone"))
 
 

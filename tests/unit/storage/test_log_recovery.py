@@ -106,7 +106,7 @@ def test_the_log_is_cut_at_the_first_bad_batch(disk: Disk, position: int) -> Non
     damage(disk, f"{5:020d}.log", flip(2 * size + position))
     done = opened(disk, SMALL)
     assert offsets(done.log) == list(range(7))
-    assert done.report.cut_bytes > 0
+    assert done.report.truncated_bytes > 0
     assert any("byte" in note for note in done.report.notes)
     fill(done.log, 9, epoch=1)
     assert offsets(reopened(done.log)) == list(range(16))
