@@ -1,4 +1,4 @@
-"""Clusters that stories share: starting one costs more than most stories do."""
+"""Clusters that scenarios share: a start takes longer than most scenarios."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.cluster.pytest_plugin import CLUSTER
 from tests.real.disks import assert_agreed
 from tests.real.load import Load
 from tests.real.scenarios import EMBEDDED, NEAREST, ZOOKEEPER, Play
-from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
+from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, repair
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
 SESSION_MS = 6000
@@ -36,7 +36,7 @@ OWN_SETTINGS = (
     "auto.leader.rebalance.enable",
 )
 BROKERS = 4
-"""Three replicas, and a controller that stories do not break by accident."""
+"""Three replicas, and a controller that scenarios do not break by accident."""
 
 
 class Clusters:
@@ -64,7 +64,7 @@ class Clusters:
         return cluster
 
     def discard(self, store: str, flavour: str) -> None:
-        """A cluster that could not be mended is of no use to the next story."""
+        """Discard a cluster that could not be repaired."""
         self._clusters.pop((store, flavour)).close(clean=False)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Clusters:
 
 
 class Store:
-    """The agreed store of a cluster of its own, to be taken away and given back."""
+    """The coordination store of a separate cluster: the test can disconnect and reconnect it."""
 
     def __init__(self, cluster: Cluster, server: ZooKeeperServer | None) -> None:
         self._cluster = cluster
@@ -127,7 +127,7 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
         cluster.start()
         yield cluster
         died = cluster.died()
-        mend(cluster)
+        repair(cluster)
         assert_agreed(cluster)
         cluster.assert_no_acked_loss()
     finally:
@@ -152,7 +152,7 @@ def load(own: Cluster) -> Iterator[Load]:
 
 @pytest.fixture(scope="session")
 def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
-    """Shared by all stories of this run."""
+    """Shared by all scenarios of this run."""
     found = Clusters(request)
     yield found
     found.close()
@@ -160,7 +160,7 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
 
 @pytest.fixture
 def stage(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Stage]:
-    """A cluster for the story that the test is marked with, mended afterwards."""
+    """A cluster for the scenario of the test's mark, repaired afterwards."""
     play: Play = request.param
     cluster = clusters.get(play.store, play.flavour)
     request.node.stash[CLUSTER] = cluster
@@ -169,7 +169,7 @@ def stage(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Stage]
         stage.cast()
         yield stage
         died = cluster.died()
-        mend(cluster)
+        repair(cluster)
         stage.close()
     except BaseException:
         clusters.discard(play.store, play.flavour)

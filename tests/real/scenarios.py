@@ -1,4 +1,4 @@
-"""Which stories run on real brokers, and why some do not."""
+"""Lists the scenarios that run on real brokers, and why some do not."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ PLAIN, NEAREST = "plain", "nearest"
 """Settings of a cluster: as they are, or with reads from the nearest replica."""
 
 PLAYED: Final[dict[str, tuple[str, ...]]] = {}
-"""Every story that has a test, and the variants it is played in."""
+"""Every scenario with a test, and the variants that it runs."""
 
 NOT_REAL: Final = {
     "loss-isr-race": "needs a request handler held between its check and its proposal; the "
     "broker does both in one step of its loop, and nothing outside can come between",
 }
-"""Why a story cannot be brought about with real brokers."""
+"""Why a scenario cannot run on real brokers."""
 
 NOT_REAL_VARIANTS: Final[dict[tuple[str, str], str]] = {}
 """The same for single variants that need neither another rule nor a missing guard."""
 
 
 class Play(NamedTuple):
-    """One story in one variant on one store."""
+    """One scenario in one variant on one store."""
 
     scenario: str
     variant: str
@@ -42,7 +42,7 @@ def real(
     stores: tuple[str, ...] = (EMBEDDED, ZOOKEEPER),
     long: tuple[str, ...] = (ZOOKEEPER,),
 ) -> Callable[[T], T]:
-    """Play a story of the lab on real brokers. `long`: on which stores only in `make test-long`."""
+    """Run a scenario of the lab on real brokers. `long`: stores that only `make test-long` uses."""
     chosen = variants or ("default",)
     PLAYED[scenario] = (*PLAYED.get(scenario, ()), *chosen)
     plays = [
@@ -59,4 +59,4 @@ def real(
 
 
 ON_BOTH: Final[tuple[str, ...]] = ()
-"""For stories that `make test` plays on ZooKeeper too."""
+"""For scenarios that `make test` runs on ZooKeeper too."""

@@ -1,7 +1,7 @@
-"""A story on real brokers: the lab's words, carried out through `holdfast.cluster`.
+"""Runs a scenario on real brokers: the lab's commands, carried out through `holdfast.cluster`.
 
-A record's value is its label. What producers were told is kept here, and at
-the end the real outcome is held against the verdict of the lab's own run of the same story, so
+A record's value is its label. The answers to producers are kept here, and at
+the end the real outcome is held against the verdict of the lab's own run of the same scenario, so
 there is no second copy of the truth.
 """
 
@@ -28,7 +28,7 @@ from tests.real.disks import assert_equal_logs
 
 ELECT_MS = 500
 LAG_MS = 3000
-"""Stories do things before somebody lags, so a step of theirs must take far less."""
+"""Scenarios act before a replica lags, so each step must take far less."""
 FETCH_WAIT_MS = 500
 UNHEARD_S = 0.5
 CLIENTS = "clients"
@@ -55,7 +55,7 @@ def lab_verdict(name: str, variant: str) -> Verdict:
 
 
 class Stage(Cast):
-    """One story, on a cluster that other stories may have used before."""
+    """One scenario, on a cluster that other scenarios may have used before."""
 
     def __init__(self, cluster: Cluster, scenario: str, variant: str) -> None:
         super().__init__(cluster, f"{scenario}.{variant}")
@@ -173,13 +173,13 @@ class Stage(Cast):
         for name in names:
             self.wait_back(name)
 
-    def cut(self, source: str, targets: str) -> None:
+    def disconnect(self, source: str, targets: str) -> None:
         """What `source` sends to these brokers does not arrive; "" are the clients."""
         ends: list[int | str] = [*self.brokers(targets)]
         self.cluster.cut(self.broker(source), ends or [CLIENTS])
 
     def part(self, one: str, others: str) -> None:
-        """Neither hears of the other any more."""
+        """Disconnect two brokers from each other."""
         for other in others:
             for source, target in ((one, other), (other, one)):
                 numbers = [self.broker(target)]
@@ -188,7 +188,7 @@ class Stage(Cast):
     def delay(self, source: str, targets: str, seconds: float) -> None:
         self.cluster.delay(self.broker(source), seconds, self.brokers(targets))
 
-    def heal(self, *names: str) -> None:
+    def reconnect(self, *names: str) -> None:
         chosen = self.brokers("".join(names)) if names else self.cluster.running()
         for broker in chosen:
             if self.cluster.is_running(broker):
@@ -204,7 +204,7 @@ class Stage(Cast):
             wire.reassign(client, self.topic, self._wanted)
 
         def look() -> bool:
-            # The answer waits until all have heard of the new leader, and some may be deaf.
+            # The answer waits until all brokers know the new leader, and some may be disconnected.
             with self.asking() as client:
                 wire.elect_preferred(client, self.topic, ELECT_MS)
             return self.leader() == name
@@ -221,12 +221,12 @@ class Stage(Cast):
     def unknown_commit(self, leader: str, followers: str, *labels: str) -> None:
         """Have records acknowledged that the followers do not know to be committed.
 
-        A follower hears of a commit with the next answer: up to replica.fetch.wait.max.ms later,
-        and on a slow way. Until then there is time to cut it.
+        A follower learns of a commit with the next answer: up to replica.fetch.wait.max.ms later,
+        and on a slow link. Until then there is time to disconnect it.
         """
         self.delay(leader, followers, UNHEARD_S)
         sent = self.send(*labels, to=leader)
-        self.cut(leader, followers)
+        self.disconnect(leader, followers)
         assert sent.is_acknowledged, sent
         end = sent.offset + len(labels)
         assert self.replica(leader).hw == end
@@ -237,8 +237,8 @@ class Stage(Cast):
     # The end.
 
     def finish(self) -> None:
-        """Mend everything, wait until all replicas agree, and judge."""
-        self.mend()
+        """Repair everything, wait until all replicas agree, and judge."""
+        self.repair()
         self.until(lambda: self.leader() is not None, "led by anybody")
         self.wait_isr(self._replicas)
         leader = self._leader_now()
@@ -248,12 +248,12 @@ class Stage(Cast):
         assert_equal_logs(self.cluster, replicas, f"{self.topic}-0", end)
         self.judge(self.read())
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """All brokers run, and all ways are open."""
-        mend(self.cluster)
+        repair(self.cluster)
 
     def judge(self, kept: list[str]) -> None:
-        """What became of the records is what the lab says of the same story."""
+        """The records end as in the lab's run of the same scenario."""
         expected = self.expected
         known = set(kept)
         acknowledged = [one for one in self.sent if one.is_acknowledged or not one.acks]
@@ -266,12 +266,12 @@ class Stage(Cast):
             assert self.refused_kept(known) == expected.refused_kept
 
     def refused_kept(self, kept: set[str]) -> tuple[str, ...]:
-        """Labels whose producer was told an error, and that are there."""
+        """Labels of records that were refused and are in the log."""
         refused = [one for one in self.sent if one.error not in (None, ErrorCode.NONE)]
         return tuple(label for one in refused for label in one.labels if label in kept)
 
     def close(self) -> None:
-        """Leave the cluster as the next story wants it."""
+        """Leave the cluster ready for the next scenario."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         with self.asking() as client:
             known = [topic.name for topic in client.metadata().topics]
@@ -280,7 +280,7 @@ class Stage(Cast):
                 self.cluster.delete_topic(name)
 
 
-def mend(cluster: Cluster) -> None:
+def repair(cluster: Cluster) -> None:
     """All brokers run, see each other, and all ways are open."""
     for broker in cluster.brokers:
         if not cluster.is_running(broker):

@@ -37,7 +37,7 @@ def test_election_none_clean(stage: Stage, variant: str) -> None:
     stage.wait_isr("A")
     stage.kill("A")
     stage.wait_leader(None)
-    stage.heal()
+    stage.reconnect()
     assert stage.send("m2").error is None, "nobody to send it to"
     with stage.asking() as client:
         assert client.partition(stage.topic, 0).error_code == ErrorCode.LEADER_NOT_AVAILABLE
@@ -67,7 +67,7 @@ def test_election_unclean(stage: Stage, variant: str) -> None:
     assert [stage.labels(name) for name in "BC"] == [["m0", "m1"], ["m0"]]
     stage.kill("A")
     stage.wait_leader("B" if is_unclean else None)
-    stage.heal()
+    stage.reconnect()
     if is_unclean:
         assert stage.send("x").is_acknowledged
     stage.restart("A")
@@ -88,12 +88,12 @@ def test_old_leader_returns(stage: Stage, variant: str) -> None:
     stage.kill("A")
     assert unanswered.result(30).error is None
     stage.wait_leader("B")
-    stage.heal()
+    stage.reconnect()
     stage.send_until_acknowledged("m2")
     stage.restart("A")
     stage.wait_isr("ABC")
-    cuts = Events(stage).first("A", "truncated")
-    assert (cuts["end_offset"], cuts["was"]) == (2, 3), "x goes and m1 stays"
+    truncation = Events(stage).first("A", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (2, 3), "x goes and m1 stays"
     assert stage.labels("A") == ["m0", "m1", "m2"]
     stage.finish()
 
@@ -113,7 +113,7 @@ def test_controller_failover(stage: Stage, variant: str) -> None:
     stage.until(lambda: stage.replica("B").role == "leader", "B leads")
     result = stage.send("m1", to="B")
     assert result.is_acknowledged
-    # It wakes up, and what it still believes counts no more.
+    # It continues as leader of an old epoch, which no longer counts.
     stage.cluster.resume(old)
     stage.until(lambda: not stage.cluster.status(old)["is_controller"], "deposed")
     stage.until(lambda: stage.cluster.status(old)["controller"] == new, "obeying the new one")

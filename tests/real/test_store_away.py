@@ -1,4 +1,4 @@
-"""The agreed store is away: what needs no decision goes on, and the rest waits for it."""
+"""Without the coordination store, work that needs no decision continues, and the rest waits."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_isr_change_waits_for_the_store(own: Cluster, store: Store) -> None:
     except ClusterError:
         pass
     else:
-        raise AssertionError("promised without a member of the ISR that nobody took out")
+        raise AssertionError("acknowledged without a member of the ISR that nobody took out")
     now = own.replica(TOPIC, 0, leader)
     assert (now.hw, now.isr) == (before.hw, before.isr)
     store.give_back()
@@ -106,5 +106,5 @@ def test_an_isr_change_waits_for_the_store(own: Cluster, store: Store) -> None:
             return None  # sessions may have ended: the ISR goes through smaller ones
         return True
 
-    wait_for(is_accepted, WAIT_S, lambda: "no promise, though two of three agree")
+    wait_for(is_accepted, WAIT_S, lambda: "no acknowledgement, though two of three are in sync")
     own.wait_isr(TOPIC, size=2)

@@ -1,4 +1,4 @@
-"""Every story of sections A to D is played on real brokers, or there is a reason why not."""
+"""Every scenario of sections A to D runs on real brokers, or has a reason why not."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SAFE = {
 }
 
 
-def test_every_story_is_real_or_has_a_reason() -> None:
+def test_every_scenario_is_real_or_has_a_reason() -> None:
     assert sorted([*PLAYED, *NOT_REAL]) == sorted(catalogue())
 
 
@@ -66,7 +66,7 @@ def test_every_variant_that_is_only_settings_is_played(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PLAYED))
-def test_a_story_is_played_by_a_test_of_its_name(name: str) -> None:
+def test_a_scenario_is_run_by_a_test_of_its_name(name: str) -> None:
     wanted = f"test_{name.replace('-', '_')}"
     assert any(hasattr(module, wanted) for module in MODULES)
 

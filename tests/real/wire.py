@@ -1,4 +1,4 @@
-"""Single requests of stories, as a client of a chosen version and behaviour would send them."""
+"""Single requests of scenarios, as a client of a chosen version and behaviour sends them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_the_high_watermark_rises_at_once_when_the_slow_member_is_evicted() -> N
     assert moved.t == answered.t == applied.t
 
 
-def test_a_stale_client_is_told_and_loses_nothing() -> None:
+def test_a_stale_client_gets_an_error_and_loses_nothing() -> None:
     run = played("stale-metadata")
     assert "NOT_LEADER_OR_FOLLOWER" in values(run, "refused", "error")
     assert run.verdict.lost == ()
@@ -171,7 +171,7 @@ def test_two_logs_differ_at_offset_1_below_both_high_watermarks(name: str) -> No
     assert len(logs) == 1, "equal logs"
 
 
-def test_a_dead_reigns_records_are_fenced() -> None:
+def test_records_of_an_ended_leader_epoch_are_fenced() -> None:
     run = played("zombie-fetcher", "after")
     assert "FENCED_LEADER_EPOCH" in values(run, "fetch-refused", "error")
     assert played("zombie-fetcher", "before").verdict.diverged == tuple(range(40, 50))
@@ -193,7 +193,7 @@ def test_the_best_log_wins_and_not_the_first_one_up() -> None:
     )
 
 
-def test_a_reader_whose_place_was_cut_away_is_told() -> None:
+def test_a_reader_whose_position_was_truncated_gets_an_error() -> None:
     assert "LOG_TRUNCATION" in values(
         played("consumer-truncation", "after"), "read-refused", "error"
     )

@@ -1,4 +1,4 @@
-"""Simulated producers: what they are told, when they try again, and what that does to the log."""
+"""Simulated producers: which answers they get, when they retry, and what that does to the log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import pytest
 from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.messages import ProduceRequest, ProduceResponse
 from holdfast.lab.world.world import World
-from tests.unit.lab.worlds import crash, kinds, labels, producer_of, acknowledgement, verdict_of, world_of
+from tests.unit.lab.worlds import (
+    acknowledgement,
+    crash,
+    kinds,
+    labels,
+    producer_of,
+    verdict_of,
+    world_of,
+)
 
 
 def lose_answers(world: World, producer: str) -> None:
@@ -129,14 +137,14 @@ def test_an_error_after_the_append_leaves_the_record_in_the_log() -> None:
     assert verdict_of(world).refused_kept == ("m0",)
 
 
-def test_nobody_leads_and_the_producer_is_told() -> None:
+def test_a_producer_gets_an_error_without_a_leader() -> None:
     world = world_of("A")
     crash(world, "A")
     producer_of(world).send(["m0"])
     assert acknowledgement(world, "m0").error == "LEADER_NOT_AVAILABLE"
 
 
-def test_no_answer_is_neither_a_promise_nor_a_refusal() -> None:
+def test_no_answer_is_neither_an_acknowledgement_nor_a_refusal() -> None:
     world = world_of()
     producer = producer_of(world)
     producer.send(["m0"])

@@ -69,7 +69,7 @@ def test_power_loss_brings_back_the_checkpoint_of_the_last_flush() -> None:
     assert disk.clean_shutdown is None
 
 
-def test_a_batch_is_cut_in_two_if_need_be() -> None:
+def test_a_truncation_may_split_a_batch() -> None:
     disk = disk_with(3, 3, flushed=5)
     gone = disk.truncate_to(Offset(4))
     assert [one.label for one in gone] == ["m4", "m5"]
@@ -79,7 +79,7 @@ def test_a_batch_is_cut_in_two_if_need_be() -> None:
     assert disk.keys == [0, 1, 2, 3]
 
 
-def test_cutting_beyond_the_end_cuts_nothing() -> None:
+def test_truncating_beyond_the_end_removes_nothing() -> None:
     disk = disk_with(2, flushed=2)
     assert disk.truncate_to(Offset(7)) == []
     assert (disk.end_offset, disk.flushed_offset) == (2, 2)

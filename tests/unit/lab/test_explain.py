@@ -88,7 +88,7 @@ def test_a_refused_record_that_stayed() -> None:
     assert account.refused is not None
 
 
-def test_a_record_that_a_reader_saw_and_nobody_was_promised() -> None:
+def test_a_record_that_was_read_and_never_acknowledged() -> None:
     trace = TraceBuilder()
     trace.begin()
     trace.produce(1, "m0", 0, 1)

@@ -69,7 +69,7 @@ def test_cells_follow_appends_and_truncations() -> None:
     assert labels(after, "A") == ["m0@0e1", "m1@1e1", "m2@2e1"]
 
 
-def test_a_promise_is_kept_then_endangered_then_lost() -> None:
+def test_an_acknowledged_record_is_kept_then_endangered_then_lost() -> None:
     frames = fold(loss_restart_truncation())
     assert acknowledgement(at(frames, "A acknowledges offset=2"), "m2").status == "acknowledged"
     assert acknowledgement(at(frames, "B truncates to 2, drops [2,3) m2"), "m2").held == (1,)
@@ -77,7 +77,7 @@ def test_a_promise_is_kept_then_endangered_then_lost() -> None:
     assert acknowledgement(at(frames, "A truncates to 2, drops [2,3) m2"), "m2").status == "lost"
 
 
-def test_a_promise_that_only_a_follower_keeps_is_endangered() -> None:
+def test_an_acknowledged_record_that_only_a_follower_has_is_endangered() -> None:
     frames = fold(divergence_unclean())
     back = at(frames, "A restarts unclean log_end_offset=2 high_watermark=2")
     assert acknowledgement(back, "m1").held == (1,)
@@ -90,7 +90,11 @@ def test_with_acks_0_a_record_is_lost_once_it_was_there_and_is_nowhere() -> None
     trace.produce(1, "m0", 0, 1, acks="0")
     trace.add("power-lost", 1, kept=0, was=1, torn=False)
     frames = fold(trace.events)
-    assert [acknowledgement(frame, "m0").status for frame in frames[1:]] == ["sent", "acknowledged", "lost"]
+    assert [acknowledgement(frame, "m0").status for frame in frames[1:]] == [
+        "sent",
+        "acknowledged",
+        "lost",
+    ]
 
 
 def test_what_survives_a_fault() -> None:

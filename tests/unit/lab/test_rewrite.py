@@ -1,4 +1,4 @@
-"""Rewriting a scenario file: what happened takes the place of what was expected, nothing else."""
+"""Rewriting a scenario file replaces only the expected output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ cluster brokers=(A,B)
 produce A
   m0
 
-# Expected too much: this beat is silent.
+# Expected too much: this step is silent.
 wait 10
 ----
 thunder
@@ -94,7 +94,7 @@ def test_variants_that_differ_get_a_block_each() -> None:
     ]
 
 
-def test_a_silent_beat_gets_no_block() -> None:
+def test_a_silent_step_gets_no_block() -> None:
     assert "wait 10\n\n" in again(WRONG)
 
 
@@ -110,7 +110,7 @@ def test_two_of_three_variants_share_the_bare_block() -> None:
 
 
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
-def test_a_shipped_story_loses_nothing_by_being_rewritten(path: Path) -> None:
+def test_a_rewritten_scenario_file_is_unchanged(path: Path) -> None:
     scenario = parse(path.read_text(encoding="utf-8"), str(path))
     once = rewritten(scenario)
     renewed = parse(once, str(path))

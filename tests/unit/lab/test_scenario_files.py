@@ -12,12 +12,12 @@ from holdfast.lab.scenarios.scenario import ScenarioError, parse, suggestion
 SCENARIO = """\
 # A record is kept.
 #
-# It could be lost, if this were another story (KIP-101).
+# It could be lost, if this were another scenario (KIP-101).
 
 variant before truncation=high-watermark min.insync.replicas=1
 variant after
 
-# The first beat
+# The first step
 # has two lines of narration.
 cluster brokers=(A,B)
 produce A acks=all
@@ -30,7 +30,7 @@ one line
 ---- after
 another line
 
-# A beat with nothing to say.
+# A step with nothing to say.
 wait 100
 
 verdict
@@ -42,7 +42,7 @@ the same for both
 def error_of(text: str) -> tuple[str, str]:
     """What is said of a text that cannot be parsed, and the hint."""
     with pytest.raises(ScenarioError) as caught:
-        parse(text, "story.scenario")
+        parse(text, "some.scenario")
     return str(caught.value), caught.value.hint
 
 
@@ -50,7 +50,7 @@ def test_the_header_gives_the_title_and_what_could_go_wrong() -> None:
     scenario = parse(SCENARIO, "some/where/a_record_is_kept.scenario")
     assert scenario.id == "a-record-is-kept"
     assert scenario.title == "A record is kept."
-    assert scenario.header == "It could be lost, if this were another story (KIP-101)."
+    assert scenario.header == "It could be lost, if this were another scenario (KIP-101)."
 
 
 def test_variants_carry_their_options_under_normal_names() -> None:
@@ -71,7 +71,7 @@ def test_without_variant_lines_there_is_one_called_default() -> None:
     assert [(one.name, dict(one.options)) for one in scenario.variants] == [("default", {})]
 
 
-def test_a_paragraph_is_one_beat() -> None:
+def test_a_paragraph_is_one_step() -> None:
     scenario = parse(SCENARIO, "s")
     assert [(one.line, one.rule_line, one.last_line) for one in scenario.steps] == [
         (8, 15, 19),
@@ -79,8 +79,8 @@ def test_a_paragraph_is_one_beat() -> None:
         (24, 25, 26),
     ]
     assert [one.narration for one in scenario.steps] == [
-        "The first beat has two lines of narration.",
-        "A beat with nothing to say.",
+        "The first step has two lines of narration.",
+        "A step with nothing to say.",
         "",
     ]
 
@@ -109,7 +109,7 @@ def test_a_block_of_its_own_goes_before_the_bare_one() -> None:
     assert (step.expects("a"), step.expects("b")) == (("mine",), ("shared",))
 
 
-def test_words_of_the_story_teller_alone_make_a_beat() -> None:
+def test_narration_without_commands_is_a_step() -> None:
     scenario = parse("# C.\n\n# Only words.\n\nverdict\n", "s")
     assert [one.narration for one in scenario.steps] == ["Only words.", ""]
     assert scenario.steps[0].commands == ()
@@ -168,7 +168,7 @@ def test_a_malformed_file_is_refused_with_its_line_and_a_hint(
     text: str, said: str, hint: str
 ) -> None:
     message, given = error_of(text)
-    assert message.startswith(f"story.scenario:{said}")
+    assert message.startswith(f"some.scenario:{said}")
     assert hint in given
 
 

@@ -79,12 +79,12 @@ def mutilated(draw: st.DrawFn) -> str:
 def play(text: str) -> bool:
     """Whether every variant could be played. Any exception but ScenarioError escapes."""
     try:
-        scenario = parse(text, "story.scenario")
+        scenario = parse(text, "some.scenario")
         for variant in scenario.variants:
             run_scenario(scenario, variant)
     except ScenarioError as error:
         place, line, _ = str(error).split(":", 2)
-        assert place == "story.scenario"
+        assert place == "some.scenario"
         assert 1 <= int(line) <= len(text.splitlines()) + 1
         assert error.hint, error
         return False

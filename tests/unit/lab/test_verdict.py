@@ -1,4 +1,4 @@
-"""Verdicts: three outcomes are never mixed up, and only what was promised can be broken."""
+"""Verdicts: three outcomes stay apart, and a verdict follows the settings' guarantee."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.world import World
 from holdfast.model import Offset
 from tests.unit.lab.worlds import (
+    acknowledgement,
     crash,
     labels,
     lose_power,
     producer_of,
-    acknowledgement,
     verdict_of,
     world_of,
 )
@@ -56,7 +56,7 @@ def acks_1_loss(*, committed: bool = False, **settings: Any) -> World:
     return world
 
 
-def test_what_was_promised_and_is_there_is_kept() -> None:
+def test_an_acknowledged_record_in_the_log_is_kept() -> None:
     verdict = verdict_of(world_with("m0", "m1"))
     assert (verdict.verdict, verdict.outcome, verdict.lost) == (VALID, "kept", ())
     assert verdict.reason == OUTCOMES["kept"]
@@ -96,20 +96,20 @@ def test_refused_but_kept() -> None:
 
 
 def test_the_three_outcomes_of_one_run_are_listed_apart() -> None:
-    world = world_with("kept", "gone", "seen", "told", min_insync_replicas=1)
+    world = world_with("kept", "gone", "seen", "refused", min_insync_replicas=1)
     acknowledgement(world, "seen").status = Status.UNANSWERED
-    acknowledgement(world, "told").status = Status.REFUSED
+    acknowledgement(world, "refused").status = Status.REFUSED
     forget_everything(world, but=1)
-    told = acknowledgement(world, "told")
-    assert told.exposed
+    refused = acknowledgement(world, "refused")
+    assert refused.exposed
     verdict = verdict_of(world)
     assert verdict.lost == ("gone",)
-    assert verdict.exposed_lost == ("seen", "told")
+    assert verdict.exposed_lost == ("seen", "refused")
     assert verdict.refused_kept == ()
     assert verdict.outcome == "lost"
 
 
-def test_a_record_nobody_was_promised_and_nobody_could_read_may_go() -> None:
+def test_a_record_that_was_neither_acknowledged_nor_readable_may_go() -> None:
     world = world_of("ABC")
     producer_of(world).send(["m0"])
     world.pump()
@@ -142,20 +142,20 @@ def test_without_a_leader_what_no_disk_holds_is_lost() -> None:
 
 @pytest.mark.parametrize(
     ("acks", "reason"),
-    [(0, "acks=0 promises nothing"), (1, "acks=1 promises one copy, on the leader")],
+    [(0, "acks=0 guarantees nothing"), (1, "acks=1 guarantees one copy, on the leader")],
 )
-def test_a_producer_that_asked_for_little_was_promised_little(acks: int, reason: str) -> None:
+def test_acks_0_and_1_guarantee_little(acks: int, reason: str) -> None:
     world = acks_1_loss()
     acknowledgement(world, "m0").acks = acks
     verdict = verdict_of(world)
     assert (verdict.verdict, verdict.reason) == (BEYOND, reason)
 
 
-def test_a_producer_that_asked_for_all_was_promised_it() -> None:
+def test_acks_all_guarantees_the_record() -> None:
     world = acks_1_loss()
     acknowledgement(world, "m0").acks = -1
     verdict = verdict_of(world)
-    assert (verdict.verdict, verdict.reason) == (INVALID, "the settings promised to keep it")
+    assert (verdict.verdict, verdict.reason) == (INVALID, "the settings guarantee that it is kept")
 
 
 def test_what_was_committed_must_stay_whatever_its_producer_asked_for() -> None:
@@ -242,7 +242,7 @@ def unclean(rules: Rules) -> World:
 def test_an_unclean_election_is_beyond_the_guarantee() -> None:
     verdict = verdict_of(unclean(Rules()))
     assert (verdict.verdict, verdict.outcome, verdict.lost) == (BEYOND, "lost", ("m1",))
-    assert verdict.reason == "an unclean election gave committed records up"
+    assert verdict.reason == "an unclean election discarded committed records"
     assert verdict.diverged == ()
 
 

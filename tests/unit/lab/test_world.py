@@ -13,12 +13,12 @@ from holdfast.lab.world.messages import FetchRequest
 from holdfast.lab.world.world import World
 from holdfast.model import ErrorCode
 from tests.unit.lab.worlds import (
+    acknowledgement,
     crash,
     kinds,
     labels,
     lose_power,
     producer_of,
-    acknowledgement,
     world_of,
 )
 
@@ -48,7 +48,7 @@ def test_nothing_moves_by_itself() -> None:
     assert world.now_ms == 90
 
 
-def test_time_comes_in_order_and_ends_where_it_was_told_to() -> None:
+def test_timers_fire_in_order_and_time_ends_where_asked() -> None:
     world = world_of()
     rung: list[tuple[str, int]] = []
 
@@ -144,7 +144,7 @@ def test_a_broker_whose_session_ends_loses_its_leadership() -> None:
     world.settle(["B", "C", "controller-1"])
     assert world.leader_name() == "B"
     assert isr_of(world) == ["B", "C"]
-    assert world.brokers["A"].replica.presumes_leadership, "nobody has told it yet"
+    assert world.brokers["A"].replica.presumes_leadership, "it has no message yet"
     world.expire_session("A")
     assert len(kinds(world, "session-expired")) == 1
 
@@ -322,7 +322,7 @@ def test_a_former_controller_is_refused_by_brokers_and_by_the_store() -> None:
     former.run(former.core.elect(world.partition, world.brokers["C"].id))
     world.settle()
     assert world.leader_name() == "A"
-    assert not former.alive, "the store told it that there is another one"
+    assert not former.alive, "the store refused its write: there is another one"
 
 
 def test_the_controller_repeats_what_a_broker_has_not_confirmed() -> None:

@@ -151,7 +151,7 @@ def sync_fetch_after_produce() -> list[TraceEvent]:
     """The table of scenarios.md, section A: two replicas, one record."""
     trace = TraceBuilder()
     trace.begin("AB")
-    trace.say("One record travels from A to B, and the news that it is committed a fetch later.")
+    trace.say("One record travels from A to B, and the new high watermark follows one fetch later.")
     trace.step("produce A m0 acks=all")
     trace.produce(1, "m0", 0, 1)
     trace.step("B fetches from 0; A handles it")
@@ -170,10 +170,10 @@ def sync_fetch_after_produce() -> list[TraceEvent]:
 
 
 def loss_restart_truncation() -> list[TraceEvent]:
-    """Scenarios.md, section D, under the old rule: B cuts its log at its own high watermark."""
+    """Scenarios.md, section D, old rule: B truncates its log to its own high watermark."""
     trace = TraceBuilder()
     trace.begin("AB", truncation="high-watermark", flush="page-cache")
-    trace.say("A leads {A,B}. Three records are on both, but B has not heard yet that the last")
+    trace.say("A leads {A,B}. Three records are on both, but B has not learned yet that the last")
     trace.say("one is committed.")
     trace.step("produce A m0 m1 m2")
     for offset in range(3):
@@ -185,13 +185,13 @@ def loss_restart_truncation() -> list[TraceEvent]:
             trace.commit(1, offset, offset - 1)
             trace.acknowledge(1, f"m{offset - 1}", offset - 1)
             trace.commit(2, offset, offset - 1)
-    trace.say("B's next fetch tells A that B has m2 too, so A keeps its word to the producer.")
+    trace.say("B's next fetch shows A that B has m2 too, so A acknowledges m2 to the producer.")
     trace.step("B fetches from 3; A handles it")
     asked = trace.ask(2, 1, 3, 1)
     trace.commit(1, 3, 2, why=asked)
     trace.acknowledge(1, "m2", 2, why=asked)
     trace.answer(1, 2, 3, 3, 3)
-    trace.say("B dies before the answer arrives. It still believes that its high watermark is 2.")
+    trace.say("B dies before the answer arrives. Its high watermark is still 2.")
     trace.step("crash B")
     trace.add("crashed", 2)
     lost = trace.add("message-lost", what="nothing new, HW 3", source=1, target=2)
@@ -211,7 +211,7 @@ def loss_restart_truncation() -> list[TraceEvent]:
     follows = trace.add("became-follower", 1, why=back, leader=2, leader_epoch=2)
     trace.truncate(1, 2, 3, "m2", why=follows)
     trace.ask(1, 2, 2, 1)
-    trace.verdict("loses", "acknowledged-and-lost", ("m2",), "m2 was promised and is on no log")
+    trace.verdict("loses", "acknowledged-and-lost", ("m2",), "m2 was acknowledged and is on no log")
     assert lost
     return trace.events
 

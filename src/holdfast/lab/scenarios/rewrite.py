@@ -22,12 +22,12 @@ def rewritten(scenario: Scenario) -> str:
 
 def _blocks(outputs: dict[str, tuple[str, ...]]) -> list[str]:
     """A block for each variant with its own output, and a bare one for the others."""
-    shared = Counter(outputs.values()).most_common(1)[0]
-    agreed = shared[0] if shared[1] > 1 or len(outputs) == 1 else None
+    most_common = Counter(outputs.values()).most_common(1)[0]
+    shared_output = most_common[0] if most_common[1] > 1 or len(outputs) == 1 else None
     blocks: list[str] = []
     for name, output in outputs.items():
-        if output != agreed:
+        if output != shared_output:
             blocks.extend((f"{RULE} {name}", *output))
-    if agreed or (agreed is not None and blocks):
-        blocks.extend((RULE, *agreed))
+    if shared_output or (shared_output is not None and blocks):
+        blocks.extend((RULE, *shared_output))
     return blocks
