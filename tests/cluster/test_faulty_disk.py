@@ -74,6 +74,6 @@ def test_mended_is_as_before(disk: FaultyDisk) -> None:
     file = disk.open("t-0/log")
     disk.fail(DiskFault(FULL))
     disk.fail(DiskFault(IO_ERROR, "t-0"))
-    disk.mend()
+    disk.clear_faults()
     file.append([b"more"])
     assert file.read(0, 9) == b"theremore"

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Operation(IntEnum):
-    """What a rule can allow, by its code on the wire."""
+    """An operation of Kafka's ACLs, by its code on the wire."""
 
     READ = 3
     WRITE = 4
@@ -31,7 +31,7 @@ def _bits(*operations: Operation) -> int:
 
 _ON_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
 NOT_ASKED: Final = -(2**31)
-"""For a client that did not ask."""
+"""The value for a client that did not ask."""
 OF_TOPIC: Final = _bits(
     Operation.READ,
     Operation.WRITE,

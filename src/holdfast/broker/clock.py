@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """The loop's clock and the machine's."""
+    """The clock of the event loop and the clock of the machine."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, wall_s: Callable[[], float] = time.time
@@ -21,7 +21,7 @@ class Clock:
         self._wall_s = wall_s
 
     def now_ms(self) -> int:
-        """Milliseconds since some moment, never falling."""
+        """Monotonic milliseconds."""
         return int(self._loop.time() * 1000)
 
     def wall_ms(self) -> int:

@@ -2,7 +2,7 @@
 
 
 class StartError(Exception):
-    """One line: what is wrong, where, and what to do."""
+    """One line: the problem, its place, and what to do."""
 
 
 class DisksLostError(Exception):

@@ -62,11 +62,11 @@ T = TypeVar("T")
 
 LISTENERS: Final = "listeners"
 SPARE_S: Final = 2.0
-"""How much longer than a session we wait for the one that still holds our id to end."""
+"""How much longer than a session timeout we wait for an old session that holds our id."""
 
 
 class Broker:
-    """One broker. Everything outside is handed in: loop, disks, store, dice, clock.
+    """One broker. The caller passes in the loop, disks, store, random generator and clock.
 
     `disks`: one for each of log.dirs, by its path.
     """
@@ -90,7 +90,7 @@ class Broker:
         self.store = store
         self.trace = trace
         self.running: dict[asyncio.Task[Any], None] = {}
-        """Tasks that answer a call. The loop holds tasks weakly; these must end."""
+        """Tasks that answer a call. The loop holds tasks weakly, so they are kept here."""
         self._strays: asyncio.Task[None] | None = None
         self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)
@@ -139,7 +139,7 @@ class Broker:
 
     @property
     def settings(self) -> BrokerSettings:
-        """As they hold now."""
+        """The current settings."""
         return self.configs.settings
 
     @property
@@ -149,13 +149,13 @@ class Broker:
 
     @property
     def fetch_max_bytes(self) -> int:
-        """fetch.max.bytes: no answer is larger, but for one batch."""
+        """fetch.max.bytes: no answer is larger, except one with a single batch."""
         return self.settings.fetch_max_bytes
 
     # Starting.
 
     async def start(self) -> None:
-        """Come up; returns when this broker is registered and listens."""
+        """Start; returns when this broker is registered and listens."""
         settings = self.settings
         await self._listen(settings)
         await self.store.open()
@@ -182,9 +182,10 @@ class Broker:
         return _session_s(self.settings) + SPARE_S
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
-        """A step of the start, again while the store is away, in a new session if ours is over.
+        """Run a step of the start; retry it while the store is unavailable.
 
-        Opening logs takes its time after a crash, and nothing beats for a session meanwhile.
+        Opening logs takes long after a crash, and the session gets no heartbeats meanwhile, so each
+        attempt renews an expired session.
         """
         deadline = self.clock.now_ms() + int(self._patience_s * 1000)
         while True:
@@ -225,7 +226,7 @@ class Broker:
         try:
             await drop_strays(self, is_running=True)
         except (StoreError, OSError) as error:
-            self.log.warning("strays not looked for", error=error)
+            self.log.warning("stray logs not checked", error=error)
 
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         self.replicas.directory_failed(directory, error)
@@ -252,7 +253,7 @@ class Broker:
             self._reload = None
 
     def _settings_changed(self) -> None:
-        """The broker's own, while it runs."""
+        """The broker's own settings have changed while it runs."""
         self.listener.limits = _limits(self.settings, self.configs.layers)
         if self.is_started and not self.is_stopping:
             self.maintenance.settings_changed()
@@ -260,7 +261,7 @@ class Broker:
     # Stopping.
 
     async def stop(self) -> None:
-        """Leave cleanly: others lead first, then the logs are closed."""
+        """Stop cleanly: move leaderships first, then close the logs."""
         if self.is_stopping:
             return
         self.is_stopping = True

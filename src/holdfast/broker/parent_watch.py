@@ -22,7 +22,7 @@ EXIT_ORPHANED: Final = 75
 
 
 def end_with_parent() -> bool:
-    """Do so from now on, if we were started that way."""
+    """Watch the parent, if a cluster process started us."""
     number = os.environ.pop(PIPE_VARIABLE, "")
     if not number.isdecimal():
         return False
@@ -40,6 +40,6 @@ def _watch(descriptor: int) -> None:
     except OSError as error:
         sys.stderr.write(f"the pipe to the parent cannot be read: {error}\n")
         return
-    # Not a clean end: nobody is left to wait for one, and a log survives a kill.
+    # Not a clean stop: no process waits for it, and a log survives a kill.
     sys.stderr.write("the process that started this broker is gone\n")
     os._exit(EXIT_ORPHANED)

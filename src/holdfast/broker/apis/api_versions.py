@@ -33,9 +33,9 @@ FEATURES: Final = {
     "streams.version": 0,
     "transaction.version": 0,
 }
-"""The highest level of each; 0 means that it is off and cannot be switched on."""
+"""The highest level of each feature; 0 means off and unsupported."""
 LEVEL_0_FROM: Final = 4
-"""Version 3 cannot name a feature that may be at level 0: its clients would refuse the answer."""
+"""Version 3 cannot name a feature with level 0: its clients would refuse the answer."""
 
 
 def handle(broker: Broker, call: Call) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 PATIENCE_S: Final = 3.0
-"""How long a client waits for there to be a controller; it may ask again."""
+"""How long a request waits for a controller; the client may retry."""
 RETRY_S: Final = 0.05
 PURPOSE: Final = "relay"
 
@@ -33,7 +33,7 @@ Refuse = Callable[[ErrorCode, str], Response]
 
 
 def answer_as_controller(broker: Broker, call: Call, work: Work, refuse: Refuse) -> None:
-    """Answer here if we are the controller, else let the controller answer."""
+    """Answer here if we are the controller, else forward the request."""
     answer_by(broker, call, _answer(broker, call, work, refuse))
 
 
@@ -64,7 +64,9 @@ async def _work(broker: Broker, service: ControllerService, work: Work, refuse: 
         return _not_controller(refuse)
     except (StoreError, DamagedNodeError) as error:
         broker.log.warning("the store did not answer", error=str(error))
-        return refuse(ErrorCode.REQUEST_TIMED_OUT, f"The agreed store did not answer: {error}")
+        return refuse(
+            ErrorCode.REQUEST_TIMED_OUT, f"The coordination store did not answer: {error}"
+        )
     except Exception as error:  # noqa: BLE001  # whatever it was, the client gets an answer
         broker.log.bug("request failed at the controller", error)
         return refuse(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Let topics grow, or (validate_only) say whether they could."""
+    """Add partitions, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, CreatePartitionsRequest)
 

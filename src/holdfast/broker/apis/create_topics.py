@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Make topics, or (validate_only) say whether they could be made."""
+    """Create topics, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, CreateTopicsRequest)
 
@@ -44,7 +44,7 @@ def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:
 
 
 class _Creation:
-    """One request. Its topics stand or fall alone."""
+    """One request. Each topic succeeds or fails alone."""
 
     def __init__(self, service: ControllerService, request: CreateTopicsRequest) -> None:
         self._service = service

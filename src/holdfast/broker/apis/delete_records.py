@@ -28,7 +28,7 @@ UNHEARD: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Delete, then wait until every in-sync replica has."""
+    """Delete records, then wait until every in-sync replica has deleted them."""
     request = call.request
     assert isinstance(request, DeleteRecordsRequest)
     answer_by(broker, call, _delete(broker, request))
@@ -67,7 +67,7 @@ async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecord
 def _begin(
     partition: Partition, asked: DeleteRecordsPartition, result: DeleteRecordsPartitionResult
 ) -> int:
-    """Move our own start; gives where it is to be."""
+    """Move our own log start; returns the target offset."""
     if not partition.presumes_leadership:
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return 0
@@ -92,7 +92,7 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
     if not isinstance(role, Leader):
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
-    # An in-sync follower that we have not heard of may hold anything.
+    # An in-sync follower that has not fetched from us may still have the records.
     starts = dict.fromkeys(role.insync.isr, UNHEARD)
     for session, reader in partition.sessions.items():
         if session.follower in starts:

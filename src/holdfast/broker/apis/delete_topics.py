@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BY_ID_FROM: Final = 6
 DELIVERY_TIMEOUT_S: Final = 1.0
-"""How long to wait until all brokers know; the topic is gone whether they do or not."""
+"""How long to wait until the brokers have the deletion; the topic is deleted in any case."""
 
 
 def handle(broker: Broker, call: Call) -> None:

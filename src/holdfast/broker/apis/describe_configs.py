@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answer from the store, so that a change is seen as soon as it was answered."""
+    """Answer from the store, so that a client sees its change as soon as it is acknowledged."""
     request = call.request
     assert isinstance(request, DescribeConfigsRequest)
     answer_by(broker, call, _describe_all(broker, request))
@@ -93,7 +93,7 @@ async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[
 
 
 async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, str]:
-    """What the store says; while it is away, what we heard last."""
+    """The settings in the store; while it is unavailable, the last ones that were read."""
     try:
         node = await broker.store.get(path)
         return decode_config(path, node.data) if node is not None else {}

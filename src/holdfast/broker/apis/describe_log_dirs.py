@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Every log directory of this broker; of one that has failed only that it has."""
+    """Every log directory of this broker; a failed one only with its error."""
     request = call.request
     assert isinstance(request, DescribeLogDirsRequest)
     found: dict[LogDirectory, dict[str, list[DescribeLogDirsPartition]]] = {}

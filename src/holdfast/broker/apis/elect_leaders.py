@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Elect for some partitions, or wherever it is needed."""
+    """Elect leaders for some partitions, or wherever it is needed."""
     request = call.request
     assert isinstance(request, ElectLeadersRequest)
     named = tuple(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """How far each log goes."""
+    """The end of each log."""
     request = call.request
     assert isinstance(request, GetReplicaLogInfoRequest)
     topics = [

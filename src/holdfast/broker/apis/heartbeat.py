@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered at once."""
+    """Answers immediately."""
     request = call.request
     assert isinstance(request, HeartbeatRequest)
     caller = Caller(

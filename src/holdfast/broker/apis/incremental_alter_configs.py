@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Change settings, or (validate_only) say whether they could be."""
+    """Change settings, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, IncrementalAlterConfigsRequest)
 

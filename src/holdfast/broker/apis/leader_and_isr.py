@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 AT_ONCE: Final = 200
-"""Partitions that take their roles, and their place on the disk, in one go."""
+"""Partitions whose roles are applied, and whose logs are created, together."""
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take every role that the store gives us, then answer; a refused command changes nothing."""
+    """Apply every role that the store confirms, then answer; a refused command changes nothing."""
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
     broker.commands.obey(call, request, _Roles, _refused)
@@ -58,11 +58,11 @@ class _Roles:
         self._assignments: list[PartitionAssignment] = []
         """Of this part."""
         self._own: list[PartitionFact | None] = []
-        """What we know of it without the store."""
+        """The state that we have without the store."""
         self._new: dict[TopicPartition, None] = {}
-        """What has to be looked up for it: all that says something new."""
+        """The partitions to read in the store: those with a new state."""
         self._errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
-        """Of the parts that are done."""
+        """Errors of the parts that are done."""
         self._done = 0
 
     @property
@@ -86,11 +86,11 @@ class _Roles:
         return list(self._new)
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Take the roles that the store gives us.
+        """Apply the roles that the store confirms.
 
-        Before a leader epoch begins its settings are read: a leader that went by a lower
-        min.insync.replicas than the controller would commit what that counts on not being
-        committed.
+        The settings are read before a leader epoch begins: a leader with a lower
+        min.insync.replicas than the controller's would commit records that the controller assumes
+        are not committed.
         """
         broker = self._broker
         roles = self._confirmed(facts)
@@ -112,16 +112,16 @@ class _Roles:
         return Found.NOTHING_NEW if is_in_vain else Found.AS_COMMANDED
 
     def _is_contradicted(self, roles: list[PartitionAssignment | ErrorCode], facts: Facts) -> bool:
-        """Whether the store has another role for us, or none. What cannot be read says neither."""
+        """Whether the store has another role for us, or none. An unreadable node is no answer."""
         return any(
             isinstance(role, ErrorCode) and one.name in self._new and one.name in facts
             for one, role in zip(self._assignments, roles, strict=True)
         )
 
     def _confirmed(self, facts: Facts) -> list[PartitionAssignment | ErrorCode]:
-        """The store's state of each partition, or why none is to be taken.
+        """The store's state of each partition, or the error for it.
 
-        What says nothing new is answered without the store, with the state that we go by.
+        An entry that is not new is answered without the store, from our current state.
         """
         roles: list[PartitionAssignment | ErrorCode] = []
         for one, known in zip(self._assignments, self._own, strict=True):
@@ -148,7 +148,7 @@ class _Roles:
 
 
 def _own(broker: Broker, assignment: PartitionAssignment) -> PartitionFact | None:
-    """What the store has confirmed to us before: as a replica, or as the controller."""
+    """The state that the store confirmed earlier, to us as a replica or as the controller."""
     service = broker.controller
     name = None if service is None else service.topic_names.get(assignment.topic_id)
     if service is not None and name == assignment.name.topic and service.knows(assignment.name):
@@ -168,9 +168,9 @@ def _is_fresh(broker: Broker, assignment: PartitionAssignment) -> bool:
 async def _find_leaders(
     broker: Broker, request: LeaderAndIsrRequest, taken: list[PartitionAssignment]
 ) -> bool:
-    """Where the leaders that we follow listen: as the store has it, if the command has news.
+    """Update the addresses of the leaders that we follow: from the store, if they are new.
 
-    Whether we have looked in vain: all of them listen where we knew.
+    Returns whether the read was fruitless: none of the addresses has changed.
     """
     named = {
         BrokerId(one.broker_id): Endpoint(one.host_name, one.port) for one in request.live_leaders

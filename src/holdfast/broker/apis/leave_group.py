@@ -19,7 +19,7 @@ SEVERAL_FROM: Final = 3
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """The rest of the group rebalances."""
+    """Remove members; the rest of the group rebalances."""
     request = call.request
     assert isinstance(request, LeaveGroupRequest)
     leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]

@@ -24,7 +24,7 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 REMOTE: Final = (-5, -6)
-"""Of tiered storage, which we have none of: there is no such offset."""
+"""Timestamps of tiered storage, which is not supported: there is no such offset."""
 READ_COMMITTED: Final = 1
 LEADER_EPOCH_FROM: Final = 4
 
@@ -109,7 +109,7 @@ def _latest(
 
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> Offset:
-    """A follower copies all of it; a consumer reads what is committed."""
+    """A follower reads to the log end; a consumer reads what is committed."""
     if request.replica_id >= 0:
         return partition.replica.log.log_end_offset
     if request.isolation_level == READ_COMMITTED:

@@ -31,7 +31,7 @@ NO_RETENTION: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Partitions nobody knows are refused here, all else is for the group's coordinator."""
+    """Refuse unknown partitions here; pass the others to the group's coordinator."""
     request = call.request
     assert isinstance(request, OffsetCommitRequest)
     known: list[tuple[TopicPartition, OffsetCommitRequestPartition]] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the log has committed the tombstones."""
+    """Answers when the tombstones are committed."""
     request = call.request
     assert isinstance(request, OffsetDeleteRequest)
     known = [

@@ -35,7 +35,7 @@ NOTHING: Final = CommittedOffset(Offset(-1))
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered at once."""
+    """Answers immediately."""
     request = call.request
     assert isinstance(request, OffsetFetchRequest)
     if call.version >= GROUPS_FROM:
@@ -53,7 +53,7 @@ def _names(
 
 
 def _by_topic(fetched: FetchedOffsets) -> dict[str, list[int]]:
-    """All partitions with an offset, for who asked for all."""
+    """All partitions with an offset, for a request for all."""
     topics: dict[str, list[int]] = {}
     for topic, index in fetched.offsets:
         topics.setdefault(topic, []).append(index)
@@ -126,7 +126,7 @@ def _group(
 def _topic(
     asked: OffsetFetchRequestTopics, name: str | None, fetched: FetchedOffsets
 ) -> OffsetFetchResponseTopics:
-    """The name is None if nobody knows the topic's id."""
+    """The name is None if the topic id is unknown."""
     partitions = []
     for index in asked.partition_indexes:
         committed = NOTHING

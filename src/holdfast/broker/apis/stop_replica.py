@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 DURING_DELETION: Final = -2
-"""The leader epoch of a partition whose topic is deleted: no epoch comes after it."""
+"""The leader epoch of a partition whose topic is deleted: the last epoch."""
 NO_EPOCH: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Stop what the store has taken from us, and delete it if that is asked for."""
+    """Stop the replicas that the store no longer assigns to us; delete their logs if asked."""
     request = call.request
     assert isinstance(request, StopReplicaRequest)
     broker.commands.obey(call, request, _Stops, _refused)
@@ -36,7 +36,7 @@ def _refused(error: ErrorCode) -> StopReplicaResponse:
 
 
 class _Stops:
-    """The replicas that one command takes from us, as far as the store has done so."""
+    """The replicas that one command stops, as far as the store confirms it."""
 
     def __init__(self, broker: Broker, request: StopReplicaRequest) -> None:
         self._broker = broker
@@ -58,7 +58,7 @@ class _Stops:
         return [name for name, one in self._part if _is_here(self._broker, name, one)]
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Stop what has left us."""
+        """Stop the replicas of this part."""
         found = Found.AS_COMMANDED
         for name, one in self._part:
             code = _stop(self._broker, name, one, facts.get(name))

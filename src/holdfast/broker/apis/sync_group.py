@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the assignments are committed in the log."""
+    """Answers when the assignments are committed."""
     request = call.request
     assert isinstance(request, SyncGroupRequest)
     sync = Sync(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 Refusal = Callable[[Any], Response]
-"""From a request to the response that refuses it."""
+"""Makes the response that refuses a request."""
 
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
 _NO_AUTHORIZER: Final[dict[str, Any]] = {
@@ -204,7 +204,7 @@ AS_KAFKA: Final[dict[int, Refusal]] = {
     ),
     69: _describe_consumer_groups,
 }
-"""Listed by ApiVersions, and answered as by a Kafka broker with the same switched off."""
+"""Listed by ApiVersions, and answered as by a Kafka broker with the feature disabled."""
 
 UNLISTED: Final[dict[int, Refusal]] = {
     24: _add_partitions,

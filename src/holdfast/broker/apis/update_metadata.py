@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 WHOLE: Final = 2
-"""The type of an UpdateMetadata that names everything there is."""
+"""The type of an UpdateMetadata that names all topics."""
 DELETED_LEADER: Final = -2
 """In place of a leader: the partition's topic was deleted."""
 
 _Named = tuple[TopicPartition, bytes, UpdateMetadataPartitionState | None]
-"""A partition, its topic's id and what is said of it; None: the topic is gone."""
+"""A partition, its topic's id and its new state; None if the topic was deleted."""
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take over what the store confirms."""
+    """Apply the updates that the store confirms."""
     request = call.request
     assert isinstance(request, UpdateMetadataRequest)
     broker.commands.obey(call, request, _Updates, _refused)
@@ -51,7 +51,7 @@ def _refused(error: ErrorCode) -> UpdateMetadataResponse:
 
 
 async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[BrokerId, KnownBroker]:
-    """Who is alive and where: known already, or read in the store."""
+    """The live brokers: the known ones if they are the same, or read in the store."""
     named: dict[BrokerId, KnownBroker] = {}
     for one in request.live_brokers:
         for endpoint in one.endpoints[:1]:
@@ -65,7 +65,7 @@ async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[Broke
 
 
 class _Updates:
-    """What one command says of brokers and partitions, as far as the store says the same."""
+    """The updates of one command, as far as the store confirms them."""
 
     def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
         self._broker = broker
@@ -97,7 +97,7 @@ class _Updates:
         return list(self._updates.unsure)
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Publish what the store has."""
+        """Publish the state in the store."""
         broker, updates = self._broker, self._updates
         brokers = broker.metadata.brokers
         is_first = not self._done
@@ -126,13 +126,13 @@ class _Updates:
 
 
 class _PartitionUpdates:
-    """What a request says that this broker does not know, and where to look it up."""
+    """The updates of a request that are new to this broker, and where to read them."""
 
     def __init__(self, broker: Broker, named: Iterable[_Named]) -> None:
         self._broker = broker
         self._named: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
         self._ended: dict[bytes, TopicPartition] = {}
-        """Topics that are said to be gone, and a partition of each to look at."""
+        """Topics that the request names as deleted, and one partition of each to read."""
         self._own: Facts = {}
         self.unsure: dict[TopicPartition, None] = {}
         for name, topic_id, command in named:
@@ -163,11 +163,11 @@ class _PartitionUpdates:
             self.unsure[name] = None
 
     def changed(self, facts: Facts) -> Iterator[ChangedPartition]:
-        """The partitions that are new or otherwise than we knew."""
+        """The partitions that are new or changed."""
         for name, topic_id, command in self._named:
             known = self._known(name, topic_id, facts)
             if known is not None:
-                # Which replicas are offline is in no node; clients only read it.
+                # The offline replicas are in no node; only clients read them.
                 offline = tuple(one for one in command.offline_replicas if one in known.replicas)
                 yield ChangedPartition(name, topic_id, known._replace(offline=offline))
 
@@ -188,7 +188,7 @@ class _PartitionUpdates:
         )
 
     def is_contradicted(self, facts: Facts) -> bool:
-        """Whether the store says otherwise of a partition that was looked up."""
+        """Whether the store contradicts a partition that was read."""
         for name, topic_id, command in self._named:
             fact = facts.get(name)
             if fact is None or name not in self.unsure:
@@ -204,14 +204,14 @@ class _PartitionUpdates:
         return False
 
     def has_ended_in_vain(self, facts: Facts) -> bool:
-        """Whether a topic that was not named, or was said to be gone, is still there."""
+        """Whether a topic that was omitted, or named as deleted, still exists."""
         return any(
             (fact := facts.get(name)) is not None and fact.topic_id == topic_id
             for topic_id, name in self._ended.items()
         )
 
     def gone(self, facts: Facts) -> list[bytes]:
-        """The topics that the store has no more."""
+        """The topics that are not in the store any more."""
         return [
             topic_id
             for topic_id, name in self._ended.items()

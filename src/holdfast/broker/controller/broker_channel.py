@@ -38,32 +38,32 @@ if TYPE_CHECKING:
 
 RETRY_S: Final = 0.05
 PURPOSE: Final = "control"
-"""A connection of its own: no answer here waits for that of a slow request."""
+"""A separate connection: no answer here waits for that of a slow request."""
 MAX_PARTITIONS_PER_REQUEST: Final = 20_000
-"""Partitions in one command; the rest follows in the next. A broker takes ten times as many, and
-decodes so many in a fraction of a second."""
+"""Partitions in one request; the rest follows in the next. A broker accepts ten times as many, and
+decodes this many in a fraction of a second."""
 LOG_INFO_PURPOSE: Final = "log info"
-"""Another one: a broker of release 0.1 knows this question by another key, and hangs up."""
+"""Another one: a broker of release 0.1 has this API under another key, and disconnects."""
 LOG_INFOS: Final = 1_000
 """Partitions in one GetReplicaLogInfo, as Kafka has it; `ask_again` asks for the rest."""
 
 
 MOST_GONE: Final = 100
-"""Deleted topics in one UpdateMetadata: each is said with all its partitions."""
+"""Deleted topics in one UpdateMetadata, each with all its partitions."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Stop(NamedTuple):
-    """A replica that has to go."""
+    """A replica to stop."""
 
     leader_epoch: int
     delete: bool
 
 
 class Channel:
-    """The controller's side of one broker's life."""
+    """The controller's queue of requests to one broker incarnation."""
 
     def __init__(
         self, service: ControllerService, broker: BrokerId, broker_epoch: BrokerEpoch
@@ -79,27 +79,27 @@ class Channel:
         self._gone: dict[bytes, request_builders.GoneTopic] = {}
         self._brokers_changed = True
         self._has_metadata = False
-        """Whether this life of the broker has been told everything once."""
+        """Whether this incarnation of the broker has received a full UpdateMetadata."""
         self._sent_states: dict[TopicPartition, PartitionState] = {}
-        """In the LeaderAndIsr that is under way."""
+        """In the LeaderAndIsr that is in flight."""
         self._sent_names: dict[TopicPartition, None] = {}
         self._command_is_out = False
         self._metadata_is_out = False
         self._is_closed = False
 
-    # What is to be told.
+    # Requests to send.
 
     def send_state(self, partition: TopicPartition, state: PartitionState) -> None:
-        """A role, sent until it is taken or overtaken."""
+        """Send a role until the broker accepts it or a newer one replaces it."""
         self._states[partition] = state
 
     def stop(self, partition: TopicPartition, stop: Stop) -> None:
-        """A replica has to go."""
+        """Stop a replica."""
         self._states.pop(partition, None)
         self._stops[partition] = stop
 
     def ask(self, partition: TopicPartition, leader_epoch: LeaderEpoch) -> None:
-        """How far does the log go?"""
+        """Ask for the end of the log."""
         self._asks[partition] = leader_epoch
 
     def publish(self, partition: TopicPartition) -> None:
@@ -107,15 +107,15 @@ class Channel:
         self._names[partition] = None
 
     def publish_gone(self, topic: request_builders.GoneTopic) -> None:
-        """This topic is no more."""
+        """This topic was deleted."""
         self._gone[topic.topic_id] = topic
 
     def publish_brokers(self) -> None:
-        """Other brokers are alive than before."""
+        """The set of live brokers has changed."""
         self._brokers_changed = True
 
     def has_delivered(self, partition: TopicPartition) -> bool:
-        """Whether the broker has taken everything about a partition, its topic's end included."""
+        """Whether the broker has accepted all updates of a partition, its deletion included."""
         return not any(
             partition in table
             for table in (self._states, self._stops, self._names, self._sent_states)
@@ -125,13 +125,13 @@ class Channel:
         return any(one.name == partition.topic for one in self._gone.values())
 
     def close(self) -> None:
-        """The broker has died, or the reign is over."""
+        """The broker has died, or we are no longer the controller."""
         self._is_closed = True
 
-    # Telling.
+    # Sending.
 
     def flush(self) -> None:
-        """Send what may be sent now."""
+        """Send the requests that may be sent now."""
         if self._is_closed:
             return
         if not self._command_is_out:
@@ -252,7 +252,7 @@ class Channel:
         self._asks = {}
 
         def answered(response: Response | None) -> None:
-            # An answer of another life says nothing of this one's logs.
+            # An answer of another incarnation says nothing about the logs of this one.
             if (
                 isinstance(response, GetReplicaLogInfoResponse)
                 and response.broker_epoch == self.broker_epoch
@@ -283,7 +283,7 @@ class Channel:
 
 
 def _divided(table: dict[K, V], most: int) -> tuple[dict[K, V], dict[K, V]]:
-    """What is said in the next command, and what has to wait for the one after it."""
+    """The entries for the next request, and those for the one after it."""
     if len(table) <= most:
         return table, {}
     entries = list(table.items())

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Sender(Protocol):
-    """The way to one broker."""
+    """Sends requests to one broker."""
 
     def send(self, request: Request, version: int, answered: Answered) -> None: ...
 
 
 class Ways(Protocol):
-    """The ways to all brokers."""
+    """Gives the sender of each broker."""
 
     def to(self, broker: BrokerId, purpose: str = "") -> Sender: ...
 
@@ -35,7 +35,7 @@ class Ways(Protocol):
 
 
 class Host(Protocol):
-    """A broker, as far as a controller needs one."""
+    """The parts of a broker that a controller needs."""
 
     @property
     def id(self) -> BrokerId: ...
@@ -57,4 +57,4 @@ class Host(Protocol):
     def trace(self) -> BrokerTrace | None: ...
 
     controller: ControllerService | None
-    """Set while this broker reigns."""
+    """Set while this broker is the controller."""

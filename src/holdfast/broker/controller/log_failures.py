@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class FailureReader:
-    """Takes the reports out of the store, each once.
+    """Takes each report out of the store once.
 
-    A report that is read and not acted upon before the reign ends is no loss: the failed log
-    answers the next controller's LeaderAndIsr with KAFKA_STORAGE_ERROR.
+    If this broker loses the controllership between reading a report and acting on it, nothing is
+    lost: the broker of the failed log answers the next LeaderAndIsr with KAFKA_STORAGE_ERROR.
     """
 
     def __init__(self, service: ControllerService) -> None:
@@ -27,12 +27,12 @@ class FailureReader:
         self._read = Repeated(service.host.loop, self._read_all, service.host.log)
 
     def start(self) -> None:
-        """Read what is there, and what comes."""
+        """Read the present reports and all later ones."""
         self._watch = self._service.host.store.watch(NOTIFICATIONS, lambda _: self._read.soon())
         self._read.soon()
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._read.close()
         if self._watch is not None:
             self._watch.cancel()

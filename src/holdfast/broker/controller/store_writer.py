@@ -44,11 +44,11 @@ class _Job:
         self.operations = operations
         self.done = done
         self.is_unsure = False
-        """An earlier attempt may have happened."""
+        """An earlier attempt may have succeeded."""
 
 
 class StoreWriter:
-    """The one way from a reign to the store."""
+    """The only writer of a controller to the store."""
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class StoreWriter:
         self._is_closed = False
 
     def add(self, operations: Sequence[Operation], done: Done) -> None:
-        """Write soon; `done` gets the nodes written, or the conflict. Never, if the reign ends."""
+        """Write soon; unless the writer is closed, `done` gets the nodes or the conflict."""
         self._jobs.append(_Job(operations, done))
         if self._task is None and not self._is_closed:
             self._task = self._loop.create_task(self._write_all())
 
     async def write(self, *operations: Operation) -> tuple[Node, ...]:
-        """The same, awaited; raises ConflictError, or ReignOverError."""
+        """The same, awaited; raises ConflictError or ControllerMovedError."""
         if self._is_closed:
             raise ControllerMovedError
         result: asyncio.Future[tuple[Node, ...]] = self._loop.create_future()
@@ -96,7 +96,7 @@ class StoreWriter:
             del self._awaited[result]
 
     def close(self) -> None:
-        """The reign is over: what is not written will not be."""
+        """We are no longer the controller: discard the waiting writes."""
         self._is_closed = True
         self._jobs.clear()
         for result in self._awaited:
@@ -105,7 +105,7 @@ class StoreWriter:
 
     async def _write_all(self) -> None:
         try:
-            # The writes of this tick together; others join while the store works.
+            # One batch for the writes of this tick; later ones wait for the answer.
             await asyncio.sleep(0)
             while self._jobs and not self._is_closed:
                 jobs, self._jobs = self._jobs, []
@@ -119,7 +119,7 @@ class StoreWriter:
                 if waiting:
                     self._jobs[:0] = waiting
                     await asyncio.sleep(RETRY_S)
-        except Exception as error:  # noqa: BLE001  # a reign that cannot write must not go on
+        except Exception as error:  # noqa: BLE001  # a controller that cannot write must resign
             self._log.bug("the controller failed", error)
             self._fenced("a bug")
         finally:
@@ -132,7 +132,7 @@ class StoreWriter:
             return [error] * len(transactions)
 
     async def _settle(self, job: _Job, outcome: Outcome) -> bool:
-        """Whether the job is over."""
+        """Whether the job is finished."""
         if self._is_closed:
             return True
         match outcome:
@@ -155,7 +155,7 @@ class StoreWriter:
         return True
 
     async def _find_out(self, job: _Job, conflict: ConflictError) -> bool:
-        """It conflicts: perhaps with what it wrote itself, unheard."""
+        """After a conflict: find out whether an earlier attempt succeeded without an answer."""
         changes = [one for one in job.operations if not isinstance(one, Check)]
         try:
             nodes = await self._store.get_many([one.path for one in changes])

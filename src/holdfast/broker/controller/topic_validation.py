@@ -11,13 +11,13 @@ from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableTopic
 
 MOST_PARTITIONS: Final = 10_000
-"""In one request, as KRaft has it: more would hold up everybody else for too long."""
+"""In one request, as in KRaft: more would delay all other requests for too long."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 
 
 class RefusedError(Exception):
-    """What was asked cannot be: the code and the message to answer with."""
+    """The request is refused: the error code and the message of the answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -26,12 +26,12 @@ class RefusedError(Exception):
 
 
 class Cluster(NamedTuple):
-    """Whom replicas may be given to."""
+    """The brokers that replicas may be assigned to."""
 
     live: Racks
-    """Brokers that are there and stay."""
+    """Live brokers that are not shutting down."""
     known: Sequence[BrokerId]
-    """All that ever registered."""
+    """All brokers that ever registered."""
 
 
 class AssignmentStart(NamedTuple):
@@ -42,14 +42,14 @@ class AssignmentStart(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """A topic's name becomes a directory's."""
+    """A topic's name becomes the name of a directory."""
     reason = why_not_a_name(name)
     if reason:
         raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 def check_is_new(name: str, existing: Iterable[str]) -> None:
-    """Metrics write '.' as '_', so two names that differ only there cannot both be."""
+    """Metrics write '.' as '_', so two names that differ only there cannot both exist."""
     for other in existing:
         if other == name:
             raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -101,7 +101,7 @@ def choose(
 
 
 def check_count(partitions: int) -> None:
-    """Of one request."""
+    """Limit the number of partitions in one request."""
     if partitions > MOST_PARTITIONS:
         raise RefusedError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
@@ -134,7 +134,7 @@ def _given(topic: CreatableTopic, cluster: Cluster) -> Assignment:
 def check_given(
     assigned: Mapping[int, tuple[BrokerId, ...]], cluster: Cluster, replicas: int | None
 ) -> None:
-    """An assignment that somebody made by hand."""
+    """Check an assignment from the request."""
     for partition, brokers in assigned.items():
         check_replicas(brokers, cluster.known)
         if replicas is not None and len(brokers) != replicas:
@@ -144,7 +144,7 @@ def check_given(
                 f"{replicas} replica(s)."
             )
         replicas = len(brokers)
-        # A partition without a live replica could never tell what it holds.
+        # A partition without a live replica would have no leader.
         if not any(one in cluster.live for one in brokers):
             raise _bad_assignment(
                 "All brokers specified in the manual partition assignment for partition "
@@ -153,7 +153,7 @@ def check_given(
 
 
 def check_replicas(brokers: tuple[BrokerId, ...], known: Iterable[BrokerId]) -> None:
-    """One partition's replicas: some, each once, each a broker."""
+    """One partition's replicas: at least one, no duplicates, all brokers."""
     known = tuple(known)
     if not brokers:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")

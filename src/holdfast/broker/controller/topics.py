@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 ALL_BROKERS_TIMEOUT_S: Final = 1.0
 """How long an answer waits for brokers other than the leaders, which may be dying."""
 CHANGED: Final = b'{"version":2}'
-"""What /config/changes says; that it was written is the message."""
+"""The content of /config/changes; the write itself is the notification."""
 
 
 class Planned(NamedTuple):
-    """A topic that may be made."""
+    """A valid topic that is not created yet."""
 
     name: str
     topic_id: bytes
@@ -49,15 +49,15 @@ class Planned(NamedTuple):
 
 
 class Topics:
-    """The topics of a reign."""
+    """The topics of a controller."""
 
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._reserved: dict[str, None] = {}
-        """Names of topics that are being made."""
+        """Names of topics that are being created."""
 
     async def cluster(self) -> Cluster:
-        """Whom replicas may be given to."""
+        """The brokers that replicas may be assigned to."""
         service = self._service
         names = await service.host.store.children(paths.BROKER_INCARNATIONS)
         known = [BrokerId(int(name)) for name in names if name.isdecimal()]
@@ -72,10 +72,10 @@ class Topics:
         rng = self._service.host.rng
         return AssignmentStart(rng.randrange(1 << 16), rng.randrange(1 << 16))
 
-    # Making.
+    # Creating.
 
     def plan(self, topic: CreatableTopic, cluster: Cluster) -> Planned:
-        """What a topic would be; RefusedError."""
+        """Plan a topic; RefusedError."""
         service = self._service
         check_name(topic.name)
         check_is_new(topic.name, (*service.topics, *self._reserved))
@@ -90,7 +90,7 @@ class Topics:
         return Planned(topic.name, topic_id, assignment, configs)
 
     async def create(self, planned: Planned) -> None:
-        """Write a topic and let its leaders be told."""
+        """Write a topic to the store and queue the requests to its brokers."""
         service = self._service
         self._reserved[planned.name] = None
         try:
@@ -134,7 +134,7 @@ class Topics:
             raise
 
     async def until_delivered(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
-        """Whether the leaders have taken their roles; others are waited for only a little."""
+        """Whether the leaders have accepted their roles; waits only briefly for other brokers."""
         service = self._service
         conditions = service.conditions
 
@@ -205,10 +205,10 @@ class Topics:
             service.topics[name] = service.topics[name]._replace(replicas=grown.replicas)
             service.states.created(writes)
 
-    # Removing.
+    # Deleting.
 
     async def delete(self, name: str) -> list[TopicPartition]:
-        """Remove a topic: first from the store, then from the brokers."""
+        """Delete a topic: first from the store, then from the brokers."""
         service = self._service
         store = service.host.store
         topic = service.topics[name]

@@ -32,40 +32,40 @@ Handler = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 
 
 class BadRequestError(Exception):
-    """What was asked cannot be done; the message goes back to whoever asked."""
+    """A request that cannot be carried out; the message goes back to the client."""
 
 
 class Controllable(Protocol):
-    """What a broker lets others do to it."""
+    """The operations of a broker for the control socket."""
 
     @property
     def links(self) -> Links:
-        """The ways to brokers and clients."""
+        """The links to brokers and clients."""
 
     @property
     def disks(self) -> Sequence[FaultyDisk]:
         """The disks of its log directories."""
 
     def status(self) -> dict[str, Any]:
-        """Who it is and what it holds, ready for JSON."""
+        """The broker's identity and partitions, ready for JSON."""
 
     def disconnect_store(self) -> None:
-        """From now on the agreed store is out of reach."""
+        """Make the coordination store unreachable."""
 
     def reconnect_store(self) -> None:
-        """It is back."""
+        """Make the coordination store reachable again."""
 
     async def expire_session(self) -> None:
-        """End the session as if we had been silent too long."""
+        """End the session as if it had expired."""
 
     def flush(self) -> None:
         """Force every log to the disk."""
 
     def flush_trace(self) -> None:
-        """Write down every event so far, if there is a trace."""
+        """Write every event so far, if there is a trace."""
 
     def begin_stop(self) -> None:
-        """Start a controlled shutdown; returns at once."""
+        """Start a controlled shutdown; returns immediately."""
 
 
 class ControlSocket:
@@ -90,14 +90,14 @@ class ControlSocket:
         }
 
     async def open(self) -> None:
-        """Listen from now on. OSError if the path cannot be used."""
+        """Listen. OSError if the path cannot be used."""
         listener = unix_sockets.listen(self._path)
         self._server = await asyncio.start_unix_server(
             self._serve, sock=listener, limit=LONGEST_LINE
         )
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
             self._path.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class ControlSocket:
         except BadRequestError as error:
             return {"error": str(error)}
         except Exception as error:  # noqa: BLE001
-            # Our own bug; whoever breaks brokers should not have to read their logs to see it.
+            # Our own bug: the client should see it without reading the broker's log.
             self._log.bug("control request failed", error)
             return {"error": f"{type(error).__name__}: {error}"}
 
@@ -192,7 +192,7 @@ class ControlSocket:
             raise BadRequestError(f"disk: directory is one of log.dirs ({known}), or missing")
         for disk in disks:
             if what == "mend":
-                disk.mend()
+                disk.clear_faults()
             else:
                 disk.fail(DiskFault(what, below))
         return {}

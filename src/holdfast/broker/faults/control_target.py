@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ControlledBroker:
-    """A broker with handles."""
+    """A broker that the control socket can operate."""
 
     def __init__(
         self, broker: Broker, disks: Sequence[FaultyDisk], begin_stop: Callable[[], None]

@@ -20,23 +20,23 @@ from typing import Final
 from holdfast.protocol import Payload
 
 JOINED_BYTES: Final = 16 * 1024
-"""Up to here pieces are copied into one: less than what the system asks for a dozen of them."""
+"""Up to this size pieces are copied into one: cheaper than a vectored write of a dozen pieces."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """What is wrong with the way to one broker, or to all clients."""
+    """The fault of the link to one broker, or to all clients."""
 
     is_disconnected: bool = False
     is_deaf: bool = False
-    """What comes from there is swallowed too."""
+    """Received bytes are discarded too."""
     delay_s: float = 0.0
     drop: float = 0.0
-    """How probable it is that a write is lost."""
+    """The probability that a write is lost."""
 
 
 class Links:
-    """The ways from this broker to others; the key None stands for clients."""
+    """The links from this broker to others; the key None stands for clients."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, rng: random.Random | None = None) -> None:
         self._loop = loop
@@ -45,10 +45,10 @@ class Links:
         self._torn: dict[asyncio.Transport, None] = {}
         """Connections that have lost bytes."""
         self._late: dict[asyncio.Transport, deque[bytes]] = {}
-        """What is under way on a slow link. While there is any, nothing may overtake it."""
+        """Delayed writes of a slow link. Later writes must not overtake them."""
 
     def write(self, broker: int | None, transport: asyncio.Transport, parts: list[Payload]) -> None:
-        """Send bytes to a broker or client, if the way is there."""
+        """Send bytes to a broker or client, unless a fault prevents it."""
         if not self._faults and not self._late:
             _send(transport, parts)
             return
@@ -82,7 +82,7 @@ class Links:
         self._loop.call_later(delay_s, self._write_late, broker, transport)
 
     def _write_late(self, broker: int | None, transport: asyncio.Transport) -> None:
-        """One timer a write, but always the oldest write: timers may fire in another order."""
+        """One timer per write, but always the oldest write: timers may fire in another order."""
         late = self._late.get(transport)
         if late is None:
             return
@@ -93,7 +93,7 @@ class Links:
             transport.write(data)
 
     def swallows(self, broker: int | None, transport: asyncio.Transport | None) -> bool:
-        """Whether what has just come from there must be taken for never come."""
+        """Whether to discard bytes that were received from there."""
         if not self._faults:
             return False
         fault = self._faults.get(broker)
@@ -104,26 +104,26 @@ class Links:
         return True
 
     def is_disconnected(self, broker: int | None) -> bool:
-        """Whether nothing gets through."""
+        """Whether the link is disconnected."""
         fault = self._faults.get(broker)
         return fault is not None and fault.is_disconnected
 
     def disconnect(self, broker: int | None, *, both_ways: bool = False) -> None:
-        """From now on nothing gets through: from here to there, or both ways."""
+        """Disconnect a link: from here to there, or both ways."""
         self._faults[broker] = Fault(is_disconnected=True, is_deaf=both_ways)
 
     def delay(self, broker: int | None, delay_s: float) -> None:
-        """From now on everything comes later."""
+        """Delay every write."""
         fault = self._faults.setdefault(broker, Fault())
         fault.delay_s = delay_s
 
     def drop(self, broker: int | None, probability: float) -> None:
-        """From now on a write is lost now and then, and its connection with it."""
+        """Lose a write now and then, and its connection with it."""
         fault = self._faults.setdefault(broker, Fault())
         fault.drop = probability
 
     def clear_faults(self) -> None:
-        """All ways are as they should be; what lost bytes is broken, what is late is sent."""
+        """Clear all faults; break connections that lost bytes, and send delayed writes."""
         self._faults.clear()
         torn, self._torn = self._torn, {}
         late, self._late = self._late, {}
@@ -134,7 +134,7 @@ class Links:
                 transport.writelines(list(writes))
 
     def faults(self) -> dict[str, dict[str, float | bool]]:
-        """What is wrong now, ready for JSON."""
+        """The current faults, ready for JSON."""
         return {
             "clients" if broker is None else str(broker): {
                 "cut": fault.is_disconnected,

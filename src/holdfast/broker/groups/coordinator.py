@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from holdfast.broker.settings import BrokerSettings
 
 LONGEST_NAME_IN_ID: Final = 32_000
-"""Member ids open with a name of the client's choice, and must fit a string of the wire."""
+"""Member ids begin with the client id, and must fit a string of the wire format."""
 
 Waiter = Callable[[Any], None]
-"""Handed to the core as the handle of a request; called with the effect that answers it."""
+"""Identifies a request to the core; called with the effect that answers it."""
 
 
 class GroupCoordinator:
@@ -42,7 +42,7 @@ class GroupCoordinator:
         self._shards: dict[int, CoordinatorShard] = {}
         self._to_load: deque[CoordinatorShard] = deque()
         self._elsewhere = Groups(GroupSettings(), subscribed_topics)
-        """Stands in for partitions that others lead: it refuses everything as the core does."""
+        """For partitions that other brokers lead: it refuses everything as the core does."""
         self._elsewhere.unload()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = 0.0
@@ -50,7 +50,7 @@ class GroupCoordinator:
         broker.replicas.on_high_watermark = self.high_watermark_moved
 
     def stop(self) -> None:
-        """No more: the logs are about to be closed."""
+        """Stop all groups: the logs are about to be closed."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -61,17 +61,17 @@ class GroupCoordinator:
 
     @property
     def commit_timeout_ms(self) -> int:
-        """How long the in-sync replicas have to take what groups write."""
+        """How long the in-sync replicas have to replicate what groups write."""
         return self._broker.settings.offsets_commit_timeout_ms
 
-    # Where a group is.
+    # Finding a group.
 
     def _partition_of(self, group_id: str) -> int | None:
         topic = self._broker.metadata.topics.get(OFFSETS_TOPIC)
         return partition_for(group_id, len(topic.partitions)) if topic is not None else None
 
     def coordinator_of(self, group_id: str) -> KnownBroker | None:
-        """The broker to turn to; None if there is none now. Asking creates the offsets topic."""
+        """The coordinator of a group, None if there is none. Creates the offsets topic."""
         metadata = self._broker.metadata
         place = self._partition_of(group_id)
         if place is None:
@@ -84,10 +84,10 @@ class GroupCoordinator:
         place = self._partition_of(group_id)
         return self._shards.get(place) if place is not None else None
 
-    # What handlers ask. Every waiter is called once, now or later.
+    # Calls of handlers. Every waiter is called once, immediately or later.
 
     def ask(self, group_id: str, question: Callable[[Groups, int], Effects]) -> None:
-        """Put a question to the group's partition, and carry out what comes of it."""
+        """Pass a request to the group's partition, and carry out the effects."""
         shard = self._shard_of(group_id)
         if shard is not None:
             shard.run(question(shard.groups, shard.now_ms()))
@@ -96,12 +96,12 @@ class GroupCoordinator:
             self.answer(effect)
 
     def look(self, group_id: str) -> Groups:
-        """The group's partition, for questions that change nothing."""
+        """The group's partition, for requests that change nothing."""
         shard = self._shard_of(group_id)
         return shard.groups if shard is not None else self._elsewhere
 
     def heartbeat(self, caller: Caller) -> ErrorCode:
-        """A sign of life."""
+        """A member's heartbeat."""
         shard = self._shard_of(caller.group_id)
         if shard is None:
             return self._elsewhere.heartbeat(caller, 0)
@@ -114,21 +114,21 @@ class GroupCoordinator:
         return (shard.groups for shard in self._shards.values())
 
     def new_member_id(self, name: str) -> str:
-        """A name that no member ever had."""
+        """A unique member id."""
         drawn = new_uuid(self._broker.rng)
         opening = name.encode()[:LONGEST_NAME_IN_ID].decode(errors="ignore")
         return f"{opening}-{drawn}"
 
     def partitions_deleted(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are no more, as the controller says."""
+        """The controller has deleted these partitions."""
         if partitions:
             for shard in tuple(self._shards.values()):
                 shard.forget_partitions(partitions)
 
-    # Reigns.
+    # Shards.
 
     def role_changed(self, partition: Partition) -> None:
-        """We lead a partition, or no longer do; perhaps nothing of that has changed."""
+        """The role or the leader epoch of a partition may have changed."""
         name = partition.name
         if name.topic != OFFSETS_TOPIC:
             return
@@ -140,7 +140,7 @@ class GroupCoordinator:
             is_same = shard.partition is partition and shard.leader_epoch == replica.leader_epoch
             if leads and is_same:
                 return
-            # Somebody else may have led in between: whatever we know may be out of date.
+            # Another broker may have led in between, so our state may be out of date.
             del self._shards[name.partition]
             shard.end()
         if leads and not self._broker.is_stopping:
@@ -150,7 +150,7 @@ class GroupCoordinator:
         shard = CoordinatorShard(self, partition, _group_settings(self._broker.settings))
         self._shards[partition.name.partition] = shard
         if shard.loader.is_empty:
-            # A new topic: clients are on their way, and there is nothing to wait for.
+            # A new topic: there is nothing to load, and clients are about to join.
             shard.was_read()
             return
         self._to_load.append(shard)
@@ -158,7 +158,7 @@ class GroupCoordinator:
             self.loop.call_soon(self._load)
 
     def _load(self) -> None:
-        """One slice of the oldest reign that is not read."""
+        """Load one slice of the oldest shard that is not loaded."""
         if not self._to_load:
             return
         shard = self._to_load[0]
@@ -168,7 +168,7 @@ class GroupCoordinator:
             self.loop.call_soon(self._load)
 
     def _load_slice(self, shard: CoordinatorShard) -> bool:
-        """Whether there is more."""
+        """Whether there is more to load."""
         try:
             if shard.loader.step():
                 return True
@@ -179,7 +179,7 @@ class GroupCoordinator:
         return False
 
     def began(self, shard: CoordinatorShard) -> None:
-        """A reign answers from now on."""
+        """A shard answers from now on."""
         loader = shard.loader
         name = str(shard.partition.name)
         if loader.skipped:
@@ -199,15 +199,15 @@ class GroupCoordinator:
             if shard is not None:
                 shard.high_watermark_moved()
 
-    # What reigns ask for.
+    # Calls of shards.
 
     def answer(self, effect: Effect) -> None:
-        """Give an answer to whoever waits for it."""
+        """Give an answer to its waiter."""
         waiter = cast("Waiter", effect.waiter)  # type: ignore[union-attr]
         waiter(effect)
 
     def arm(self, shard: CoordinatorShard) -> None:
-        """See to it that the reign's next deadline is not missed."""
+        """Set the timer for the shard's next deadline."""
         due_ms = shard.due_in_ms()
         if due_ms is None:
             return

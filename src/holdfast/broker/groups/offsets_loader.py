@@ -36,11 +36,11 @@ SLICE_RECORDS: Final = 200
 
 
 class Loader:
-    """Feeds the records of a log to a `Groups`, a slice at a time."""
+    """Passes the records of a log to a `Groups`, one slice at a time."""
 
     def __init__(self, partition: Partition, groups: Groups) -> None:
         self.end_offset = partition.replica.log.log_end_offset
-        """Where to stop; what comes after is our own."""
+        """Where to stop; later records are our own."""
         self.records = 0
         self.skipped = 0
         self.first_skipped = ""
@@ -57,17 +57,17 @@ class Loader:
         return self._partition.log.log_start_offset >= self.end_offset
 
     def step(self) -> bool:
-        """One slice more; False when there is none left. LogOfflineError if the log has failed."""
+        """Load one slice; False when none is left. LogOfflineError if the log has failed."""
         return next(self._slices, False)
 
     def _run(self) -> Iterator[bool]:
         offset: int = self._partition.log.log_start_offset
-        # Each round goes on behind the last batch of the one before.
+        # Each round continues after the last batch of the previous one.
         while offset < self.end_offset:
             try:
                 chunk = read(self._partition.log, offset, CHUNK_BYTES, self.end_offset)
             except OffsetOutOfRangeError as error:
-                # Records were deleted below us while we read. Of what is gone nothing counts.
+                # Records were deleted while we read. Deleted records do not count.
                 if error.log_start_offset <= offset:
                     break
                 offset = error.log_start_offset

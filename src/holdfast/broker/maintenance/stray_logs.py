@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def drop_strays(broker: Broker, *, is_running: bool) -> None:
-    """Delete those that the disk lets us. StoreError if the store cannot be asked: then none is."""
+    """Delete stray logs where the disk permits; StoreError if the store cannot be read."""
     replicas = broker.replicas
     own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
     facts = await read_partitions(broker.store, list(own))
@@ -26,11 +26,13 @@ async def drop_strays(broker: Broker, *, is_running: bool) -> None:
         fact = facts.get(name)
         if fact is not None and is_running:
             fact = fact._replace(state=None)
-        # By now a new topic of the same name may have taken its place.
+        # A new topic of the same name may exist by now.
         is_same = replicas.has(name) and replicas.topic_id(name) == identity
         if is_same and is_removed(broker.id, identity, fact):
-            broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
+            broker.log.warning("a stray log is deleted", partition=str(name))
             try:
                 replicas.drop(name)
             except OSError as error:
-                broker.log.error("a stray is not deleted", partition=str(name), error=str(error))
+                broker.log.error(
+                    "a stray log is not deleted", partition=str(name), error=str(error)
+                )

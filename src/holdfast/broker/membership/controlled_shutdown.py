@@ -19,7 +19,7 @@ POLL_S: Final = 0.02
 
 
 async def move_leaderships(broker: Broker) -> None:
-    """Ask the controller, and wait until we lead nothing that another could lead."""
+    """Ask the controller, and wait until no other broker can take a leadership from us."""
     settings = broker.settings
     for attempt in range(1 + settings.controlled_shutdown_max_retries):
         if attempt:

@@ -52,11 +52,11 @@ SEPARATOR: Final = ","
 """Between the ids of a broker's log directories in its registration."""
 RETRY_S: Final = 0.05
 SESSION_LINE_S: Final = 10.0
-"""How often the log says that the session has changed."""
+"""How often to log changes of the session."""
 
 
 class Membership:
-    """One broker's life in the cluster."""
+    """One broker's membership in the cluster."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Membership:
         self.is_leaving = False
 
     async def identify(self, directories: LogDirectories) -> str:
-        """Whose directories are these? Gives the cluster's id; StartError if they are not ours."""
+        """Check that the directories are ours; returns the cluster id. StartError if not."""
         await asyncio.gather(*map(self._store.ensure_path, paths.LASTING_PATHS))
         owners: dict[str, MetaProperties] = {}
         fresh: list[LogDirectory] = []
@@ -101,7 +101,7 @@ class Membership:
         if known is not None and known.cluster_id != cluster_id:
             raise StartError(
                 f"{path} belongs to cluster {known.cluster_id}, and the store is that of cluster "
-                f"{cluster_id}: mend log.dirs or the store's address"
+                f"{cluster_id}: correct log.dirs or the store's address"
             )
         for directory in fresh:
             with directories.guarded(directory):
@@ -119,10 +119,10 @@ class Membership:
             if meta is not None:
                 raise StartError(
                     f"the store is empty, and this directory belongs to cluster {meta.cluster_id}: "
-                    "mend the store's address, or move the directory away to start empty"
+                    "correct the store's address, or move the directory away to start empty"
                 )
             fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._rng))}).encode()
-            # A conflict: another broker of the same new cluster was first.
+            # A conflict: another broker of the new cluster was faster.
             with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))
             node = await self._store.get(paths.CLUSTER_ID)
@@ -158,14 +158,14 @@ class Membership:
         self._store.on_session(self._session_changed)
 
     async def _register(self) -> bool:
-        """One attempt; False if somebody else holds our id."""
+        """One attempt; False if another broker holds our id."""
         path, incarnation_path = paths.broker_id(self.broker), paths.broker_incarnation(self.broker)
         present, last = await self._store.get_many([path, incarnation_path])
         operations: list[Operation] = []
         if present is not None:
             if not self._is_own(path, present.data):
                 return False
-            # We alone hold our directories: the process that registered from one is dead.
+            # We hold the lock of our directories: the process that registered from one is dead.
             operations.append(Delete(path, present.version))
         node = BrokerNode(
             self.broker,
@@ -190,7 +190,7 @@ class Membership:
         return True
 
     def _is_own(self, path: str, data: bytes) -> bool:
-        """Whether it was made from a directory that we hold now."""
+        """Whether the registration is from a directory that we hold now."""
         try:
             theirs = decode_broker(path, data).directory_id.split(SEPARATOR)
         except DamagedNodeError:
@@ -206,9 +206,9 @@ class Membership:
             self._task = asyncio.get_running_loop().create_task(self._register_again())
 
     def _write_state(self) -> None:
-        """Write the state now, and further changes together later.
+        """Log the state now, and further changes together later.
 
-        A store that can be read but whose disk is full comes and goes ten times a second.
+        A readable store with a full disk connects and disconnects ten times a second.
         """
         count, self._unwritten_changes, self._next_line = self._unwritten_changes, 0, None
         if not count or self.is_leaving:
@@ -219,7 +219,7 @@ class Membership:
         self._next_line = loop.call_later(SESSION_LINE_S, self._write_state)
 
     async def _register_again(self) -> None:
-        """A new session and a new epoch, however long it takes; what we hold is still intact."""
+        """Retry until we have a new session and a new broker epoch; our logs are still intact."""
         try:
             while not self.is_leaving:
                 try:
@@ -233,7 +233,7 @@ class Membership:
             self._task = None
 
     async def leave(self) -> None:
-        """End the session: the others hear of it at once."""
+        """End the session: the other brokers are notified immediately."""
         self.is_leaving = True
         if self._task is not None:
             self._task.cancel()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 MOST_PARTITIONS: Final = 200_000
-"""In one command. A controller with more to say says it in several (`controller.channel`)."""
+"""In one command. A controller sends more in several (`controller.broker_channel`)."""
 PART: Final = 1_000
 """Partitions of one command in a round."""
 MOST_BROKERS: Final = 10_000
@@ -51,7 +51,7 @@ C = TypeVar("C", LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 
 
 class CommandRefusedError(Exception):
-    """The command may not be carried out, or no further."""
+    """The command must not be carried out, or not continued."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
@@ -66,17 +66,17 @@ class Work(Protocol):
         """Whether no part is left."""
 
     def next_part(self) -> Sequence[TopicPartition]:
-        """Turn to the next part; gives the partitions that have to be looked up for it."""
+        """Go to the next part; returns the partitions to read in the store for it."""
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Do this part as the store has it."""
+        """Carry out this part according to the store."""
 
     def response(self) -> Response:
-        """What became of all parts."""
+        """The response for all parts."""
 
 
 class _Waiting:
-    """A command that is not answered yet."""
+    """A command without an answer."""
 
     __slots__ = ("answer", "bug", "command", "found", "make_work", "refused", "work")
 
@@ -100,7 +100,7 @@ class _Waiting:
 
 
 class Commands:
-    """The commands that this broker gets."""
+    """The controller's commands to this broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -115,7 +115,7 @@ class Commands:
         work: Callable[[Broker, C], Work],
         refused: Callable[[ErrorCode], Response],
     ) -> None:
-        """Answer with what the work gives, or with a refusal that changed nothing."""
+        """Carry out a command and answer, or refuse it without any change."""
         try:
             if not _is_well_formed(command):
                 raise CommandRefusedError(ErrorCode.INVALID_REQUEST)
@@ -129,7 +129,7 @@ class Commands:
         answer_by(self._broker, call, self._answer_to(one))
 
     async def _answer_to(self, one: _Waiting) -> Response:
-        """Whichever command has the turn carries out a round for all."""
+        """The command whose turn it is carries out a round for all."""
         try:
             while not one.is_over:
                 async with self._turn:
@@ -143,7 +143,7 @@ class Commands:
         return one.answer
 
     async def _round(self) -> None:
-        """The next part of every command that waits."""
+        """Carry out the next part of every waiting command."""
         clock = self._broker.clock
         if wait_ms := self._pace.wait_ms(clock.now_ms()):
             await asyncio.sleep(wait_ms / 1000)
@@ -161,7 +161,7 @@ class Commands:
         self._pace.looked(clock.now_ms(), [one.found for one in some])
 
     async def _confirm_controller(self, some: list[_Waiting]) -> None:
-        """Refuse those whose sender is not the controller; the store is asked once for all."""
+        """Refuse commands whose sender is not the controller; one read of the store for all."""
         unsure = [one for one in some if self._is_unsure(one, is_newest=False)]
         if unsure:
             self._broker.incarnation.confirm_controller(await read_controller(self._broker.store))
@@ -205,7 +205,7 @@ class Commands:
         one.answer = one.refused(error.code)
 
     def check(self, command: Command) -> None:
-        """Raise if the command may not go on: we or the controller may have changed meanwhile."""
+        """Raise if the command must not continue: an epoch may have changed meanwhile."""
         self._judge(command, is_newest=True)
 
     def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
@@ -228,13 +228,13 @@ class Commands:
 
 
 def _send_again(one: _Waiting) -> None:
-    """Neither confirmed nor refused as a whole: the controller sends it again."""
+    """The command is neither confirmed nor refused: the controller sends it again."""
     one.answer = one.refused(ErrorCode.REQUEST_TIMED_OUT)
 
 
 @contextmanager
 def _noting_bugs(one: _Waiting) -> Iterator[None]:
-    """A bug in one command is its own: the others of the round are carried out."""
+    """A bug in one command does not affect the others of the round."""
     try:
         yield
     except (CommandRefusedError, StoreError):
@@ -244,7 +244,7 @@ def _noting_bugs(one: _Waiting) -> Iterator[None]:
 
 
 def _is_well_formed(command: Command) -> bool:
-    """Names become directories and paths in the store, and numbers become work."""
+    """Check names and counts: names become directories and store paths, counts become work."""
     if isinstance(command, UpdateMetadataRequest) and len(command.live_brokers) > MOST_BROKERS:
         return False
     if sum(len(topic.partition_states) for topic in command.topic_states) > MOST_PARTITIONS:

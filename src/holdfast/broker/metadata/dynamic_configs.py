@@ -18,7 +18,7 @@ from holdfast.storage import LogSettings
 
 
 class TopicConfig(NamedTuple):
-    """What one topic's settings come to."""
+    """The effective settings of one topic."""
 
     log: LogSettings
     core: Settings
@@ -27,7 +27,7 @@ class TopicConfig(NamedTuple):
 
 
 class Configs:
-    """Asked for a topic's settings, and told when the store's have changed."""
+    """The settings of this broker and of topics; `reload` reads the store's changes."""
 
     def __init__(self, broker: BrokerId, layers: Layers, log: LogLines) -> None:
         self._broker = broker
@@ -36,13 +36,13 @@ class Configs:
         self.layers = layers
         self.settings = BrokerSettings.of(layers)
         self.topics: dict[str, Mapping[str, str]] = {}
-        """What topics have set themselves."""
+        """The settings that each topic overrides."""
         self._topic_configs: dict[str, TopicConfig] = {}
         self._common: TopicConfig | None = None
-        """For all topics that have set nothing."""
+        """For all topics without overrides."""
 
     def of_topic(self, name: str) -> TopicConfig:
-        """The settings that hold for a topic."""
+        """The effective settings of a topic."""
         own = self.topics.get(name)
         if own is None:
             if self._common is None:
@@ -71,13 +71,13 @@ class Configs:
         return TopicConfigs(own, self.layers)
 
     async def reload(self, store: Store) -> list[str] | None:
-        """Read what the store says; gives the topics whose settings changed, None for all."""
-        # One reading after the other, so that what is read last is what holds.
+        """Read the store; returns the topics whose settings changed, None for all."""
+        # One read after the other, so that the last one wins.
         async with self._reading:
             return await self._reload(store)
 
     async def read_topics(self, store: Store, names: Sequence[str]) -> None:
-        """Read these topics' settings now: they are new, and the news may be slower."""
+        """Read these topics' settings now: they are new, and the watch may be slower."""
         wanted = [paths.topic_config(name) for name in names]
         async with self._reading:
             found = await store.get_many(wanted)
@@ -115,7 +115,7 @@ class Configs:
 
 
 def _codec(name: str) -> int | None:
-    """compression.type: the codec that batches are kept in; None for the producer's own."""
+    """compression.type: the codec of stored batches; None for the producer's."""
     if name == "producer":
         return None
     return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

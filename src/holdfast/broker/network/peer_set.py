@@ -14,8 +14,8 @@ FETCH: Final = "fetch"
 
 
 class Peers:
-    """Finds the way to a broker. Fetches have connections of their own: they wait at the leader,
-    and an answer behind a waiting one would wait too.
+    """Finds the connection to a broker. Fetches have separate connections: they wait at the leader,
+    and later answers on the same connection would wait too.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Peers:
         self._is_closed = False
 
     def update(self, broker: BrokerId, endpoint: Endpoint) -> None:
-        """A broker listens here now."""
+        """Set the address of a broker."""
         if self._endpoints.get(broker) == endpoint:
             return
         self._endpoints[broker] = endpoint
@@ -44,7 +44,7 @@ class Peers:
                 peer.reset()
 
     def listens_at(self, broker: BrokerId) -> Endpoint | None:
-        """Where a broker listens, as far as we know."""
+        """The address of a broker, if it is known."""
         return self._endpoints.get(broker)
 
     def knows(self, broker: BrokerId) -> bool:

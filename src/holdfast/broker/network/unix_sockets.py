@@ -20,7 +20,7 @@ LONGEST: Final = 100
 
 @contextlib.contextmanager
 def short(path: Path) -> Iterator[str]:
-    """A name for this path that is short enough, while the context lasts."""
+    """A short name for this path, valid within the context."""
     if len(os.fsencode(path)) <= LONGEST:
         yield str(path)
         return
@@ -31,7 +31,7 @@ def short(path: Path) -> Iterator[str]:
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket that only we may connect to. One left behind by a dead process is replaced."""
+    """A socket that only this user may connect to. Replaces the socket of a dead process."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -28,11 +28,11 @@ class _Held(NamedTuple):
     end_offset: int
     data: memoryview
     memory_bytes: int
-    """What stays in memory for it."""
+    """Bytes that stay in memory for it."""
 
 
 class TailMemory:
-    """What all tails of a broker hold."""
+    """The memory of all tails of a broker."""
 
     __slots__ = ("bytes", "limit")
 
@@ -55,7 +55,7 @@ class Tail:
         return bool(self._batches)
 
     def add(self, base_offset: int, end_offset: int, data: memoryview) -> None:
-        """A batch has been written behind the others."""
+        """A batch has been written after the others."""
         size, memory = len(cast("Sized", data.obj)), self._memory
         if 2 * len(data) < size:
             size, data = len(data), memoryview(bytes(data))
@@ -72,19 +72,19 @@ class Tail:
         self._memory.bytes -= size
 
     def trim(self, high_watermark: int) -> None:
-        """Forget what is committed: nobody waits for it any more."""
+        """Remove committed batches: no follower waits for them."""
         batches = self._batches
         while batches and batches[0].end_offset <= high_watermark:
             self._drop_oldest()
 
     def clear(self) -> None:
-        """The log was cut, or another leads."""
+        """The log was truncated, or another broker leads."""
         self._batches.clear()
         self._memory.bytes -= self._bytes
         self._bytes = 0
 
     def read(self, offset: int, max_bytes: int, upto: int) -> Payload | None:
-        """Whole batches from exactly this offset on, one at least; None if the log must say."""
+        """Whole batches from exactly this offset, at least one; None if the log must be read."""
         batches = self._batches
         if not batches or offset < batches[0].base_offset:
             return None

@@ -29,7 +29,7 @@ RETRY_S: Final = 0.05
 
 
 class Proposals:
-    """Those that have not been answered. One request is under way at a time."""
+    """The proposals without an answer. One request is in flight at a time."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -30,7 +30,7 @@ def ask_bounds(
     epoch: LeaderEpoch,
     found: Callable[[Offset, Offset], None],
 ) -> None:
-    """Ask for both; `found` is called when both have been answered, and never if one is refused."""
+    """Ask for both; `found` is called after both answers, and not if one is refused."""
     bounds: dict[int, int] = {}
 
     def answered(which: int, response: Response | None) -> None:

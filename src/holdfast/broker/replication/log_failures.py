@@ -16,7 +16,7 @@ NOTIFICATIONS: Final = "/log_dir_event_notification"
 
 
 class FailureReports:
-    """Writes one node for the logs that failed since the last one."""
+    """Writes one node for all logs that failed since the last report."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -44,19 +44,19 @@ MAX_UNDER_WAY: Final = 2
 
 
 class _Followed:
-    """One partition at its leader."""
+    """One partition that is fetched from its leader."""
 
     __slots__ = ("asked", "asked_in", "backoff_s", "is_resting", "partition", "waking")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.asked: NextFetch | None = None
-        """What the session knows; None while the session does not have it."""
+        """The position in the fetch session; None while the session does not have it."""
         self.asked_in = 0
-        """The number of the request that said so."""
+        """The number of the request that sent it."""
         self.is_resting = False
         self.waking: asyncio.TimerHandle | None = None
-        """Ends its rest."""
+        """Resumes the partition after its pause."""
         self.backoff_s = FIRST_BACKOFF_S
 
 
@@ -69,7 +69,7 @@ class Fetchers:
         self._leaders: dict[Partition, BrokerId] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch from the leader the replica has now, or from nobody."""
+        """Fetch from the replica's current leader, if it has one."""
         role = partition.replica.role
         leader = role.leader if isinstance(role, Follower) else NO_BROKER
         known = self._leaders.get(partition, NO_BROKER)
@@ -85,13 +85,13 @@ class Fetchers:
         fetcher.add(partition)
 
     def flushed(self, partition: Partition) -> None:
-        """A flush has ended: a follower that claims only what is flushed may ask for more."""
+        """A flush has ended: a follower that reports only flushed records may fetch more."""
         leader = self._leaders.get(partition, NO_BROKER)
         if leader != NO_BROKER:
             self._fetchers[leader].ask_again(partition)
 
     def forget(self, partition: Partition) -> None:
-        """No longer here, or no longer able."""
+        """The partition has left this broker or gone offline."""
         leader = self._leaders.pop(partition, NO_BROKER)
         if leader != NO_BROKER:
             self._fetchers[leader].remove(partition)
@@ -106,9 +106,9 @@ class Fetcher:
         self._followed: dict[Partition, _Followed] = {}
         self._by_id: dict[tuple[bytes, int], _Followed] = {}
         self._changed: dict[_Followed, None] = {}
-        """Partitions whose next fetch the leader does not know."""
+        """Partitions whose next fetch position the leader does not have."""
         self._forgotten: dict[tuple[bytes, int], None] = {}
-        """Partitions that the session has and should not."""
+        """Partitions to remove from the session."""
         self._session_id = 0
         self._session_epoch = 0
         self._under_way = 0
@@ -128,14 +128,14 @@ class Fetcher:
         self._queue()
 
     def ask_again(self, partition: Partition) -> None:
-        """Its position has changed. One that rests stays at rest, and asks from there later."""
+        """Its position has changed. A paused partition stays paused and uses it later."""
         followed = self._followed.get(partition)
         if followed is not None and not followed.is_resting:
             self._changed[followed] = None
             self._queue()
 
     def remove(self, partition: Partition) -> None:
-        """Do not fetch it any more."""
+        """Stop fetching it."""
         followed = self._followed.pop(partition, None)
         if followed is not None:
             key = (partition.topic_id, partition.name.partition)
@@ -145,10 +145,10 @@ class Fetcher:
                 self._forgotten[key] = None
             self._queue()
 
-    # Asking.
+    # Requests.
 
     def _queue(self) -> None:
-        """Ask when this tick is over: more may change in it."""
+        """Send a request when this tick is over: more may change in it."""
         if not self._is_queued:
             self._is_queued = True
             self._broker.loop.call_soon(self._ask)
@@ -181,7 +181,7 @@ class Fetcher:
         topics: dict[bytes, list[FetchPartition]] = {}
         for followed in tuple(named):
             self._alone(followed, partial(self._name, followed, topics))
-        # A follower that flushes every append asks again when its flush is done (`ask_again`).
+        # A follower that flushes every append fetches again after its flush (`ask_again`).
         self._changed = {}
         forgotten: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten if self._session_epoch else ():
@@ -207,7 +207,7 @@ class Fetcher:
         return request
 
     def _name(self, followed: _Followed, topics: dict[bytes, list[FetchPartition]]) -> None:
-        """Name one partition in the next request, unless it is not to be fetched now."""
+        """Name one partition in the next request, unless it must not be fetched now."""
         partition = followed.partition
         asked = None if followed.is_resting else partition.replica.next_fetch()
         if asked is None or asked.leader != self._leader:
@@ -216,9 +216,9 @@ class Fetcher:
             self._rest(followed, wait_s)
             return
         if asked != followed.asked:
-            # Asked again for the same, an earlier answer is as good. Were it thrown away, a
-            # follower on a slow link that is told of one ISR change after the other would ask
-            # and ask, and never use an answer.
+            # The request is for the same position, so an earlier answer is as good. Otherwise a
+            # follower on a slow link that receives one ISR change after the other would discard
+            # every answer and request it again.
             followed.asked_in = self._requests
         followed.asked = asked
         index = partition.name.partition
@@ -234,11 +234,11 @@ class Fetcher:
             )
         )
 
-    # One partition's trouble.
+    # Failures of one partition.
 
     def _alone(self, followed: _Followed, work: Callable[[], None]) -> None:
-        """Do something for one partition. Whatever that raises concerns this partition only: it is
-        set aside, reported once, and tried again.
+        """Run a step for one partition. An exception affects this partition only: it is paused,
+        reported once, and tried again.
         """
         try:
             work()
@@ -257,7 +257,7 @@ class Fetcher:
         partition.copy_problem = problem
         self._rest(followed)
 
-    # Answers.
+    # Responses.
 
     def _answered(self, response: Response | None, number: int) -> None:
         self._under_way -= 1
@@ -270,13 +270,13 @@ class Fetcher:
         for topic in response.responses:
             for data in topic.partitions:
                 followed = self._by_id.get((topic.topic_id, data.partition_index))
-                # What a later request has asked is not answered by an earlier one.
+                # An answer to an earlier request does not answer a later one.
                 if followed is not None and followed.asked_in <= number and followed.asked:
                     self._alone(followed, partial(self._take, followed, followed.asked, data))
         self._ask()
 
     def _restart_session(self) -> None:
-        """The session is gone: the next request opens another and names everything."""
+        """The session is gone: the next request opens another and names every partition."""
         self._session_id = self._session_epoch = 0
         self._forgotten = {}
         for followed in self._followed.values():
@@ -289,7 +289,7 @@ class Fetcher:
         return self._broker.settings.replica_fetch_backoff_ms / 1000
 
     def _take(self, followed: _Followed, asked: NextFetch, data: FetchPartitionData) -> None:
-        """One partition's part of an answer."""
+        """Handle one partition's part of a response."""
         partition = followed.partition
         replica = partition.replica
         self._changed[followed] = None
@@ -326,11 +326,11 @@ class Fetcher:
                 self._rest(followed, wait_s)
                 return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
-            # Nothing new but the high watermark: what we asked for still stands.
+            # Only the high watermark has changed: our request still holds.
             self._changed.pop(followed, None)
 
     def _rest(self, followed: _Followed, seconds: float | None = None) -> None:
-        """Leave a partition alone for a while: its leader does not know, or is not there yet."""
+        """Pause a partition: its leader is down, or does not lead it yet."""
         followed.is_resting = True
         self._changed.pop(followed, None)
         name = followed.partition.name
@@ -356,14 +356,14 @@ class Fetcher:
         self._queue()
 
     def _throttled_s(self, partition: Partition) -> float:
-        """How long a throttled copy has to wait before it asks again."""
+        """How long a throttled partition has to wait before its next fetch."""
         is_slow = is_throttled(partition, self._broker.id, at_leader=False)
         return self._broker.follower_quota.wait_s() if is_slow else 0.0
 
     # Out of range.
 
     def _ask_bounds(self, followed: _Followed, asked: NextFetch) -> None:
-        """Our end is outside the leader's log: ask where that starts and ends."""
+        """Our end is outside the leader's log: ask for its start and end."""
 
         def found(start: Offset, end: Offset) -> None:
             if followed.partition.replica.accepts_answer(asked):
@@ -373,13 +373,13 @@ class Fetcher:
         ask_bounds(self._broker, self._leader, name, epoch, found)
 
     def _move_into(self, followed: _Followed, start: Offset, end: Offset) -> None:
-        """Begin again where the leader's log is."""
+        """Move our log into the leader's range."""
         followed.partition.run(followed.partition.replica.out_of_range(start, end))
         self._wake(followed)
 
 
 def _checked(records: memoryview) -> tuple[list[RecordBatchHeader], int]:
-    """The headers of whole batches, and their size; a batch that was cut off is left out."""
+    """The headers of whole batches, and their size; an incomplete last batch is left out."""
     headers: list[RecordBatchHeader] = []
     size = 0
     for batch in batches(records, partial_end=True):

@@ -22,7 +22,7 @@ from holdfast.broker.settings.topic_settings import TopicConfigs
 
 
 class Synonym(NamedTuple):
-    """A value of the same meaning in one layer."""
+    """A value of a synonym in one layer."""
 
     name: str
     value: str | None
@@ -34,7 +34,7 @@ class Described(NamedTuple):
 
     name: str
     value: str | None
-    """None for a secret, or if there is none."""
+    """None for a sensitive setting, or if there is no value."""
     read_only: bool
     is_default: bool
     source: Source
@@ -46,7 +46,7 @@ class Described(NamedTuple):
 
 
 def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a topic, or those asked for that exist."""
+    """All settings of a topic, or the requested ones that exist."""
     rows = []
     for setting in _asked(TOPIC.values(), names):
         found = topic.effective(setting.name)
@@ -55,7 +55,7 @@ def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) ->
 
 
 def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a broker, or those asked for that exist."""
+    """All settings of a broker, or the requested ones that exist."""
     return [
         _row(setting, layers.value(setting.name), _of_broker(layers, setting.name))
         for setting in _asked(BROKER.values(), names)
@@ -63,7 +63,7 @@ def describe_broker(layers: Layers, names: Collection[str] | None = None) -> lis
 
 
 def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """Only what was set for all brokers."""
+    """The settings that were set for all brokers."""
     shared = Layers(cluster=layers.cluster)
     asked = [name for name in layers.cluster if names is None or name in names]
     rows = describe_broker(shared, asked)
@@ -75,10 +75,10 @@ def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> li
 
 
 def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a group, or those asked for that exist.
+    """All settings of a group, or the requested ones that exist.
 
-    They concern groups of the new protocols only, which this broker does not serve: each is what
-    the broker's own setting says, and cannot be changed.
+    They apply to groups of the new protocols only, which this broker does not serve: each has the
+    value of the broker's own setting, and cannot be changed.
     """
     rows = []
     for setting in _asked(GROUP, names):
@@ -140,7 +140,7 @@ def _asked(settings: Iterable[Setting], names: Collection[str] | None) -> list[S
 
 
 def _of_broker(layers: Layers, name: str) -> tuple[Found, ...]:
-    """What is said of a setting; what stands in for it only below that, for it is not its value."""
+    """Describe a setting; its synonyms are listed but do not give its value."""
     found = layers.found(*broker_synonyms(name))
     return tuple(dropwhile(lambda one: one.name != name, found))
 

@@ -34,9 +34,9 @@ AREAS = (
 )
 _COLUMNS = "name | type | default | allowed | change | importance | test | meaning"
 _ELSEWHERE = ("listener.name.", "rsm.config.", "rlmm.config.")
-"""Prefixes under which Kafka takes any name: settings of one listener, of tiering's plug-ins."""
+"""Prefixes under which Kafka accepts any name: settings of a listener or a tiering plug-in."""
 FIXED = ("listeners",)
-"""What Kafka can change while it runs, and we cannot."""
+"""Settings that only Kafka can change at run time."""
 
 
 def _read(area: str) -> Iterator[Setting]:
@@ -74,11 +74,11 @@ TOPIC: Mapping[str, Setting] = MappingProxyType(
 
 
 def is_of_a_plugin(name: str) -> bool:
-    """Whether the name is one of those that only a plug-in or a listener could know."""
+    """Whether only a plug-in or a listener defines this name."""
     return name.startswith(_ELSEWHERE)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that somebody probably meant."""
+    """The known name that is most similar."""
     found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
     return found[0] if found else None

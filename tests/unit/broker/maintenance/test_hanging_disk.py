@@ -109,7 +109,7 @@ def test_segments_leave_a_disk_that_is_too_full_for_a_checkpoint(tmp_path: Path)
         try:
             await eventually(lambda: log.segments[0].base_offset == 5, "the segments have left")
         finally:
-            disk.mend()
+            disk.clear_faults()
         assert log.offline is None
         await broker.stop()
 
