@@ -1,7 +1,7 @@
-"""A slow and obvious search: whole worlds, copied for every step. The judge of the quick one.
+"""A slow and simple search that copies whole worlds for every step; it checks the fast search.
 
-It shares nothing with `search` but the question and how a component is written down
-(`frozen`): steps are calls of the ordinary world, and every state is a world of its own.
+It shares with `search` only the question and the representation of a component (`frozen`). A step
+is a call of the ordinary world, and every state is its own world.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Move = tuple[str, Callable[[Stage], None]]
 
 
 def naive_values(question: Question) -> set[Value]:
-    """Every state within the bounds, as a value."""
+    """All states within the bounds, as values."""
     first = opening(question)
     tidied(first)
     seen = {value_of_world(first, Counter())}
@@ -57,12 +57,12 @@ def naive_values(question: Question) -> set[Value]:
 
 
 def quick_values(explorer: Explorer) -> set[Value]:
-    """The same of a finished search by lookup."""
+    """The same values from a finished fast search."""
     return {value_of_state(explorer, state) for state in explorer.states}
 
 
 def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
-    """What can happen: the bound it uses up (or none), and how it is done."""
+    """The possible moves: the bound that each uses (or none), and a function that makes it."""
     world = stage.world
     left = {name: count - used[name] for name, count in question.bounds.to_dict().items()}
     links = dict.fromkeys((one.source, one.target) for one in world.network.pending)
@@ -141,7 +141,7 @@ def _command(text: str) -> Callable[[Stage], None]:
 
 
 def tidied(stage: Stage) -> None:
-    """What a search does at once; and what a state does not keep."""
+    """Do what a search does immediately, and discard what a state does not keep."""
     world = stage.world
     for one in list(world.network.pending):
         target = world.brokers.get(one.target)
@@ -196,7 +196,7 @@ def value_of_state(explorer: Explorer, state: State) -> Value:
 def _value(
     brokers: list[Any], control: Any, links: dict[Any, Any], facts: Facts, used: dict[str, int]
 ) -> Value:
-    """Fetches are renumbered in the order of being met: only which ones are the same counts."""
+    """Fetches are renumbered in the order of appearance: only which ones are equal matters."""
     numbers: dict[tuple[int, int], int] = {}
 
     def renumbered(value: Any, follower: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""Advice: what settings can lose is tried, shown, counted, and a safer setting is tried, too."""
+"""Advice: possible losses are tried, shown and counted, and a safer setting is tried as well."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answer(failures: int = 2, **options: str) -> Advice:
 
 
 def searched(failures: int, **options: str) -> list[str]:
-    """The search alone: which faults lose something."""
+    """The faults that cause a loss according to the search."""
     found = search_all(asked(**options), failures, Limits, lambda _: None)
     return [one.faults for one in found.losses]
 
@@ -103,7 +103,7 @@ def test_an_unclean_election_loses() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_cache_loses_when_everybody_loses_power() -> None:
+def test_the_page_cache_loses_when_all_machines_lose_power() -> None:
     advice = answer(flush="page-cache")
     assert faults(advice) == ["2 machines lose power"]
     assert advice.data_survives == 1
@@ -136,7 +136,7 @@ def test_a_consumer_that_commits_too_early(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_a_consumer_that_nobody_named_nothing_is_said() -> None:
+def test_without_consumer_settings_the_consumer_is_not_judged() -> None:
     assert "commit" not in asked().options
     assert any("consumer" in one for one in asked().not_looked_at)
 
@@ -173,7 +173,7 @@ def test_a_running_cluster_is_asked(tmp_path: Path) -> None:
     with Cluster(tmp_path / "data", brokers=2) as cluster:
         config = {"min.insync.replicas": "2", "flush.messages": "1", "retention.ms": "60000"}
         cluster.create_topic("events", 1, 2, config=config)
-        several = f"127.0.0.1:1,{cluster.bootstrap}"  # the first one is not there
+        several = f"127.0.0.1:1,{cluster.bootstrap}"  # nothing listens at the first address
         done = command("-b", several, "--topic", "events", "--json")
         lacking = command("-b", cluster.bootstrap.split(",")[0], "--topic", "nothing")
     assert done.exit_code == 0, done.stderr

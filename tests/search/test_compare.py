@@ -1,4 +1,4 @@
-"""In-sync replicas or a majority: the figures mean what they say."""
+"""The comparison of in-sync replicas with a majority: the figures mean what they say."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seeds", ["5..2", "a..b", ""])
-def test_seeds_that_are_none(seeds: str) -> None:
+def test_invalid_seeds(seeds: str) -> None:
     done = CliRunner().invoke(main, ["lab", "compare", "--seeds", seeds])
     assert done.exit_code == 64
     assert "no range" in done.stderr

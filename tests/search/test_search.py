@@ -1,4 +1,4 @@
-"""The exhaustive search: right by a naive one, and sure to say how it ended."""
+"""The exhaustive search: it visits the same states as a naive one, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_symmetry_is_not_used_where_order_means_something() -> None:
 
 
 def test_every_field_that_names_a_broker_is_renamed() -> None:
-    """A new message or state with a broker in it must be known to the symmetry."""
+    """The symmetry must handle every message and state field that contains a broker."""
     unknown: list[str] = []
     for module in (
         messages,

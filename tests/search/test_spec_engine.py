@@ -1,4 +1,4 @@
-"""The parts of the specification's engine: packing, permutations, the set of states, words."""
+"""The parts of the specification's engine: packing, permutations, the set of states, sentences."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_state_set_keeps_each_state_once() -> None:
 
 
 def hashed_once(word: int) -> int:
-    """What the set's hash makes of a first word, with its first salt."""
+    """The set's hash of a first word, with its first salt."""
     mixed = word * 0x9E3779B97F4A7C15 % 2**64
     return mixed ^ mixed >> 32
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_two_states_that_share_a_hash_are_two(together: bool) -> None:
-    # The second word makes up for the first, so both pairs have the same hash.
+    # The second word cancels the first, so both pairs have the same hash.
     one, other = (5, 0), (6, hashed_once(5) ^ hashed_once(6))
     pair = np.array([one, other], np.uint64).T
     seen = StateSet(2)

@@ -1,4 +1,4 @@
-"""Draws acknowledged against found, by the time of sending: what is missing stands out in red."""
+"""Draws acknowledged and found records by the time of sending; missing records are red."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TOP: Final = 42
 PLOT: Final = 150
 HEIGHT: Final = TOP + PLOT + 40
 LEAST_RED: Final = 3
-"""A loss is seen however small it is beside what was kept."""
+"""The smallest height of a loss, so that it is visible beside many kept records."""
 CLOCK: Final = 52
-"""How wide a time of day is."""
+"""The width of a time of day."""
 CLOSE: Final = 30
-"""Signs nearer than this would cover each other."""
+"""Signs closer than this would overlap."""
 _SIGNS: Final = {
     "elected": "★",
     "crashed": "✖",
@@ -30,7 +30,7 @@ _SIGNS: Final = {
 
 
 class Shape(NamedTuple):
-    """Sizes that depend on how much room the reader's screen has."""
+    """Sizes for a wide or a narrow screen."""
 
     width: float
     left: float
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
     @property
     def plot(self) -> float:
-        """How wide the bars are together."""
+        """The width of all bars together."""
         return self.width - self.left - RIGHT
 
 
@@ -48,7 +48,7 @@ NARROW: Final = Shape(360, 48, 50, 4)
 
 
 class Bar(NamedTuple):
-    """Some seconds, all partitions together."""
+    """A time span of some seconds, with all partitions together."""
 
     second: int
     seconds: int
@@ -61,7 +61,7 @@ class Bar(NamedTuple):
 
 
 def bars_of(points: Sequence[TimelinePoint], most: int) -> list[Bar]:
-    """At most so many, equally wide, also where nothing was sent."""
+    """At most so many bars of equal width, also where no record was sent."""
     if not points:
         return []
     first, last = min(one.second for one in points), max(one.second for one in points)
@@ -78,7 +78,7 @@ def bars_of(points: Sequence[TimelinePoint], most: int) -> list[Bar]:
 
 
 def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape = WIDE) -> str:
-    """Empty if nothing was acknowledged."""
+    """The chart; empty if no record was acknowledged."""
     bars = bars_of(points, shape.most_bars)
     most = round_above(max((bar.acked for bar in bars), default=0))
     if not most:
@@ -98,7 +98,7 @@ def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape =
 
 
 def round_above(amount: int) -> int:
-    """The least even number of one or two digits and zeros that is not smaller; half is whole."""
+    """The smallest even number of one or two digits and zeros that is not below `amount`."""
     unit = int("1".ljust(len(str(amount)) - 1, "0"))
     return -(-amount // (2 * unit)) * 2 * unit
 
@@ -126,7 +126,7 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
 
 
 def _scale(most: int, shape: Shape) -> str:
-    """Three lines: nothing, half, all."""
+    """Three lines: at zero, half and the maximum."""
     drawn = []
     for part in (0.0, 0.5, 1.0):
         y = TOP + PLOT * (1 - part)
@@ -136,7 +136,7 @@ def _scale(most: int, shape: Shape) -> str:
 
 
 def _times(bars: Sequence[Bar], shape: Shape) -> str:
-    """A few, under the bar that begins then."""
+    """A few times of day, each under the bar that begins then."""
     every = -(-len(bars) // shape.most_times)
     places = [shape.left + place * shape.plot / len(bars) for place in range(len(bars))]
     drawn = [
@@ -149,7 +149,7 @@ def _times(bars: Sequence[Bar], shape: Shape) -> str:
 
 
 def _events(steps: Sequence[Step], bars: Sequence[Bar], shape: Shape) -> list[str]:
-    """Elections and faults; those that are close stand together."""
+    """Elections and faults; close ones share a sign."""
     first, seconds = bars[0].second, bars[0].seconds
     width = shape.plot / len(bars)
     together: dict[int, list[Step]] = {}

@@ -1,8 +1,8 @@
-"""The audit as one page that needs nothing else: no server, no network, no script.
+"""Renders the audit as one self-contained page: no server, no network, no script.
 
-From top to bottom: the verdict in words and numbers, acknowledged against found over time, a
-chapter for each cause with the logs at the place of the loss, all findings, all partitions, and
-what was audited. Whatever comes from ledgers, logs and traces is escaped where it is written.
+From top to bottom: the verdict in words and numbers, acknowledged and found records over time, a
+chapter for each cause with the logs around the loss, all findings, all partitions, and what was
+audited. Text from ledgers, logs and traces is escaped where it is written.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def page(audit: Audit) -> str:
         ("/*DARK*/", variables(DARK)),
         ("/*PICTURE*/", style_sheet(variables=True)),
         ("<!--TITLE-->", escape(f"Audit: {headline(audit)}")),
-        # Last, so that no mark inside somebody's own words is ever replaced.
+        # Last, so that no placeholder inside a user's text is replaced.
         ("<!--BODY-->", "\n".join(body)),
     ):
         text = text.replace(mark, content)
@@ -214,7 +214,7 @@ def _lanes(chapter: Chapter, facts: PartitionFacts | None) -> str:
 
 
 def _for_each_screen(wide: str, narrow: str) -> str:
-    """Two drawings of the same thing; the style sheet shows the one that fits."""
+    """Two drawings of the same content; the style sheet shows the one that fits."""
     return f'<div class="picture wide">{wide}</div><div class="picture narrow">{narrow}</div>'
 
 

@@ -1,8 +1,7 @@
-"""What a chip says: one for each promise, one for each reader.
+"""The text of chips: one for each produced record, one for each reader.
 
-A status is told three times over, by a sign, by a word and by a colour. When a story has more
-promises than a person can take in, neighbours that fared alike share a chip; a promise that was
-broken never shares one.
+A status shows as a sign, a word and a colour. If a scenario has many records, neighbours with the
+same status share a chip; a lost record always has its own.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.lab.render.views import ConsumerView, Acknowledgement, Snapshot, Status, alike
+from holdfast.lab.render.views import Acknowledgement, ConsumerView, Snapshot, Status, alike
 from holdfast.web.drawing import pill_width, text_width
 
 MOST_CHIPS = 14
@@ -46,7 +45,7 @@ class Chip(NamedTuple):
 
 
 def store_chips(snapshot: Snapshot) -> list[Chip]:
-    """What the coordination store holds, a pill each: no second line."""
+    """The state in the coordination store, one pill per item, without a second line."""
     store = snapshot.store
     chips = [
         (f"leader {snapshot.name(store.leader)}", "lost" if store.leader is None else "solid"),

@@ -1,8 +1,8 @@
-"""The one geometry of the picture: where everything is, the same for all frames of a story.
+"""The geometry of the picture, the same for all frames of a scenario.
 
-From top to bottom: the store, the offsets, a lane per replica, the promises, the readers, the
-verdict. The same offset stands in the same column in every lane, so that logs that differ can be
-seen to differ. What no frame of the story needs gets no room.
+From top to bottom: the store, the offsets, one lane per replica, the produced records, the readers,
+the verdict. An offset is in the same column in every lane, so that differences between logs are
+visible. What no frame of the scenario needs takes no space.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ NARROWEST = 26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Sizes that depend on how much room the reader's screen has."""
+    """Sizes for a wide or a narrow screen."""
 
     head: float
     """Left of the logs: a replica's name and badges if `is_wide`, and a mark at offset 0."""
     side: float
-    """Right of the logs: what a leader knows of the others if `is_wide`, and a mark at the end."""
+    """Right of the logs: a leader's view of its followers if `is_wide`, and a mark at the end."""
     gutter: float
     """At the right edge: the arrow of a message."""
     lane: float
     cells: float
     """From the top of a lane to its cells."""
     room: float
-    """The logs get no wider than this."""
+    """The largest width of the logs."""
     most_columns: int
     widest: float
     """The widest cell."""
     chips_left: float
     title: float
-    """Height of a card's title if it stands above the chips."""
+    """The height of a card's title if it is above the chips."""
 
     @property
     def is_wide(self) -> bool:
-        """Whether names and notes stand beside the logs; else they stand above and below."""
+        """Whether names and notes are beside the logs; otherwise they are above and below."""
         return self.title == 0
 
 
@@ -74,7 +74,7 @@ NARROW = Shape(
     chips_left=12,
     title=20,
 )
-"""For a telephone: 360 units, so that text keeps its size."""
+"""For a phone: 360 units, so that text keeps its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +134,15 @@ class Layout:
 
     @property
     def chip_room(self) -> float:
-        """How wide a row of chips may be."""
+        """The largest width of a row of chips."""
         return self.card_width - self.shape.chips_left - 8
 
     def first_column(self, snapshot: Snapshot) -> int:
-        """The offset in the first column: the newest records are always in view."""
+        """The offset in the first column: the newest records are always visible."""
         return max(0, _columns_of(snapshot) - self.columns)
 
     def column(self, place: float) -> float:
-        """The left edge of a column. Marks of what is out of view stay at the edge."""
+        """The left edge of a column; columns out of view are at the edge of the picture."""
         return self.shape.head + min(max(place, 0), self.columns) * self.cell
 
 
@@ -173,7 +173,7 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
 
 
 def verdict_lines(snapshot: Snapshot, layout: Layout) -> list[str]:
-    """How the scenario ends, in lines that fit; none before its end."""
+    """The scenario's verdict in lines that fit; none before its end."""
     verdict = snapshot.verdict
     if verdict is None:
         return []
@@ -189,7 +189,7 @@ def verdict_look(verdict: VerdictView) -> tuple[str, str]:
 
 
 def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
-    """Chips in rows, as words in lines."""
+    """The chips in rows, as words in lines."""
     rows: list[list[Chip]] = []
     used = 0.0
     for chip in chips:
@@ -202,7 +202,7 @@ def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
 
 
 def _columns_of(snapshot: Snapshot) -> int:
-    """One more than the longest log has: the slot that the next record will take."""
+    """One column more than the longest log has, for the next record."""
     return max((view.log_end_offset for view in snapshot.replicas), default=0) + 1
 
 

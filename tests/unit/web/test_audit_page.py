@@ -31,7 +31,7 @@ ROW = LedgerRow(
     run="r", producer="p", sequence=7, result="acked", acks="1", idempotent=False, sent_ms=1
 )
 STEP = Step(
-    time_ms=1_794_753_497_786, kind="truncated", broker="east", offset=3, sentence="east cuts."
+    time_ms=1_794_753_497_786, kind="truncated", broker="east", offset=3, sentence="east truncates."
 )
 CAUSE = Cause(event_id=57, kind="unclean-election", sentence="It was unclean.", chain=(STEP,))
 CLEAN = Remedy(setting="unclean.leader.election.enable", value="false")
@@ -284,7 +284,7 @@ def test_one_missing_record_among_a_million_is_seen() -> None:
     assert float(red.get("height", 0)) >= 3
 
 
-def test_times_that_no_calendar_knows_are_shown_as_numbers() -> None:
+def test_times_out_of_range_are_shown_as_numbers() -> None:
     points = [TimelinePoint(topic="t", partition=0, second=10**17, acked=1, found=1)]
     cause = replace(CAUSE, chain=(replace(STEP, time_ms=10**20),))
     text = page(replace(AUDIT, findings=(replace(LOSS, cause=cause),), timeline=tuple(points)))

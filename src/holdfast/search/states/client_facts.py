@@ -57,13 +57,13 @@ class Facts(NamedTuple):
     def of(cls, world: World) -> Facts:
         """The facts of a world, from its ledger and invariants, without its consumers."""
         letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
-        promises = list(world.ledger.acknowledgements.values())
+        produced = list(world.ledger.acknowledgements.values())
         commits = world.invariants.commits
         end = max(commits, default=-1) + 1
         return cls(
-            answers=tuple(letters.get(one.status, SENT) for one in promises),
+            answers=tuple(letters.get(one.status, SENT) for one in produced),
             commits=tuple(commits.get(offset, -1) for offset in range(end)),
-            exposed=tuple(one.key for one in promises if one.exposed),
+            exposed=tuple(one.key for one in produced if one.exposed),
             lossy=tuple(sorted(world.invariants.lossy)),
             unclean=world.invariants.unclean,
         )

@@ -87,7 +87,7 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
         parked=tuple(parked),
         known_numbers=(
             *((one, asked.number) for one, asked in parked.items()),
-            *((one, life[1]) for one, life in broker.newest_fetch.items() if alive),
+            *((one, newest[1]) for one, newest in broker.newest_fetch.items() if alive),
         ),
         rested=insync is None or insync.expand_rested,
         lagging=lagging,

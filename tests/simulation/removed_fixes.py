@@ -1,6 +1,6 @@
-"""The mends of what kept seeds have found, each of which can be taken out again.
+"""The fixes of bugs that kept seeds found; each of them can be removed.
 
-`tests/simulation/test_kept_seeds.py` shows with these that a kept seed still finds its hole.
+`tests/simulation/test_kept_seeds.py` uses them to show that a kept seed still finds its bug.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from holdfast.storage.producers import replay
 
 
 class UncaughtError(Exception):
-    """An error of the disk where nobody expects one."""
+    """A disk error in a place that does not handle it."""
 
 
 def uncaught(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same call, whose OSError nobody catches."""
+    """The same call, with an OSError that no caller catches."""
 
     def failing(*args: Any, **options: Any) -> Any:
         try:
@@ -84,7 +84,9 @@ def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
 
 
 def followers_served_again(patch: pytest.MonkeyPatch) -> None:
-    """A follower is served again, and the high watermark of an answer is sent once."""
+    """Remove the fix: a follower is served again, but the high watermark of a response is sent
+    once.
+    """
     answered: dict[Reader, bool] = {}
     serve_again, apply, look_up = (
         FetchSession.serve_again,
@@ -118,33 +120,34 @@ def followers_served_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ParkedFetch, "_look_up", looked_up)
 
 
-class Mend(NamedTuple):
-    """A mend by a few words of the reason that its seed was kept for."""
+class RemovableFix(NamedTuple):
+    """A fix, identified by a few words of its seed's reason."""
 
     reason: str
     remove: Callable[[pytest.MonkeyPatch], None]
     finds: str
-    """What one of the failures says when it is gone."""
+    """A part of a failure's text when the fix is removed."""
     plan: Mapping[str, Any] = {}
-    """Changes of the seed's plan, if it finds the hole only with more faults of fewer kinds."""
+    """Changes of the seed's plan, if the seed finds the bug only with more faults of fewer kinds.
+    """
 
 
 DENSE: Mapping[str, Any] = {"fault_every_ms": 150, "send_every_ms": 60}
-MENDS = (
-    Mend(
+FIXES = (
+    RemovableFix(
         "a clean restart forgot",
         last_batch_only,
         "OUT_OF_ORDER_SEQUENCE_NUMBER",
         {**DENSE, "faults": ("stop",), "duration_ms": 40_000, "is_restarted": True},
     ),
-    Mend("a disk that could not be read left", reads_that_fail_no_log, "OSError"),
-    Mend(
+    RemovableFix("a disk that could not be read left", reads_that_fail_no_log, "OSError"),
+    RemovableFix(
         "could not write its checkpoints",
         stops_that_fail,
         "UncaughtError",
         {"faults": ("stop", "disk-error"), "fault_every_ms": 150, "duration_ms": 60_000},
     ),
-    Mend(
+    RemovableFix(
         "a producer's first batch",
         batches_that_overtake,
         "OUT_OF_ORDER_SEQUENCE_NUMBER",
@@ -156,6 +159,6 @@ MENDS = (
             "duration_ms": 10_000,
         },
     ),
-    Mend("threw away an answer", followers_served_again, "not at rest"),
-    Mend("flush.messages", early_acknowledgements, "lost"),
+    RemovableFix("threw away an answer", followers_served_again, "not at rest"),
+    RemovableFix("flush.messages", early_acknowledgements, "lost"),
 )
