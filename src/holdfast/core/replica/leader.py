@@ -210,7 +210,7 @@ class Leader:
         return self.serve(progress, fetch, now_ms)
 
     def serve(self, progress: FollowerProgress, fetch: Fetch, now_ms: int) -> FetchAnswer:
-        """Record the position of a follower whose log is a prefix of ours, and send records."""
+        """Record the position of a follower whose log is a prefix of our log, and send records."""
         log = self.log
         effects: list[Effect] = []
         # A request from an earlier broker epoch has a position from before the follower may have

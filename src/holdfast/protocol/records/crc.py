@@ -1,6 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of record batches, by google-crc32c, which has the hardware
-do it.
-"""
+"""CRC-32C (Castagnoli), the checksum of record batches, computed by google-crc32c in hardware."""
 
 from __future__ import annotations
 
