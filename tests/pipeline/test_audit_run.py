@@ -128,7 +128,7 @@ def test_mixed_plants_are_all_found_and_nothing_else(
     assert audit.records.num_rows == len(records(audit.findings)) - 1  # a tail is told as a run
     [facts] = audit.partitions
     assert (facts.acked, facts.lost, facts.table_end) == (RECORDS - 1, 2, 100)
-    assert "lie behind its end" in audit.missing[0]
+    assert "are after its end" in audit.missing[0]
 
 
 def test_a_topic_that_no_ledger_has_is_refused(spark: SparkSession, estate: Estate) -> None:

@@ -47,7 +47,7 @@ def reasons(run: Run, label: str) -> list[Reason]:
     found = []
     for account in explain(run.events, label).accounts:
         if account.outcome == "lost" and account.offset is not None:
-            acked_ms = None if account.promised is None else account.promised.t
+            acked_ms = None if account.acknowledged is None else account.acknowledged.t
             span = Span(account.offset, account.offset + 1)
             asked = Asked(span=span, count=1, acked_ms=acked_ms)
             reason = reason_of(history, asked, names_of(run.events))

@@ -93,7 +93,7 @@ def heal(brokers: tuple[int, ...], data_dir: Path) -> None:
     A log that has failed stays offline until its broker is restarted.
     """
     _do(data_dir, "heal", brokers=list(brokers))
-    click.echo("healed", err=True)
+    click.echo("heal: the faults are ended", err=True)
 
 
 to_option = click.option(

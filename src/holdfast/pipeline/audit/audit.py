@@ -1,4 +1,4 @@
-"""One audit from beginning to end."""
+"""One audit from start to end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
-    """Judge everything; PipelineError if the inputs are none, StreamFailedError if Spark fails."""
+    """Judge everything; PipelineError if inputs are missing, StreamFailedError if Spark fails."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -60,7 +60,7 @@ def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
 
 
 def run_here(inputs: AuditInputs) -> Audit:
-    """The same without Spark, for what this process can hold; a table cannot be audited so."""
+    """The same without Spark, for what fits into this process; it cannot audit a table."""
     return Run(Here(), inputs).audit()
 
 
@@ -123,7 +123,7 @@ class Run:
             records=renderer.records(topic_findings),
         )
 
-    # Before.
+    # Preparation.
 
     def _topics(self) -> tuple[str, ...]:
         wanted = self.inputs.topics or self.sent.topics
@@ -136,7 +136,7 @@ class Run:
         return tuple(sorted(wanted))
 
     def _consumed_spans(self, roster: Roster) -> Mapping[tuple[str, int], Expectation]:
-        """A consumer may begin anywhere, so its first delivery is where it is held to account."""
+        """A consumer may begin anywhere, so its ledger is checked from its first delivery on."""
         spans: dict[tuple[str, int], Expectation] = {}
         packs = self.mover.packs(roster.files, self.topics, DELIVERED, self.inputs.span)
         for topic, partition, _, _, rows in packs:
@@ -148,7 +148,7 @@ class Run:
             )
         return spans
 
-    # After.
+    # Results.
 
     def _look(self, source: int, is_wanted: Callable[..., Any]) -> Packs:
         """Read ledgers again, for some of their rows."""
@@ -174,7 +174,7 @@ class Run:
             for place in np.unique(one.table["place"][is_tail]).tolist():
                 count = int(one.table["count"][is_tail & (one.table["place"] == place)].sum())
                 yield (
-                    f"{PLACES[place]} of {one.topic}: {count} acknowledged records lie behind its"
+                    f"{PLACES[place]} of {one.topic}: {count} acknowledged records are after its"
                     " end; let the reader reach the end of the log and audit again"
                 )
 
@@ -255,7 +255,7 @@ class Run:
 
 
 def past_of(cluster: Cluster, name: tuple[str, int]) -> Past:
-    """What is known of a partition beside its logs."""
+    """What is known of a partition apart from its logs."""
     metadata, truth = cluster.metadata, cluster.partitions[name][0]
     known = None if metadata is None else metadata.partition(*name)
     return Past(

@@ -1,6 +1,6 @@
 """The Java that Spark runs on: found, never installed.
 
-`scripts/fetch-java` unpacks Debian's into the virtual environment; we look there too.
+`scripts/fetch-java` unpacks Debian's into the virtual environment, which is searched too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _why_not(home: Path) -> str | None:
-    """None: this one will do."""
+    """Why this Java does not fit; None if it does."""
     command = [str(home / "bin" / "java"), f"--add-modules={MODULE}", "-version"]
     try:
         done = subprocess.run(  # noqa: S603  # the user's own Java

@@ -1,7 +1,7 @@
-"""One group of lost records, put together from a trace: its promise, its copies, its election.
+"""One group of lost records in a trace: its acknowledgement, its copies, its election.
 
-The question is always the same: after the promise, which election was the first whose leader did
-not have the records? `from_traces` says what follows from the answer.
+The question is always the same: after the acknowledgement, which election was the first whose
+leader did not have the records? `from_traces` draws the conclusion.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Names = Mapping[int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is known of the records before the trace is looked at."""
+    """What is known of the records before the trace is read."""
 
     span: Span
     count: int
-    """Records meant; fewer than the span is long if it has holes."""
+    """The number of records; fewer than the span is long if it has holes."""
     acks: int | None = None
     acked_ms: int | None = None
 
     @property
     def what(self) -> str:
-        """Spoken."""
+        """As text for a sentence."""
         if self.count == self.span.size:
             return spoken_span(*self.span)
         return f"{self.count} records between offsets {self.span.start} and {self.span.end - 1}"
@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One piece of a lost span, put together."""
+    """One piece of a lost span, with everything that the trace says about it."""
 
     history: History
     asked: Asked
@@ -55,7 +55,7 @@ class Case:
     acknowledgement: Acknowledgement | None
     epoch: int
     copies: tuple[Copy, ...]
-    """Every stay of these very records in any log."""
+    """Every copy of these records in any log."""
 
     @property
     def acks(self) -> int | None:
@@ -77,7 +77,7 @@ class Case:
 
     @property
     def since_ms(self) -> int:
-        """From when on it may be asked what became of the records."""
+        """The time from which on the fate of the records matters."""
         if self.acknowledgement is not None:
             return self.acknowledgement.first.event.t
         begun = [one.seen.event.t for one in self.history.elections if one.epoch == self.epoch]
@@ -85,7 +85,7 @@ class Case:
 
     @property
     def is_of_one_member(self) -> bool:
-        """Whether the leader was the only one in sync when it promised."""
+        """Whether the leader was the only in-sync replica when it acknowledged."""
         return self.acknowledgement is not None and len(self.acknowledgement.isr) == 1
 
     def name(self, broker: int | None) -> str:
@@ -95,7 +95,7 @@ class Case:
         return spoken_list([self.name(one) for one in dict.fromkeys(brokers)])
 
     def taken_by(self) -> Election | None:
-        """The first election after the promise whose leader did not have the records."""
+        """The first election after the acknowledgement whose leader did not have the records."""
         for election in self.history.elections:
             has = election.leader_has(self.asked.span.start, self.epoch)
             if election.epoch > self.epoch and election.leader is not None and not has:
@@ -103,7 +103,7 @@ class Case:
         return None
 
     def ended_before(self, election: Election) -> list[Copy]:
-        """The stays in the new leader's log that were over by then, oldest first."""
+        """Copies in the new leader's log that ended before the election, oldest first."""
         return [
             copy
             for copy in self.copies
@@ -113,15 +113,15 @@ class Case:
         ]
 
     def ends(self) -> list[Seen]:
-        """What ended the stays that are over."""
+        """The events that ended copies."""
         return [copy.until for copy in self.copies if copy.until is not None]
 
 
 def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
-    """What the records can have been, the likeliest first; none if the trace knows of nothing.
+    """The possible cases of these records, the likeliest first; none if the trace has nothing.
 
-    Several epochs may have written at one offset, each with a promise. The last promise before the
-    producer noted its own is the likeliest, but a producer may note it late.
+    Several epochs may have written at one offset, each with an acknowledgement. The last one before
+    the producer noted its own is the likeliest, but a producer may note it late.
     """
     offset = asked.span.start
     copies = history.copies_of(offset)
@@ -130,7 +130,7 @@ def cases_of(history: History, asked: Asked, names: Names) -> list[Case]:
         if _is_about(acknowledgement, offset, copies) and _is_before(acknowledgement.first, asked):
             found.setdefault(acknowledgement.epoch, acknowledgement)
     for election in reversed(history.elections):
-        # A kill takes the last lines of a trace with it. Whoever led then has made the promise.
+        # A kill loses the last lines of a trace. The leader of that time made the acknowledgement.
         if asked.acked_ms is not None and _is_before(election.seen, asked):
             found.setdefault(election.epoch, None)
     if asked.acked_ms is None:
@@ -154,7 +154,7 @@ def _is_before(seen: Seen, asked: Asked) -> bool:
 
 
 def _is_about(acknowledgement: Acknowledgement, offset: int, copies: list[Copy]) -> bool:
-    """Whether a row of promises has this offset in it, and a log had what its epoch wrote there."""
+    """Whether acknowledgements cover this offset, and a log had what their epoch wrote there."""
     if not acknowledgement.span.covers(offset) or acknowledgement.epoch == UNKNOWN:
         return False
     return any(copy.epoch == acknowledgement.epoch for copy in copies)

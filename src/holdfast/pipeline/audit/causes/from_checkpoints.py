@@ -1,9 +1,10 @@
-"""Why records are gone, from what Apache Kafka leaves behind: leader-epoch checkpoints, metadata.
+"""Explains lost records from the files of Apache Kafka: leader-epoch checkpoints and metadata.
 
-One epoch writes one record at an offset. So if a record was acknowledged, and the leader's line has
-there what a later epoch wrote, or a later epoch begins below it, then the leader of that epoch did
-not have it. Whether it was elected cleanly the controllers' metadata log says. Without it the
-producer's acks make one of the two likely, and that is said with this reservation.
+One epoch writes one record at an offset. So if a record was acknowledged, and the leader's log has
+a later epoch's record there, or a later epoch begins below it, then the leader of that epoch did
+not have the record. The controllers' metadata log says whether that leader was elected cleanly.
+Without that log the producer's acks make one of the two likely, and the sentence says "most
+likely".
 """
 
 from __future__ import annotations
@@ -69,23 +70,23 @@ def reason_from_epochs(
 
 
 def _epoch_without(truth: ReplicaFacts, offset: int, wrote: int | None) -> EpochStart | None:
-    """The reign of the first leader that did not have what stood at an offset."""
+    """The epoch of the first leader that did not have the record of an offset."""
     if wrote is not None:
         later = [one for one in truth.epochs if one.epoch > wrote and one.start_offset <= offset]
         return later[0] if later else None
     found = epoch_at(truth, offset)
-    # The first reign of a log has no predecessor that could have written something else.
+    # The first epoch of a log has no predecessor that could have written another record.
     return found if found is not None and found != truth.epochs[0] else None
 
 
 def _begun(truth: ReplicaFacts, offset: int, epoch: int) -> EpochStart | None:
-    """An epoch that begins at or below an offset, or the one that took its place."""
+    """An epoch that begins at or below an offset, or the one that replaced it."""
     later = [one for one in truth.epochs if one.epoch >= epoch and one.start_offset <= offset]
     return later[0] if later else None
 
 
 def _before(truth: ReplicaFacts, later: EpochStart) -> int:
-    """The epoch that the log has before one."""
+    """The last epoch in the log before this one."""
     return max((one.epoch for one in truth.epochs if one.epoch < later.epoch), default=-1)
 
 
@@ -121,7 +122,7 @@ def _elected(
     elections: Sequence[Election],
     names: Names,
 ) -> Reason:
-    """The controllers' word. One of these elections took the records: an unclean one, if any is."""
+    """From the controllers' records. One of these elections lost the records; prefers unclean."""
     one = next((one for one in elections if one.is_unclean), elections[0])
     leader, isr = named([one.leader], names), named(one.isr, names)
     text = f"{leader} was elected for epoch {one.leader_epoch} at {spoken_time(one.time_ms)}"
@@ -165,7 +166,7 @@ def _overruled(
     if holders:
         names = spoken_list([one.broker for one in holders])
         text += f" {names} still {'has' if len(holders) == 1 else 'have'} what was acknowledged."
-    kind, likely = UNKNOWN_CAUSE, "A trace would tell whether the election was clean."
+    kind, likely = UNKNOWN_CAUSE, "A trace would show whether the election was clean."
     if asked.acks == ACKS_ALL:
         kind, likely = (
             UNCLEAN_ELECTION,
@@ -210,7 +211,7 @@ def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFact
 def reason_of_shortage(
     asked: Asked, replicas: Sequence[ReplicaFacts], lacks: Iterable[str]
 ) -> Reason | None:
-    """Why a copy lacks what it should have, or cannot give it; None if it does not end below."""
+    """Why a copy lacks what it should have, or cannot return it; None if it does not end below."""
     offset = asked.span.start
     lacking = [one for one in replicas if one.broker in lacks]
     short = [one for one in lacking if one.log_end_offset <= offset]

@@ -1,11 +1,11 @@
-"""Why records are gone, from a trace. What the new leader's log had gone through says it:
+"""Explains lost records from a trace. What happened to the new leader's log decides:
 
-- it had them and lost them in a power failure: the flush that never came;
+- it had the records and lost them in a power failure: they were not flushed;
 - it never had them, and the election was unclean: the election;
-- it never had them, the election was clean: the producer had been content with the leader alone.
+- it never had them, and the election was clean: the leader alone had acknowledged them.
 
-What happens to other copies afterwards (they are cut when their brokers follow the new leader) is a
-consequence, told in the chain. Works on the traces of real brokers and of the lab alike.
+What happens to other copies afterwards (their brokers truncate them to follow the new leader) is a
+consequence, shown in the chain. Works on traces of real brokers and of the lab.
 """
 
 from __future__ import annotations
@@ -57,18 +57,19 @@ class Reason:
     sentence: str
     acks: int | None = None
     copies: int = 0
-    """Logs that ever had the records."""
+    """The number of logs that ever had the records."""
     root: Seen | None = None
     chain: tuple[Step, ...] = ()
     evidence: tuple[str, ...] = ()
 
 
 def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
-    """Why all records of a span are gone that shared one fate; None if the trace does not say."""
+    """Why all records of a span with one fate are gone; None if the trace does not say."""
     found = [_reason_in(case) for case in cases_of(history, asked, names)]
     known = [reason for reason in found if reason is not None]
-    # A clean election takes nothing, and what still stands in a log is not what is missing, where
-    # there is another explanation: a kill takes promises out of a trace, and older ones stay.
+    # If there is another explanation, a clean election did not lose the records, and a record that
+    # is still in a log is not the missing one: a kill loses acknowledgements from a trace, and
+    # older ones remain.
     gone = [reason for reason in known if reason.kind != OUTSIDE]
     taken = [reason for reason in gone if reason.kind != ELECTION]
     return next(iter(taken or gone or known), None)
@@ -127,7 +128,7 @@ def _leader_lost_them(case: Case, election: Election, copy: Copy) -> Reason:
 
 
 def _without_election(case: Case) -> Reason | None:
-    """No leader lacked them from the start: a log lost them, or never had them, or still has."""
+    """No leader lacked them from the start: a log lost them, never had them, or still has them."""
     ends, held = case.ends(), [copy.broker for copy in case.copies if copy.until is None]
     if held:
         text = (
@@ -141,7 +142,7 @@ def _without_election(case: Case) -> Reason | None:
         text = sentence(last.event, case.names) if kind == TRUNCATION else _losses(case)
         return _reason(case, kind, text, last, None)
     if case.acks == 0:
-        text = f"No log ever had {case.what}: with acks=0 nobody tells the producer."
+        text = f"No log ever had {case.what}: with acks=0 the producer gets no answer."
         return _reason(case, NEVER_WRITTEN, text, None, None)
     return None
 
@@ -153,7 +154,7 @@ def _elected(case: Case, election: Election) -> str:
 
 
 def _beginnings(case: Case, election: Election) -> list[Seen]:
-    """The new leader's own word that its reign has begun."""
+    """The new leader's own events of the beginning of its epoch."""
     return [
         seen
         for seen in case.history.became
@@ -164,7 +165,7 @@ def _beginnings(case: Case, election: Election) -> list[Seen]:
 
 
 def _leader_then(case: Case) -> int | None:
-    """Who led when the records were acknowledged."""
+    """The leader when the records were acknowledged."""
     if case.acknowledgement is not None:
         return case.acknowledgement.first.event.broker
     led = [one.leader for one in case.history.elections if one.epoch == case.epoch]
@@ -172,7 +173,7 @@ def _leader_then(case: Case) -> int | None:
 
 
 def _death(case: Case, election: Election, broker: int | None) -> str:
-    """What had become of a broker when the election took place; empty if nothing is known."""
+    """How a broker had died when the election took place; empty if unknown."""
     for seen in reversed(case.history.faults):
         is_between = case.since_ms <= seen.event.t <= election.seen.event.t
         if broker is not None and seen.event.broker == broker and is_between:
@@ -181,7 +182,7 @@ def _death(case: Case, election: Election, broker: int | None) -> str:
 
 
 def _losses(case: Case) -> str:
-    """Whose power failed, or whose disk came back empty, and how much that took."""
+    """The brokers whose power failed or whose disk came back empty, and the lost offsets."""
     groups: dict[tuple[str, int, int], list[int]] = {}
     for copy in case.copies:
         if copy.until is not None:
@@ -194,7 +195,7 @@ def _losses(case: Case) -> str:
 
 
 def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
-    """Empty if the copies did not go with their brokers' memory or disks."""
+    """Empty if the copies were not lost with their brokers' memory or disks."""
     who, one = case.listed(brokers), len(set(brokers)) == 1
     if kind == "power-lost":
         what = f"offset {end} was" if was == end + 1 else f"offsets {end} to {was - 1} were"
@@ -206,7 +207,7 @@ def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
 
 
 def _aftermath(case: Case, election: Election) -> str:
-    """What became of the copies that others still had."""
+    """What happened to the copies of the other brokers."""
     after = election.seen.event.t
     truncated = [
         copy.broker
@@ -250,7 +251,7 @@ def _reason(
 
 
 def _chain(case: Case, root: Seen | None, election: Election | None) -> list[Seen]:
-    """The promise, the deaths, the election, the cuts: each once, oldest first."""
+    """Acknowledgement, deaths, election, truncations: each once, oldest first."""
     chain = [case.acknowledgement.first] if case.acknowledgement is not None else []
     history, had = case.history, {copy.broker: None for copy in case.copies}
     if election is not None:

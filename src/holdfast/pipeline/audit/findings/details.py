@@ -1,4 +1,4 @@
-"""Why a finding is one: a number while it travels, a sentence for people."""
+"""The reasons of findings: a number while they are moved, a sentence for people."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Why(IntEnum):
 
 SENTENCES: Final = {
     Why.NONE: "",
-    Why.ABSENT: "the leader's log goes on behind this offset, but has nothing at it",
+    Why.ABSENT: "the leader's log continues after this offset, but has nothing at it",
     Why.OTHER: "another record stands at this offset in the leader's log",
     Why.BEYOND: "the leader's log ends before this offset",
     Why.TWICE: "the offset was acknowledged twice, and holds one record",

@@ -1,4 +1,4 @@
-"""From tables of findings to what people and programs read: `Finding`s, and an Arrow table."""
+"""Renders tables of findings for people and programs: as `Finding`s, and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Partitions = Mapping[tuple[str, int], Sequence[Replica]]
 Damages = Mapping[tuple[str, int], Sequence[tuple[str, int, int, str, str]]]
 """Broker, first offset, end, place and reason."""
 MOST_DAMAGES = 5
-"""Named with one finding."""
+"""The number of damages that one finding names."""
 _WORST = {severity: rank for rank, severity in enumerate(EXIT_OF)}
 _RANKS = np.array([_WORST[KINDS[name].severity] for name in KIND_NAMES])
 
@@ -47,7 +47,7 @@ class TopicFindings(NamedTuple):
 
 
 class FindingRenderer:
-    """Knows the names behind the numbers."""
+    """Renders findings: replaces numbers by the names of brokers and producers."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class FindingRenderer:
     def findings(
         self, topics: Sequence[TopicFindings], most: int
     ) -> tuple[tuple[Finding, ...], int]:
-        """The worst first, neighbours folded; and how many more there are."""
+        """The worst first, neighbours folded; and the number of further ones."""
         runs = [_runs(one) for one in topics]
         order = [
             (int(rank), nth, at)
@@ -111,7 +111,7 @@ class FindingRenderer:
     def _damages(
         self, topic: str, partition: int, row: Any, brokers: Sequence[str]
     ) -> list[tuple[str, str]]:
-        """Place and reason of the damage that a finding speaks of."""
+        """Place and reason of the damage that belongs to a finding."""
         if row["why"] not in (Why.DAMAGED, Why.NO_COPY):
             return []
         return [
@@ -146,7 +146,7 @@ class FindingRenderer:
         return tuple(name for bit, name in self.names.items() if int(bits) & bit)
 
     def records(self, topics: Sequence[TopicFindings]) -> Any:
-        """All of them as one pyarrow.Table, one row a record where records were told one by one."""
+        """All findings as one pyarrow.Table, one row per record unless they are runs already."""
         return pa.concat_tables([self._records(one) for one in topics])
 
     def _records(self, topic: TopicFindings) -> Any:

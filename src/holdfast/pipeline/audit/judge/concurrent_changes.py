@@ -1,8 +1,8 @@
-"""What happened to the files while the audit read them.
+"""Detects files that changed while the audit read them.
 
 Brokers may run: producers append, retention removes segments, the cleaner replaces them, a follower
-truncates its log. An audit looks at the directories first and reads the records later, so a finding
-at offsets whose files have changed since says nothing: it is undecided until the next audit.
+truncates its log. An audit looks at the directories first and reads the records later. So a finding
+at offsets whose files have changed since proves nothing: it is undecided until the next audit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FAR: Final = 1 << 62
 _CLAIMS: Final = np.array(
     [KINDS[name].severity in (Severity.LOSS, Severity.WRONG) for name in KIND_NAMES]
 )
-"""By kind: whether a finding says that something is wrong."""
+"""By kind: whether a finding claims an error."""
 
 
 class Span(NamedTuple):
@@ -49,7 +49,7 @@ class Span(NamedTuple):
 def doubted(
     topics: Sequence[TopicFindings], partitions: Mapping[tuple[str, int], Sequence[Replica]]
 ) -> list[TopicFindings]:
-    """The findings; those that the files no longer bear out are undecided."""
+    """The findings; those whose files have changed become undecided."""
     return [_doubted(one, partitions) for one in topics]
 
 
@@ -73,7 +73,7 @@ def _doubted(
 
 
 def changes(replica: Replica) -> Iterator[Span]:
-    """Where the files of a copy are not what they were."""
+    """The offsets of a copy whose files have changed."""
     now, replaced = _files(Path(replica.path))
     ends = [one.base for one in replica.segments[1:]] + [FAR]
     for before, until in zip(replica.segments, ends, strict=bool(replica.segments)):
@@ -87,7 +87,7 @@ def changes(replica: Replica) -> Iterator[Span]:
 
 
 def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
-    """The segments by base; and the bases of those that the cleaner has replaced lately."""
+    """The segments by base offset; and the base offsets of those replaced by the cleaner lately."""
     segments: dict[int, Segment] = {}
     replaced = []
     for path in folder.glob(f"*{LOG}*"):
@@ -103,12 +103,12 @@ def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
 
 
 def _active(segments: Iterable[Segment]) -> tuple[int, int]:
-    """Base and size of the newest."""
+    """Base offset and size of the newest segment."""
     return max(((one.base, one.size) for one in segments), default=(-1, -1))
 
 
 def _cleaned(replica: Replica, replaced: Iterable[int], active: int) -> Iterator[Span]:
-    """The cleaner replaces segments first, and writes its checkpoint when it is done with a log."""
+    """The cleaner replaces segments first, and writes its checkpoint when the log is done."""
     disk = RealDisk(Path(replica.path).parent, read_only=True)
     partition = TopicPartition(replica.topic, replica.partition)
     cleaned = replica.cleaned

@@ -1,13 +1,12 @@
-"""Copies against the truth, whatever the ledger says: differences, gaps, too few copies.
+"""Compares copies with the truth, whatever the ledger says: differences, gaps, too few copies.
 
-A leader epoch has one line, so two records of one epoch at one offset are always wrong. Records of
-different epochs are not, above the copy's high watermark: there a broker that is down keeps the
-tail of a reign that ended without it, and cuts it off when it comes back.
+A leader epoch has one log, so two records of one epoch at one offset are always wrong. Records of
+different epochs may differ above the copy's high watermark: there a broker that is down keeps the
+tail of an epoch that ended without it, and truncates it when it comes back.
 
-A copy may end before the truth does, if it is behind or was taken earlier; but not before what it
-said itself (`Replica.settled`).
-
-Where a log was compacted, holes are its nature and copies may be cleaned at different times.
+A copy may end before the truth does, if it is behind or was copied earlier; but not before what its
+own checkpoints say (`Replica.settled`). A compacted log has holes, and copies may be cleaned at
+different times.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
     """Acknowledged with acks=all, in the truth, and on too few brokers.
 
-    A copy that was taken before the acknowledgement, and ends before the record, says nothing.
+    A copy that was taken before the acknowledgement, and ends before the record, proves nothing.
     """
     if copies.truth is None or rules.min_insync < 2:
         return np.empty(0, FOUND)
@@ -47,7 +46,7 @@ def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
 
 
 def differences(copies: Copies, is_named: Bools) -> list[Table]:
-    """What is wrong between copies, and gaps of the truth; not where a send is named already."""
+    """Differences between copies, and gaps of the truth; not where a send is a finding already."""
     truth = copies.truth
     if truth is None:
         return []
@@ -102,7 +101,7 @@ def _differences(copies: Copies, copy: Copy, is_reported: Bools) -> list[Table]:
 
 
 def _damaged(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
-    """Batches of a copy whose bytes are wrong."""
+    """Batches of a copy with wrong bytes."""
     assert copies.truth is not None
     offsets = np.arange(copies.first, copies.until)
     end = max(copies.truth.end, copy.replica.end, copy.replica.settled)
@@ -114,7 +113,7 @@ def _damaged(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
 
 
 def _epochs(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
-    """Batches under a leader epoch that is not theirs: by the checkpoint, or by the truth's log.
+    """Batches with a wrong leader epoch: by the checkpoint, or by the truth's log.
 
     A retry may put the very same batch into the log of the next leader: above the copy's high
     watermark the two may differ, until the copy has followed.
