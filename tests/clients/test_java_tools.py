@@ -43,7 +43,7 @@ def test_java_tools(case: Case, client: JavaTools, world: World) -> None:
     case(client, world)
 
 
-def test_a_throttled_move_is_begun_verified_and_freed(client: JavaTools, world: World) -> None:
+def test_a_throttled_reassignment_is_started_and_verified(client: JavaTools, world: World) -> None:
     topic = world.topic("throttled", assignment={0: [1, 2]})
     world.send_values(topic, 0, [b"x" * 1000] * 20)
     plan, option = moved(topic, 0, [3, 2]), "--reassignment-json-file"
@@ -58,7 +58,7 @@ def test_a_throttled_move_is_begun_verified_and_freed(client: JavaTools, world: 
     assert client.run(REASSIGN, "--list").out.strip() == "No partition reassignments found."
 
 
-def test_a_slow_move_is_seen_and_cancelled(client: JavaTools, world: World) -> None:
+def test_a_slow_reassignment_is_listed_and_cancelled(client: JavaTools, world: World) -> None:
     topic = world.topic("cancelled", assignment={0: [1, 2]})
     world.send_values(topic, 0, [b"x" * 100_000] * 20)
     plan, option = moved(topic, 0, [3, 2]), "--reassignment-json-file"
@@ -136,8 +136,8 @@ def test_offsets_of_a_group_are_set_back(client: JavaTools, world: World) -> Non
     assert client.committed(group, topic) == {}
 
 
-def test_versions_are_told(client: JavaTools, world: World) -> None:
-    """Everything this client needs is usable at its newest version, but for transactions."""
+def test_versions_are_listed(client: JavaTools, world: World) -> None:
+    """Everything this client needs is usable at its newest version, except transactions."""
     output = client.run(API_VERSIONS).out
     for port in world.ports.values():
         assert f"127.0.0.1:{port} (id: " in output
@@ -149,7 +149,7 @@ def test_versions_are_told(client: JavaTools, world: World) -> None:
 
 
 def test_features_are_described(client: JavaTools) -> None:
-    """Those of Kafka's brokers, but for what belongs to KRaft."""
+    """Those of Kafka's brokers, except KRaft's."""
     words = ["--bootstrap-server", client.bootstrap, "describe"]  # in this order only
     lines = client.ask(tool=FEATURES, args=words, input="")["out"].splitlines()
     output = {line.split()[1]: line.split()[2:8] for line in lines if line.startswith("Feature:")}
@@ -163,7 +163,7 @@ def test_features_are_described(client: JavaTools) -> None:
 
 
 def test_files_are_dumped_beside_a_running_broker(client: JavaTools, world: World) -> None:
-    """Also those of the active segment: its indexes are there, full of zeros as Kafka's are."""
+    """Also those of the active segment: its indexes exist, filled with zeros as in Kafka."""
     configs = {"segment.index.bytes": "40", "index.interval.bytes": "1"}
     topic = world.topic("dumped", configs=configs)
     world.send_values(topic, 0, [b"%d" % number for number in range(4)])

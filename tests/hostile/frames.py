@@ -1,4 +1,4 @@
-"""Frames that strangers send: near to valid ones, and far from them; all by dice."""
+"""Random frames of a hostile client: almost valid, and far from valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR: Final = (-1, 0, 1, 2, 3)
 
 
 def bombs() -> list[bytes]:
-    """Batches of little that expand to much."""
+    """Small batches that expand to much."""
     records = [NewRecord(bytes(1 << 20), b"key")] * 60
     return [
         bytes(build_batch(records, BatchOptions(compression=codec)))
@@ -28,7 +28,7 @@ def bombs() -> list[bytes]:
 
 
 def batches(rng: Random) -> list[bytes]:
-    """A good batch, and ones with a wrong CRC, length, count, codec, and with nonsense inside."""
+    """A valid batch, and ones with a wrong CRC, length, count, codec, and random content."""
     good = bytes(build_batch([NewRecord(b"value", b"key", 1), NewRecord(b"other", b"key", 1)]))
     found = [good, good + good, good[:-1], good[:61], good[:20], b"\0" * 61]
     found += [
@@ -36,7 +36,7 @@ def batches(rng: Random) -> list[bytes]:
         for position in range(0, 61, 4)
         for huge in HUGE[:3]
     ]
-    # What is inside is wrong, and the checksum right.
+    # Wrong content with a correct checksum.
     for _ in range(60):
         body = bytearray(good)
         for _ in range(rng.randint(1, 4)):
@@ -51,7 +51,7 @@ def _summed(batch: bytearray) -> bytes:
 
 
 class Stranger(Sampler):
-    """Values that pass the first look: names and numbers that there are."""
+    """Values that pass the first checks: existing names and numbers."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng, unknown_tags=True, small=True)
@@ -60,7 +60,7 @@ class Stranger(Sampler):
 
     def fixed(self, wire: Fixed, name: str) -> Any:
         if name.endswith("broker_epoch"):
-            # Who knows that is no stranger.
+            # A hostile client does not have this value.
             return self.rng.choice((-1, 0, 2**62, -(2**63)))
         if wire in (BOOL, UUID, FLOAT64) or self.rng.random() < 0.4:
             return super().fixed(wire, name)
@@ -68,7 +68,7 @@ class Stranger(Sampler):
 
 
 def requests(rng: Random, rounds: int) -> Iterator[bytes]:
-    """Whole frames, valid in form: every API that is served in every version."""
+    """Whole well-formed frames: every served API in every version."""
     stranger = Stranger(rng)
     for _ in range(rounds):
         for key in HANDLERS:
@@ -84,7 +84,7 @@ def framed(request: Request, version: int, rng: Random) -> bytes:
 
 
 def mutated(frame: bytes, rng: Random) -> bytes:
-    """The same with something wrong; its length is put right half of the time."""
+    """The same with an error; half of them get a correct length."""
     body = bytearray(frame[4:])
     position = rng.randrange(len(body))
     match rng.randrange(8):
@@ -111,7 +111,7 @@ def mutated(frame: bytes, rng: Random) -> bytes:
 
 
 def nonsense(rng: Random) -> bytes:
-    """No frame at all."""
+    """Random bytes."""
     match rng.randrange(4):
         case 0:
             return rng.randbytes(rng.randint(1, 2000))

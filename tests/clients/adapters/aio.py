@@ -1,4 +1,4 @@
-"""aiokafka, on an event loop of its own thread."""
+"""aiokafka, on an event loop in a separate thread."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Aio(Client):
-    """Oldest versions of the protocol that a living client speaks."""
+    """The maintained client with the oldest protocol versions."""
 
     limits: ClassVar = Limits(null_headers=False)
     lacks: ClassVar[Mapping[str, str]] = {
@@ -223,7 +223,7 @@ class Aio(Client):
 
 
 class _AioMember(Member):
-    """A task that reads until it is told to stop."""
+    """A task that reads until it is stopped."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, consumer: Any, group: str, topic: str

@@ -39,7 +39,7 @@ ERROR = re.compile(r"\[Error (\d+)\]")
 
 
 class KafkaPython(Client):
-    """All that the library can do is asked of it."""
+    """Uses everything that the library can do."""
 
     limits: ClassVar = Limits(null_headers=False)
 
@@ -197,7 +197,7 @@ class KafkaPython(Client):
         )
 
         def poll() -> Iterator[bytes]:
-            # A poll that ends while SyncGroup is under way loses the assignment: 50 ms stalls here.
+            # A poll that ends while SyncGroup is in flight loses the assignment: 50 ms stalls here.
             for records in consumer.poll(1000).values():
                 yield from (one.value for one in records)
 

@@ -1,4 +1,4 @@
-"""kcat: no administrator, and an older librdkafka."""
+"""kcat: no admin client, and an older librdkafka."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_ADMIN = "kcat is no administrator"
 
 
 class KcatClient(Client):
-    """Producer, consumer, group member, and questions about offsets and metadata."""
+    """Producer, consumer, group member, and queries of offsets and metadata."""
 
     limits: ClassVar = Limits(timestamps=False, empties=False, headers=False, null_headers=False)
     lacks: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -116,7 +116,7 @@ class KcatClient(Client):
 
 
 class _KcatMember(Member):
-    """A process; its stderr tells of rebalances."""
+    """A process; its stderr reports rebalances."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._values: list[bytes] = []
@@ -168,7 +168,7 @@ def _header_options(headers: Headers) -> list[str]:
 
 
 def _given(records: Iterator[Record]) -> Iterator[bytes]:
-    """As kcat takes them; -Z makes an empty value a null one."""
+    """Records in kcat's input format; -Z makes an empty value a null one."""
     for one in records:
         if one.key is not None:
             yield one.key + KEY_ENDS.encode()
@@ -176,7 +176,7 @@ def _given(records: Iterator[Record]) -> Iterator[bytes]:
 
 
 def _parsed(output: bytes) -> Iterator[Read]:
-    """What FORMAT wrote: a line of numbers and headers, then key and value, by their lengths."""
+    """Parses FORMAT: a line of numbers and headers, then key and value, by their lengths."""
     at = 0
     while at < len(output):
         line_end = output.index(b"\n", at)

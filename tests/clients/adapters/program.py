@@ -1,6 +1,6 @@
-"""Clients of other languages: a program that takes a JSON task a line and answers by a line.
+"""Clients in other languages: a program that reads one JSON task per line and answers each.
 
-The tasks are the methods of `Client`; go/main.go tells the form.
+The tasks are the methods of `Client`; go/main.go describes the format.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.clients.client import (
 
 
 class ProgramClient(Client):
-    """A subclass says how the program is started."""
+    """A subclass names the command of the program."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
@@ -38,7 +38,7 @@ class ProgramClient(Client):
 
     @classmethod
     def command(cls) -> Sequence[str]:
-        """The program, ready to run; skips the test, aloud, where it cannot be made."""
+        """The program, ready to run; skips the test with a reason if it cannot be built."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class ProgramClient(Client):
         self._process.stdout.close()
 
     def ask(self, do: str, **task: Any) -> Any:
-        """One task; RefusedError if a broker refused."""
+        """Send one task; RefusedError if a broker refused."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:

@@ -12,7 +12,7 @@ const TOPIC = 2 // the kind of resource whose settings are meant
 
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 // Kafka refuses frames of linked blocks. lz4js makes one block of up to 4 MB and does not say that
-// it stands alone: say so, and sum the descriptor anew.
+// it stands alone: say so, and compute the checksum of the descriptor again.
 const standingAlone = frame => {
   frame[4] |= 0x20
   frame[6] = xxh32.hash(0, frame, 4, 2) >> 8
@@ -40,7 +40,7 @@ const kafka = new Kafka({
   logLevel: logLevel.NOTHING,
   retry: { initialRetryTime: 50, retries: 5 },
 })
-// A consumer ends when its last fetch does; a new cluster's coordinators are not ready at once.
+// A consumer ends when its last fetch does; a new cluster's coordinators are not ready immediately.
 const READING = {
   heartbeatInterval: 200,
   maxWaitTimeInMs: 100,

@@ -1,4 +1,4 @@
-"""The admin APIs on whole brokers: asked at any of them, answered by the controller."""
+"""The admin APIs on whole brokers: any broker accepts them, the controller answers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def leaders_known_to(broker: Broker) -> list[int]:
     return [one.leader for topic in topics for one in topic.partitions.values()]
 
 
-def test_a_topic_lives_grows_and_dies_through_any_broker(tmp_path: Path) -> None:
+def test_a_topic_is_created_grown_and_deleted_through_any_broker(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
         wanted = new_topic("events", 2, retention_ms="5000")
         assert await create(three, wanted, validate_only=True) == [("events", 0)]
@@ -185,7 +185,7 @@ def test_settings_are_changed_and_described(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
-def test_leaders_and_replicas_move_when_asked(tmp_path: Path) -> None:
+def test_leaders_and_replicas_move_on_request(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
         await create(three, new_topic("events", 1))
         service = three.controller.controller
@@ -268,7 +268,7 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
             ErrorCode.NOT_CONTROLLER,
             ErrorCode.STALE_BROKER_EPOCH,
         ]
-        # The controller itself goes, and cleanly: another takes over, and nothing is left behind.
+        # The controller stops cleanly: another takes over, and nothing is left over.
         old = three.controller
         del three.brokers[old.id]
         await old.stop()
@@ -286,10 +286,10 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
             lambda: all(len(one.isr) == 3 for one in service.core.partitions.values()),
             "all in sync again",
         )
-        # Its session ends while it is alive: it loses its leaderships, and comes back.
+        # Its session ends while it is alive: it loses its leaderships, and registers again.
         epoch = back.incarnation.broker_epoch
         await back.store.expire()
-        await eventually(lambda: back.incarnation.broker_epoch > epoch, "registered anew")
+        await eventually(lambda: back.incarnation.broker_epoch > epoch, "registered again")
 
         def all_in_sync() -> bool:
             controllers = [one.controller for one in three.brokers.values() if one.controller]
@@ -303,7 +303,7 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
 
 
 def test_what_a_broker_advertises_is_described_as_a_static_setting(tmp_path: Path) -> None:
-    """As Apache Kafka 4.3.1 does; without it in the file there is no value, there as here."""
+    """As in Apache Kafka 4.3.1; if the file does not set it, there is no value."""
     port = Port()
     advertised = f"PLAINTEXT://localhost:{port.number}"
     own = {"listeners": f"PLAINTEXT://127.0.0.1:{port.number}", "advertised.listeners": advertised}

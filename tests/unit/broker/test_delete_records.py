@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_followers_that_have_nothing_to_copy_move_their_start_too(tmp_path: Path) -> None:
-    """A follower's parked fetch names only partitions with news; a moved start is one."""
+    """The answer to a parked fetch has only partitions with updates; a moved start is one."""
 
     async def scenario(three: Three) -> None:
         assert await create(three, new_topic(TOPIC, 1)) == [(TOPIC, 0)]

@@ -1,4 +1,4 @@
-"""A controller on a real store, with brokers that are only scripts at the end of the network."""
+"""A controller on a real store, with scripted brokers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Script = Callable[[Request], Response | None]
 
 
 class ScriptedBroker:
-    """Takes every command, unless the test has another script."""
+    """Accepts every command, unless the test has another script."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -53,7 +53,7 @@ class ScriptedBroker:
         self.script: Script = obey
 
     def send(self, request: Request, version: int, answered: Answered) -> None:
-        # As it comes out of the wire, so it must be sendable.
+        # Encoded and decoded, so it must be valid on the wire.
         self.heard.append(type(request).decode(request.encode(version), version))
         if self.is_silent:
             self.waiting.append((request, answered))
@@ -61,7 +61,7 @@ class ScriptedBroker:
             self._loop.call_soon(answered, self.script(request))
 
     def roles(self) -> list[tuple[int, int, int]]:
-        """(partition, leader, leader epoch), as it was told."""
+        """The received roles: (partition, leader, leader epoch)."""
         return [
             (response.partition_index, response.leader, response.leader_epoch)
             for request in self.heard
@@ -114,13 +114,13 @@ class ScriptedPeers:
 
 
 class WatchedStore(EmbeddedStore):
-    """The real store, which can be told to fail at its edge, and remembers what was written."""
+    """The real store, which can fail on request, and remembers what was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
         self.written: list[Transaction] = []
         self.outcomes: list[Callable[[], Awaitable[list[Outcome] | None]]] = []
-        """What to do instead of the next commits; None: do it after all."""
+        """Outcomes that replace the next commits; None commits normally."""
 
     async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         if self.outcomes:
@@ -152,7 +152,7 @@ class ControllerHarness:
 
     async def begin(self) -> ControllerService:
         self.elector.start()
-        await eventually(lambda: self.controller is not None, "a reign begins")
+        await eventually(lambda: self.controller is not None, "a controller is elected")
         return self.service
 
     @property
@@ -166,7 +166,7 @@ class ControllerHarness:
     async def register(
         self, *brokers: BrokerId, intact_since: int = -1, rack: str | None = None
     ) -> None:
-        """Brokers' nodes are lasting here, so that one session can play all of them."""
+        """Brokers' nodes are persistent here, so that one session can play all of them."""
         for one in brokers:
             node = BrokerNode(one, "host", 9000 + one, rack, BrokerEpoch(intact_since))
             await self.store.commit(Create(paths.broker_id(one), encode_broker(node, 0)))
@@ -202,7 +202,7 @@ class ControllerHarness:
 
 
 def play(file: Path, scenario: Callable[[ControllerHarness], Coroutine[Any, Any, None]]) -> None:
-    """Run a story with a store of its own, brokers 1 to 3 registered, and broker 1 reigning."""
+    """Run a scenario with its own store, brokers 1 to 3 registered, and broker 1 as controller."""
 
     async def run() -> None:
         store = WatchedStore(file)

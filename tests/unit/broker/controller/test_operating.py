@@ -1,4 +1,4 @@
-"""What operators and brokers ask of a reign: elections, moves, settings, failed logs, log ends."""
+"""The controller's calls: elections, reassignments, settings, failed logs, log ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def setting(name: str, value: str) -> list[Alteration]:
 
 
 async def restart(harness: ControllerHarness, broker: BrokerId, intact_since: int = -1) -> None:
-    """A broker comes back; without `intact_since` it may have lost what it held."""
+    """A broker restarts; without `intact_since` it may have lost records."""
     old = harness.service.core.brokers.get(broker)
     if old is not None:
         await harness.store.commit(Delete(paths.broker_id(broker)))
@@ -70,7 +70,7 @@ def test_the_preferred_leader_is_elected_when_it_is_back(tmp_path: Path) -> None
     play(tmp_path / "store", scenario)
 
 
-def test_an_unclean_election_needs_somebody_alive(tmp_path: Path) -> None:
+def test_an_unclean_election_needs_a_live_replica(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create("events", (A, B))
         [result] = await elect(harness.service, (P,), UNCLEAN, 30)
@@ -82,7 +82,7 @@ def test_an_unclean_election_needs_somebody_alive(tmp_path: Path) -> None:
     play(tmp_path / "store", scenario)
 
 
-def test_a_move_is_begun_listed_and_called_off(tmp_path: Path) -> None:
+def test_a_reassignment_is_started_listed_and_cancelled(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.register(D)
         await eventually(lambda: D in harness.service.core.brokers, "D is there")
@@ -107,7 +107,7 @@ def test_a_move_is_begun_listed_and_called_off(tmp_path: Path) -> None:
     play(tmp_path / "store", scenario)
 
 
-def test_a_lower_minimum_is_known_to_brokers_only_after_eligibility_ended(tmp_path: Path) -> None:
+def test_brokers_see_a_lower_minimum_only_after_the_elr_is_cleared(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         await harness.die(C, B)
@@ -149,7 +149,7 @@ def test_settings_of_all_brokers_hold_for_topics_and_one_brokers_minimum_is_refu
     play(tmp_path / "store", scenario)
 
 
-def test_a_reported_failure_takes_a_replica_out_and_is_read_once(tmp_path: Path) -> None:
+def test_a_reported_failure_removes_a_replica_and_is_read_once(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         epoch = harness.service.core.brokers[A].broker_epoch
@@ -168,7 +168,7 @@ def test_a_reported_failure_takes_a_replica_out_and_is_read_once(tmp_path: Path)
     play(tmp_path / "store", scenario)
 
 
-def test_logs_are_compared_when_all_who_were_eligible_restarted_uncleanly(tmp_path: Path) -> None:
+def test_logs_are_compared_when_all_eligible_replicas_restarted_uncleanly(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         planned = await harness.create("events", (A, B))
         await harness.die(A, B)
@@ -199,7 +199,9 @@ def test_logs_are_compared_when_all_who_were_eligible_restarted_uncleanly(tmp_pa
         await restart(harness, B)
         asked = harness.broker(B).of(GetReplicaLogInfoRequest)
         await eventually(lambda: len(harness.broker(B).heard) > len(asked), "asked")
-        assert harness.service.core.partitions[P].leader == -1, "a former life says nothing"
+        assert harness.service.core.partitions[P].leader == -1, (
+            "an answer of a former incarnation does not count"
+        )
         for broker in broker_epochs:
             broker_epochs[broker] = harness.service.core.brokers[broker].broker_epoch
         await harness.until(lambda state: state.leader == B, "the best log leads")

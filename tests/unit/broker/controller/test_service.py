@@ -1,4 +1,4 @@
-"""A reign on a real store: elected, fenced, resumed; decisions agreed first and told then."""
+"""A controller on a real store: elected, fenced, replaced; writes decisions before sending them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def epoch_in_store(harness: ControllerHarness) -> int:
     return store_nodes.decode_controller_epoch(paths.CONTROLLER_EPOCH, node.data)
 
 
-def test_the_first_reign_has_epoch_one_and_resigning_frees_the_office(tmp_path: Path) -> None:
+def test_the_first_controller_epoch_is_one_and_resigning_removes_the_node(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         assert (await epoch_in_store(harness), harness.service.controller_epoch) == (1, 1)
         node = await harness.store.get(paths.CONTROLLER)
@@ -48,7 +48,7 @@ def test_the_first_reign_has_epoch_one_and_resigning_frees_the_office(tmp_path: 
     play(tmp_path / "store", scenario)
 
 
-def test_a_new_topic_is_agreed_in_one_transaction_then_told(tmp_path: Path) -> None:
+def test_a_new_topic_is_written_in_one_transaction_then_sent(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         before = len(harness.store.written)
         planned = await harness.create("events", (A, B), (B, C))
@@ -70,7 +70,7 @@ def test_a_new_topic_is_agreed_in_one_transaction_then_told(tmp_path: Path) -> N
     play(tmp_path / "store", scenario)
 
 
-def test_a_dead_leader_is_replaced_and_only_the_living_are_told(tmp_path: Path) -> None:
+def test_a_dead_leader_is_replaced_and_only_live_brokers_are_notified(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         planned = await harness.create()
         await harness.service.admin.until_delivered(planned.partitions, 30)
@@ -87,11 +87,11 @@ def test_a_dead_leader_is_replaced_and_only_the_living_are_told(tmp_path: Path) 
     play(tmp_path / "store", scenario)
 
 
-def test_what_is_not_answered_is_said_again_but_only_the_newest(tmp_path: Path) -> None:
+def test_a_request_without_an_answer_is_repeated_with_the_newest_state(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         harness.broker(C).is_silent = True
         await harness.create()
-        await eventually(lambda: bool(harness.broker(C).of(LeaderAndIsrRequest)), "told once")
+        await eventually(lambda: bool(harness.broker(C).of(LeaderAndIsrRequest)), "sent once")
         await harness.die(A)
         await harness.until(lambda state: state.leader == B, "another leads")
         commands = harness.broker(C).of(LeaderAndIsrRequest)
@@ -122,23 +122,23 @@ def test_a_refused_command_is_repeated(tmp_path: Path) -> None:
     play(tmp_path / "store", scenario)
 
 
-def test_a_reign_ends_when_the_store_knows_a_newer_one(tmp_path: Path) -> None:
+def test_a_controller_ends_when_the_store_has_a_newer_epoch(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         old = harness.service
         await harness.store.commit(Set(paths.CONTROLLER_EPOCH, b"7"))
         heard = len(harness.broker(C).heard)
         old.run(old.core.broker_lost(A))
-        await eventually(lambda: old.is_over, "the old reign is over")
+        await eventually(lambda: old.is_over, "the old controller has ended")
         assert (await harness.stored()).leader == A, "nothing was written"
-        assert len(harness.broker(C).heard) == heard, "nothing was told"
-        await eventually(lambda: harness.controller not in (None, old), "a new reign")
+        assert len(harness.broker(C).heard) == heard, "nothing was sent"
+        await eventually(lambda: harness.controller not in (None, old), "a new controller")
         assert harness.service.controller_epoch == 8
 
     play(tmp_path / "store", scenario)
 
 
-def test_a_broker_that_obeys_a_newer_controller_ends_a_reign(tmp_path: Path) -> None:
+def test_a_broker_that_obeys_a_newer_controller_ends_the_old_one(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         old = harness.service
         stale = LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -148,14 +148,14 @@ def test_a_broker_that_obeys_a_newer_controller_ends_a_reign(tmp_path: Path) -> 
 
         harness.broker(B).script = refuse
         await harness.create()
-        await eventually(lambda: old.is_over, "the reign is over")
+        await eventually(lambda: old.is_over, "the controller has ended")
         harness.broker(B).script = obey
-        await eventually(lambda: harness.controller is not None, "a new reign")
+        await eventually(lambda: harness.controller is not None, "a new controller")
 
     play(tmp_path / "store", scenario)
 
 
-def test_a_new_controller_finishes_what_the_last_left_undone(tmp_path: Path) -> None:
+def test_a_new_controller_finishes_the_work_of_the_last(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         await harness.elector.stop()
@@ -169,27 +169,29 @@ def test_a_new_controller_finishes_what_the_last_left_undone(tmp_path: Path) -> 
     play(tmp_path / "store", scenario)
 
 
-def test_writes_wait_while_the_store_is_away(tmp_path: Path) -> None:
+def test_writes_wait_while_the_store_is_unavailable(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         await harness.service.admin.until_delivered([P], 30)
         roles = len(harness.broker(B).roles())
 
         async def away() -> list[Outcome] | None:
-            assert len(harness.broker(B).roles()) == roles, "nothing is told before it is agreed"
+            assert len(harness.broker(B).roles()) == roles, (
+                "nothing is sent before it is in the store"
+            )
             return [StoreAwayError("gone fishing")]
 
         service = harness.service
         harness.store.outcomes = [away, away, away]
         service.run(service.core.broker_lost(A))
-        await harness.until(lambda state: state.leader == B, "agreed when the store is back")
+        await harness.until(lambda state: state.leader == B, "written when the store is back")
         assert (await harness.stored()).leader == B
         assert not service.is_over
 
     play(tmp_path / "store", scenario)
 
 
-def test_a_write_whose_answer_was_lost_is_found_to_have_happened(tmp_path: Path) -> None:
+def test_a_write_whose_answer_was_lost_is_recognised(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         service = harness.service
@@ -214,7 +216,7 @@ def test_a_write_whose_answer_was_lost_is_found_to_have_happened(tmp_path: Path)
     play(tmp_path / "store", scenario)
 
 
-def test_a_storage_error_takes_a_leader_out(tmp_path: Path) -> None:
+def test_a_storage_error_replaces_a_leader(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         harness.broker(A).script = storage_error
         await harness.create()
@@ -259,7 +261,7 @@ def test_a_deleted_topic_stops_before_its_successor_starts(tmp_path: Path) -> No
     play(tmp_path / "store", scenario)
 
 
-def test_a_damaged_node_leaves_its_partition_alone_and_others_governed(tmp_path: Path) -> None:
+def test_a_damaged_node_affects_only_its_partition(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create("events", (A, B), (A, C))
         path = paths.partition_state("events", 1)
@@ -279,7 +281,7 @@ def test_a_damaged_node_leaves_its_partition_alone_and_others_governed(tmp_path:
     play(tmp_path / "store", scenario)
 
 
-def test_nobody_leads_while_nobody_is_there(tmp_path: Path) -> None:
+def test_without_live_brokers_there_is_no_leader(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         await harness.die(A, B, C)

@@ -1,4 +1,4 @@
-"""What may be asked about topics: Kafka's codes and words for everything else."""
+"""Validation of requests about topics, with Kafka's error codes and messages."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_a_name_that_cannot_be_a_directory_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "x" * 249])
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_accepted(name: str) -> None:
     check_name(name)
 
 
-def test_a_name_is_taken_once_and_dots_are_underscores() -> None:
+def test_a_name_is_unique_and_dots_equal_underscores() -> None:
     check_is_new("c", ["a.b"])
     with pytest.raises(RefusedError) as refused:
         check_is_new("a.b", ["a.b"])
@@ -101,7 +101,7 @@ def test_without_a_live_broker_nothing_is_created() -> None:
         {0: [4]},
     ],
 )
-def test_an_assignment_that_cannot_be_is_refused(given: dict[int, list[int]]) -> None:
+def test_an_invalid_assignment_is_refused(given: dict[int, list[int]]) -> None:
     assert code_of(topic(given=given)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 

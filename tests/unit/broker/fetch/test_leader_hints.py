@@ -1,4 +1,4 @@
-"""Who asks the wrong broker is told so in every version, and from KIP-951 on whom to ask."""
+"""A client that asks the wrong broker gets an error, and since KIP-951 also the leader."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fetch(topic_id: bytes, version: int) -> FetchRequest:
 
 
 def named(answer: Any, response: Any) -> tuple[int, int] | None:
-    """The leader named and its port, if there is one."""
+    """The leader in the response and its port, if there is one."""
     if answer.current_leader is None:
         assert not response.node_endpoints
         return None
@@ -65,7 +65,7 @@ def named(answer: Any, response: Any) -> tuple[int, int] | None:
     return endpoint.node_id, endpoint.port
 
 
-def test_a_wrong_broker_says_so_in_every_version(tmp_path: Path) -> None:
+def test_the_wrong_broker_answers_with_an_error_in_every_version(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
         assert await create(three, new_topic(TOPIC, 1)) == [(TOPIC, 0)]
         leader, follower = apart(three)
@@ -103,7 +103,7 @@ def test_offsets_are_listed_in_every_version(tmp_path: Path) -> None:
 
 
 def apart(three: Three) -> tuple[Broker, Broker]:
-    """The leader, and one that does not lead."""
+    """The leader, and another broker."""
     known = three.other.metadata.leader_of(TOPIC, 0)
     assert known is not None
     leader = three.brokers[known[0]]

@@ -1,4 +1,4 @@
-"""The driver of groups: reigns begin and end, writes get one verdict, late ones count later."""
+"""Coordinator shards begin and end, each write gets one verdict, late commits count later."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_new_leader_waits_until_what_it_found_is_committed() -> None:
     assert _fetch(broker) == -1
 
 
-def test_who_waits_is_sent_away_when_another_leads() -> None:
+def test_waiters_get_an_error_when_another_broker_leads() -> None:
     broker = _leading()
     verdicts = _commit(broker, 5)
     broker.partition.replica.presumes_leadership = False
@@ -85,7 +85,7 @@ def test_who_waits_is_sent_away_when_another_leads() -> None:
     assert verdicts == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_a_new_epoch_is_a_new_reign() -> None:
+def test_a_new_leader_epoch_is_a_new_shard() -> None:
     broker = _leading()
     before = broker.groups.look("g")
     broker.role_changed()

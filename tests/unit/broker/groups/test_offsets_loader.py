@@ -1,4 +1,4 @@
-"""Reading an offsets partition back from a real log: slices, transactions, what cannot be used."""
+"""Loading an offsets partition from a real log: slices, transactions, unusable records."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_last_record_counts_and_reading_is_done_in_slices(offsets_log: Offse
     assert (loader.records, offsets_log.offset()) == (3 * SLICE_RECORDS, SLICE_RECORDS - 1)
 
 
-def test_what_is_appended_while_we_read_is_not_read(offsets_log: OffsetsLog) -> None:
+def test_records_appended_during_loading_are_not_read(offsets_log: OffsetsLog) -> None:
     offsets_log.write(1)
     loader = offsets_log.loader()
     offsets_log.write(2)

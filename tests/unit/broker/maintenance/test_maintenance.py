@@ -1,4 +1,4 @@
-"""What a broker does now and then, while its partitions come, go and are cut."""
+"""Maintenance of a broker, while its partitions are created, deleted and truncated."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def cleaned(broker: Broker) -> None:
     await eventually(lambda: broker.maintenance._cleaner is None, "the cleaner has ended")
 
 
-def test_a_cut_or_deleted_log_keeps_nothing_of_a_run_of_the_cleaner(tmp_path: Path) -> None:
+def test_a_truncated_or_deleted_log_keeps_nothing_of_a_cleaner_run(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
         bugs: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, what: bugs.append(what))
@@ -62,7 +62,7 @@ def test_a_cut_or_deleted_log_keeps_nothing_of_a_run_of_the_cleaner(tmp_path: Pa
         assert broker.maintenance._cleaner is not None
         partition.run((partition.replica.log.truncate_to(Offset(5)),))  # type: ignore[arg-type]
         await cleaned(broker)
-        assert offsets[NAME] <= 5, "what follows the cut is not clean"
+        assert offsets[NAME] <= 5, "records after the truncation are not clean"
         broker.replicas.fetchers.follow(partition)
         assert await filled(three, 40, 60) is broker
         broker.maintenance._clean()

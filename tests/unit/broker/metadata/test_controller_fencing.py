@@ -43,7 +43,7 @@ async def created(three: Three) -> None:
 
 
 def stop_of(three: Three, broker: Broker) -> StopReplicaRequest:
-    """As the controller itself would send it."""
+    """The request that the controller would send."""
     service = three.controller.controller
     assert service is not None
     return request_builders.stop_replica(
@@ -87,10 +87,10 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
     play(tmp_path, scenario)
 
 
-def test_many_made_up_controller_epochs_cost_few_reads(
+def test_many_forged_controller_epochs_cost_few_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands wait for each other: a read for each would hold the controller's own back."""
+    """Commands wait for each other: one read per command would delay the controller's own."""
 
     async def scenario(three: Three) -> None:
         await created(three)
@@ -135,8 +135,8 @@ def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Pat
     play(tmp_path, scenario)
 
 
-def test_a_log_that_comes_back_still_knows_its_producers(tmp_path: Path) -> None:
-    """A retry of a batch that it holds must not be written twice."""
+def test_a_log_that_returns_still_has_its_producers(tmp_path: Path) -> None:
+    """A retry of a stored batch must not be written twice."""
 
     async def scenario(three: Three) -> None:
         await created(three)
@@ -160,7 +160,7 @@ def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
         kept = metadata.read_bytes()
         metadata.unlink()
         partition.log.log_end_offset, end = Offset(1), partition.log.log_end_offset
-        with pytest.raises(OSError, match="whose they are"):
+        with pytest.raises(OSError, match="names their topic"):
             broker.replicas.host(P, partition.topic_id)
         assert P in broker.directory.partitions
         partition.log.log_end_offset = end

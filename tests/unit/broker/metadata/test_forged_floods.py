@@ -1,4 +1,4 @@
-"""Commands that a stranger makes up in great numbers: they cost few reads and hold up nobody."""
+"""Many forged commands: they cost few reads and delay no other command."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
 
 
 @pytest.mark.parametrize("forged", [made_up_topics, made_up_partitions, made_up_metadata])
-def test_made_up_partitions_cost_no_read_each(
+def test_invented_partitions_cost_no_read_each(
     forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(three: Three) -> None:
@@ -155,10 +155,10 @@ def test_made_up_partitions_cost_no_read_each(
     play(tmp_path, scenario)
 
 
-def test_the_controllers_command_does_not_wait_for_made_up_ones(
+def test_the_controllers_command_does_not_wait_for_forged_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten large commands wait when the real one comes."""
+    """Ten large commands wait when the real one arrives."""
 
     async def scenario(three: Three) -> None:
         await created(three)
@@ -169,7 +169,7 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
         real = request_builders.leader_and_isr(
             service, broker.incarnation.broker_epoch, {name: service.core.partitions[name]}
         )
-        # Known to nobody here, so that the store has to confirm it.
+        # Unknown to this broker, so that the store has to confirm it.
         request, version = made_up_partitions(three, broker)
         broker.replicas.drop(name)
         reads = Reads(broker, monkeypatch)
@@ -184,7 +184,7 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
     play(tmp_path, scenario)
 
 
-def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
+def test_endless_forged_commands_make_a_broker_read_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(three: Three) -> None:

@@ -1,4 +1,4 @@
-"""Connections over real sockets: order, limits, back-pressure, and what cannot be answered."""
+"""Connections over real sockets: order, limits, back-pressure, invalid requests."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
     asyncio.run(play())
 
 
-def test_too_many_requests_under_way_are_not_read_but_not_lost_either() -> None:
+def test_too_many_requests_in_progress_are_not_read_but_not_lost_either() -> None:
     async def play() -> None:
         async with desk() as here:
             client = await client_of(here)
@@ -130,7 +130,7 @@ def test_too_many_requests_under_way_are_not_read_but_not_lost_either() -> None:
     asyncio.run(play())
 
 
-def test_bytes_under_way_hold_everyone_back_until_they_are_answered() -> None:
+def test_bytes_in_progress_block_all_reads_until_they_are_answered() -> None:
     async def play() -> None:
         async with desk(Limits(queued_bytes=10)) as here:
             one, other = await client_of(here), await client_of(here)
@@ -224,7 +224,7 @@ def test_connections_are_limited_in_all_and_by_address() -> None:
     asyncio.run(play(Limits(connections_per_address=1, of_address={"127.0.0.1": 2})))
 
 
-def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:
+def test_an_idle_client_is_disconnected() -> None:
     async def play() -> None:
         async with desk(Limits(idle_s=0.05)) as here:
             assert await (await client_of(here)).is_hung_up()
@@ -232,7 +232,7 @@ def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:
     asyncio.run(play())
 
 
-def test_a_broker_that_is_cut_off_is_not_heard_not_even_its_first_request() -> None:
+def test_requests_of_a_disconnected_broker_are_discarded_even_the_first() -> None:
     async def play() -> None:
         async with desk() as here:
             here.listener.links.disconnect(2, both_ways=True)
@@ -253,7 +253,7 @@ def test_a_broker_that_is_cut_off_is_not_heard_not_even_its_first_request() -> N
     asyncio.run(play())
 
 
-def test_whoever_is_being_accepted_while_it_closes_is_hung_up_on() -> None:
+def test_a_client_that_is_being_accepted_during_the_close_is_disconnected() -> None:
     async def scenario() -> None:
         async with desk() as open_desk:
             ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""What a connection was refused, and what may not come before it."""
+"""Refused batches of a connection, and the batches that must wait for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refused() -> Refused:
     return refused
 
 
-def test_those_behind_it_wait_until_it_comes(refused: Refused) -> None:
+def test_later_batches_wait_for_the_refused_one(refused: Refused) -> None:
     assert soon(refused, batch(2))
     refused.note("t", 0, batch(2), FOR_NOW)
     assert soon(refused, batch(3))
@@ -40,7 +40,7 @@ def test_those_behind_it_wait_until_it_comes(refused: Refused) -> None:
     assert not soon(refused, batch(2))
 
 
-def test_an_earlier_one_that_is_refused_as_well_is_the_first(refused: Refused) -> None:
+def test_an_earlier_refused_batch_comes_first(refused: Refused) -> None:
     refused.note("t", 0, batch(0), FOR_NOW)
     assert soon(refused, batch(1))
     assert not soon(refused, batch(0))
@@ -58,21 +58,21 @@ def test_an_earlier_one_that_is_refused_as_well_is_the_first(refused: Refused) -
         ("t", 0, b"no batch"),
     ],
 )
-def test_nobody_else_waits_for_it(
+def test_other_producers_do_not_wait_for_it(
     refused: Refused, topic: str, partition: int, data: bytes
 ) -> None:
     assert not refused.comes_too_soon(topic, partition, data, ProducerStates())
 
 
-def test_a_log_that_knows_the_producer_judges_for_itself(refused: Refused) -> None:
-    """It was taken by another leader meanwhile, and has come here by replication."""
+def test_a_log_with_state_of_the_producer_decides_itself(refused: Refused) -> None:
+    """Another leader accepted it meanwhile, and it was replicated to us."""
     known = ProducerStates()
     known.append(parse_header(batch(1)).to_model(), Offset(0))
     assert not soon(refused, batch(2), known)
     assert not refused
 
 
-def test_what_will_never_be_taken_is_not_waited_for() -> None:
+def test_no_batch_waits_for_one_that_can_never_be_accepted() -> None:
     refused = Refused()
     refused.note("t", 0, batch(0), ErrorCode.MESSAGE_TOO_LARGE)
     refused.note("t", 0, b"no batch", FOR_NOW)

@@ -1,4 +1,4 @@
-"""What a leader keeps in memory for its followers."""
+"""The batches that a leader keeps in memory for its followers."""
 
 import gc
 import weakref
@@ -7,7 +7,7 @@ from holdfast.broker.replication.append_cache import LARGEST_TAIL, Tail, TailMem
 
 
 class Frame(bytearray):
-    """A request's bytes, which can be watched."""
+    """A request's bytes, to which weak references are possible."""
 
 
 def tail_of(*sizes: int) -> Tail:
@@ -18,7 +18,7 @@ def tail_of(*sizes: int) -> Tail:
     return tail
 
 
-def test_it_gives_whole_batches_from_exactly_the_offset_asked_for() -> None:
+def test_it_gives_whole_batches_from_exactly_the_requested_offset() -> None:
     tail = tail_of(5, 5, 5)
     assert bytes(tail.read(11, 100, 13) or b"") == b"\x01" * 5 + b"\x02" * 5
 
@@ -35,7 +35,7 @@ def test_it_gives_nothing_at_or_above_the_limit() -> None:
     assert tail.read(12, 100, 12) is None
 
 
-def test_what_it_does_not_have_is_left_to_the_log() -> None:
+def test_other_offsets_are_read_from_the_log() -> None:
     tail = Tail(TailMemory())
     assert tail.read(0, 100, 5) is None
     tail.add(10, 15, memoryview(b"batch of five"))

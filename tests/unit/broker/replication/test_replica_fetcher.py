@@ -1,4 +1,4 @@
-"""Copying from a leader: what goes wrong with one partition concerns that partition only."""
+"""Replication from a leader: a failure of one partition affects that partition only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def send(three: Three, broker: Broker, index: int, acks: int) -> None:
 
 
 def shared_leader(three: Three) -> tuple[Broker, int, int]:
-    """A broker that leads two partitions, and those."""
+    """A broker that leads two partitions, and these partitions."""
     for broker in three.brokers.values():
         led = [
             name.partition
@@ -54,7 +54,7 @@ def shared_leader(three: Three) -> tuple[Broker, int, int]:
 
 
 @pytest.mark.parametrize("place", ["append", "next_fetch"])
-def test_a_partition_that_cannot_be_copied_is_set_aside(
+def test_a_partition_that_cannot_be_copied_is_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     async def scenario(three: Three) -> None:
@@ -91,8 +91,8 @@ def test_a_partition_that_cannot_be_copied_is_set_aside(
 
 
 @pytest.mark.parametrize("why", ["flush", "command"])
-def test_a_throttled_copy_rests_whatever_else_happens(tmp_path: Path, why: str) -> None:
-    """The end of a flush, or a command that repeats its role, does not let it fetch earlier."""
+def test_a_throttled_partition_stays_paused(tmp_path: Path, why: str) -> None:
+    """The end of a flush, or a repeated command, does not make it fetch earlier."""
 
     async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1))
@@ -130,7 +130,7 @@ def test_a_throttled_copy_rests_whatever_else_happens(tmp_path: Path, why: str) 
 def test_a_copy_that_the_core_does_not_know_of_takes_the_replica_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bug after the write: log and core no longer agree, until the broker starts again."""
+    """A bug after the write: log and core differ until the broker restarts."""
 
     async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 6))

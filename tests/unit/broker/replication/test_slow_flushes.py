@@ -1,4 +1,4 @@
-"""A slow disk keeps threads waiting, not the loop that serves clients."""
+"""A slow disk blocks threads, not the event loop that serves clients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FLUSH_S = 0.02
 
 
 class SlowFlushes:
-    """Every flush takes a while; for whom on the loop's own thread it was made."""
+    """Every flush takes a while; records those on the event loop's thread."""
 
     def __init__(self) -> None:
         self._flush = os.fsync
@@ -79,7 +79,7 @@ def leads(partition: Partition) -> bool:
 def test_rolls_and_the_cleaner_wait_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop's delay is what it waits for the disk itself: there is none."""
+    """The event loop itself never waits for the disk."""
 
     async def scenario(three: Three) -> None:
         config = {
@@ -114,7 +114,7 @@ def test_rolls_and_the_cleaner_wait_on_other_threads(
 def test_retention_and_deleted_records_wait_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dozen segments leave each log, and the loop waits for none of the flushes."""
+    """Each log deletes a dozen segments, and the event loop waits for none of the flushes."""
 
     async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1, segment_index_bytes="8", index_interval_bytes="1"))
@@ -156,7 +156,7 @@ def test_retention_and_deleted_records_wait_on_other_threads(
 def test_a_new_leader_epoch_is_written_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first batch of an epoch is acknowledged, and the loop waits for no epoch file."""
+    """The first batch of an epoch is acknowledged, and the event loop waits for no epoch file."""
 
     async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1))

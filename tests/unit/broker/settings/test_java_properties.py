@@ -30,7 +30,7 @@ def test_a_file_is_read_as_java_reads_it(text: str, pairs: list[tuple[str, str]]
     assert [(one.name, one.value) for one in read_properties(text)] == pairs
 
 
-def test_an_entry_knows_the_line_it_begins_in() -> None:
+def test_an_entry_has_its_first_line() -> None:
     assert [one.line for one in read_properties("# x\na=1,\\\n2\n\nb=3")] == [2, 5]
 
 
