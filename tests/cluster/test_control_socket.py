@@ -1,4 +1,4 @@
-"""The control socket takes nothing on trust, and does what it is asked."""
+"""The control socket checks every field, and carries out requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def ask(broker: FakeBroker, request: object) -> dict[str, Any]:
     return asyncio.run(control.answer(line))
 
 
-def test_links_are_cut_slowed_thinned_and_healed(broker: FakeBroker) -> None:
+def test_links_are_disconnected_delayed_dropped_and_reconnected(broker: FakeBroker) -> None:
     assert ask(broker, {"call": "links", "do": "cut", "to": [2, None]}) == {"answer": {}}
     assert broker.links.is_disconnected(2)
     assert broker.links.is_disconnected(None)
@@ -76,7 +76,7 @@ def test_links_are_cut_slowed_thinned_and_healed(broker: FakeBroker) -> None:
     assert broker.links.faults() == {}
 
 
-def test_disks_fail_and_are_mended(broker: FakeBroker) -> None:
+def test_disks_fail_and_are_repaired(broker: FakeBroker) -> None:
     ask(broker, {"call": "disk", "do": "full"})
     ask(broker, {"call": "disk", "do": "io-error", "partition": "t-0"})
     assert broker.disks[0].faults == (DiskFault("full"), DiskFault("io-error", "t-0"))
@@ -145,7 +145,7 @@ def test_no_bytes_break_it(data: bytes) -> None:
         broker.close()
 
 
-def test_a_failure_inside_is_told(broker: FakeBroker) -> None:
+def test_an_internal_failure_is_reported(broker: FakeBroker) -> None:
     assert ask(broker, {"call": "flush"}) == {"error": "OSError: the disk is gone"}
 
 
@@ -186,7 +186,7 @@ def test_answers_come_in_order_at_a_path_of_any_length(
     assert not (folder / "control").exists()
 
 
-def test_an_endless_line_is_cut_off(broker: FakeBroker, tmp_path: Path) -> None:
+def test_an_endless_line_is_refused(broker: FakeBroker, tmp_path: Path) -> None:
     answers = asyncio.run(talk(broker, tmp_path / "control", b"x" * (3 * LONGEST_LINE)))
     assert "at most" in json.loads(answers[0])["error"]
 

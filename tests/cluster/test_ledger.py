@@ -1,4 +1,4 @@
-"""What was promised, and what is there."""
+"""The ledger: acknowledged records, and the check that they exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_is_gone_is_lost() -> None:
     assert str(finding) == "t-0 offset 1: b'v1' was acknowledged and is gone"
 
 
-def test_another_record_in_its_place_is_told() -> None:
+def test_another_record_in_its_place_is_reported() -> None:
     [finding] = ledger(0).check("t", 0, 0, [Kept(0, None, b"other")])
     assert finding.kind == "changed"
     assert "b'other' is there" in str(finding)

@@ -1,4 +1,4 @@
-"""Links that are cut, slow, deaf or lossy: what the other side gets to see."""
+"""Links that are disconnected, slow, deaf or lossy: what the other side receives."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_healthy_link_lets_everything_through(setup: Setup) -> None:
     assert not setup.links.swallows(1, setup.transport)
 
 
-def test_a_cut_link_swallows_and_is_broken_when_healed(setup: Setup) -> None:
+def test_a_disconnected_link_drops_data_and_is_closed_when_reconnected(setup: Setup) -> None:
     setup.links.disconnect(1)
     setup.write(b"a")
     assert setup.wire.sent == b""
@@ -80,7 +80,7 @@ def test_a_cut_link_swallows_and_is_broken_when_healed(setup: Setup) -> None:
     assert setup.wire.is_aborted
 
 
-def test_a_cut_is_one_way_unless_asked(setup: Setup) -> None:
+def test_a_disconnection_is_one_way_unless_asked(setup: Setup) -> None:
     setup.links.disconnect(1)
     assert not setup.links.swallows(1, setup.transport)
     setup.links.disconnect(1, both_ways=True)

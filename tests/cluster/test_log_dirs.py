@@ -54,7 +54,7 @@ def wait_offline(cluster: Cluster, broker: int, partitions: list[int]) -> None:
 
 
 def described(cluster: Cluster, broker: int) -> dict[str, tuple[int, list[int]]]:
-    """Of each directory its error and its partitions of t, as clients are told."""
+    """The error of each directory and its partitions of t, as DescribeLogDirs returns them."""
     with cluster.client() as client:
         answer = client.ask(broker, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
     return {

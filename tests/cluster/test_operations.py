@@ -1,4 +1,4 @@
-"""Calls over a socket: every field is looked at before anything is done."""
+"""Calls over a socket: every field is checked before anything is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.cluster.testserver.server import Session, TestSession, answer
 
 
 class Recording(Cluster):
-    """A cluster that is only talked about."""
+    """A cluster that only records calls."""
 
     def __init__(self) -> None:
         super().__init__("/nowhere/at/all")

@@ -34,7 +34,7 @@ def test_a_data_directory_of_a_release_opens(archive: Path, tmp_path: Path) -> N
 
 
 def committed(cluster: Cluster) -> list[int]:
-    """How far the group `readers` is."""
+    """The committed offset of the group `readers`."""
     config = {"bootstrap.servers": cluster.bootstrap, "group.id": "readers", "log_level": 0}
     consumer = Consumer(config)
     try:

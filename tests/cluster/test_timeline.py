@@ -86,7 +86,7 @@ def test_torn_lines_are_left_out(tmp_path: Path) -> None:
     assert len(merged.read_text().splitlines()) == 9
 
 
-def test_it_is_told_in_short_lines(tmp_path: Path) -> None:
+def test_it_is_rendered_in_short_lines(tmp_path: Path) -> None:
     write(tmp_path)
     merged = write_timeline(tmp_path)
     assert merged is not None

@@ -44,7 +44,7 @@ def test_ids_go_on_after_a_restart_even_if_the_last_line_is_torn(tmp_path: Path)
     assert (last["id"], last["k"]) == (2, "stopped")
 
 
-def test_what_does_not_fit_is_counted_and_told(
+def test_what_does_not_fit_is_counted_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.broker.trace_file.PAUSE_S", 60)  # the writer does not get to it

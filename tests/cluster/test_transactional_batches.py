@@ -1,4 +1,4 @@
-"""Transactional batches, which no coordinator could ever end here: they freeze no reader."""
+"""Transactional batches without a coordinator that could end them: they block no reader."""
 
 from __future__ import annotations
 

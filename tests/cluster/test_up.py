@@ -139,7 +139,7 @@ def test_faults_are_shown_and_ended(up: Up) -> None:
     assert (table.returncode, "the controller" in table.stdout) == (0, True)
 
 
-def test_a_broker_that_dies_by_itself_is_told(up: Up) -> None:
+def test_a_broker_that_dies_by_itself_is_reported(up: Up) -> None:
     os.kill(up.brokers()[0].pid, signal.SIGKILL)
     words = up.process.stderr
     assert words is not None
@@ -173,7 +173,7 @@ def test_bad_input_is_one_line_and_touches_nothing(tmp_path: Path, up: Up) -> No
     assert [broker["state"] for broker in status(up)["brokers"]] == ["running"] * 3
 
 
-def test_a_port_that_somebody_took_is_told(up: Up) -> None:
+def test_a_port_that_another_program_took_is_reported(up: Up) -> None:
     port = int(up.bootstrap.split(",")[1].rpartition(":")[2])
     up.end(signal.SIGTERM)
     with socket.create_server(("127.0.0.1", port)):

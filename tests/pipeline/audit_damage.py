@@ -86,7 +86,7 @@ class Files:
         return found[len(found) // 2]
 
     def truncate(self, broker: str, batches: int) -> int:
-        """Cut batches off the end of a log; gives the offset where it ends now."""
+        """Remove batches from the end of a log; returns the offset where it ends now."""
         position, header = self.batches(broker)[-batches]
         with self.log(broker).open("r+b") as file:
             file.truncate(position)
@@ -103,7 +103,7 @@ class Files:
         self.log(broker).write_bytes(content)
 
     def forget_metadata(self) -> None:
-        """KRaft's log, and our own store."""
+        """Remove KRaft's log and the embedded store."""
         for root in self.logs.values():
             shutil.rmtree(root / METADATA, ignore_errors=True)
         store = find_store(self.logs.values())
@@ -155,7 +155,7 @@ class DamageTests:
         known.logs["second"] = second
         assert known.audit().verdict.exit_code == Exit.GOOD
 
-    def test_a_tail_cut_off_one_copy(self, known: Files) -> None:
+    def test_a_tail_truncated_from_one_copy(self, known: Files) -> None:
         for broker in (known.followers[0], known.truth):
             whole, end = known.log(broker).read_bytes(), known.replicas()[0].end
             start = known.truncate(broker, 3)

@@ -1,4 +1,4 @@
-"""A slow, obvious audit of one partition: plain Python over plain lists, to hold the real one to.
+"""A slow, obvious audit of one partition in plain Python, to compare the real one with.
 
 Written from docs/audit.md, not from the code. Findings are (kind, place, offset), counted.
 """
@@ -26,7 +26,7 @@ class Copy:
 
     @property
     def solid_end(self) -> int:
-        """A last batch behind a gap does not make a log longer. Batches hold one record or two."""
+        """A last batch after a gap does not make a log longer. Batches hold one record or two."""
         if not self.line:
             return self.start
         last = max(self.line)

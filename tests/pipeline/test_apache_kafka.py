@@ -1,4 +1,4 @@
-"""Ledger, ingest, logs, audit and advice with Apache Kafka in the place of our brokers."""
+"""Ledger, ingest, logs, audit and advice with Apache Kafka in place of Holdfast's brokers."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_an_unclean_election_is_the_cause(
     audit = files_of(snapshots[moment], topic).audit()
     assert (audit.verdict.exit_code, audit.verdict.lost) == (Exit.LOSS, 300)
     spans = sorted((one.offset, one.last_offset) for one in audit.findings)
-    # Where the new leader has written since, other records stand; behind that its log ends.
+    # Other records stand where the new leader has written since; after that its log ends.
     assert spans == {"before": [(1_000, 1_299)], "after": [(1_000, 1_099), (1_100, 1_299)]}[moment]
     for one in audit.findings:
         assert one.cause is not None

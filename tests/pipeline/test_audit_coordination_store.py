@@ -1,4 +1,4 @@
-"""What the audit reads from the coordination store of our own brokers."""
+"""What the audit reads from the coordination store of Holdfast's brokers."""
 
 from __future__ import annotations
 

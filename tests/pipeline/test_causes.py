@@ -72,7 +72,7 @@ def replica(
 
 
 class Traces:
-    """Writes traces as brokers do: a file a broker, one line an event."""
+    """Writes traces as brokers do: one file per broker, one line per event."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -276,9 +276,7 @@ def test_of_two_losses_at_one_offset_each_has_its_own_election(traces: Traces) -
     assert "began epoch 2" in cause_of(second).sentence
 
 
-def test_an_older_acknowledgement_at_the_same_offset_does_not_hide_the_cause(
-    traces: Traces,
-) -> None:
+def test_an_older_acknowledgement_at_one_offset_does_not_hide_the_cause(traces: Traces) -> None:
     two_leaders(traces, rule="isr")  # And epoch 1's acknowledgement is missing.
     traces.appended(50, 2, 5, 10, 1, leads=True)
     traces.write(60, 2, "power-lost", kept=0, was=10, torn=0)
@@ -338,7 +336,7 @@ def test_neighbours_are_one_finding_with_one_cause(traces: Traces) -> None:
     assert len(explain([single[0], single[2]], LOGS, [traces.folder])) == 2, "not neighbours"
 
 
-def test_what_one_election_took_is_told_together(traces: Traces) -> None:
+def test_the_losses_of_one_election_have_one_cause(traces: Traces) -> None:
     two_leaders(traces)
     parts = [lost(5, 6, detail="another is there"), lost(7, 7, detail="the log ends before")]
     one, other = explain([*parts], LOGS, [traces.folder])

@@ -90,7 +90,7 @@ class Scene:
         return self.cluster.replica(self.topic, 0, broker).leo == end
 
     def part(self) -> None:
-        """A and B do not hear of each other any more."""
+        """Disconnect A and B from each other."""
         for one, other in ((self.a, self.b), (self.b, self.a)):
             self.cluster.ask(one, "links", do="cut", to=[other], both_ways=True)
 

@@ -244,7 +244,7 @@ def test_what_cannot_work_is_said_before_spark_tries(world: World, tmp_path: Pat
     assert not world.table.exists()
 
 
-def test_a_process_that_spark_could_not_call_back_is_told(world: World) -> None:
+def test_a_process_that_spark_could_not_call_back_is_reported(world: World) -> None:
     script = """
 import os, sys, threading
 from holdfast.pipeline import PipelineError

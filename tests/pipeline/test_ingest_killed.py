@@ -28,7 +28,7 @@ PATIENCE_S = 600.0
 
 
 class Load:
-    """Batches until told to end; every ninth value is bad."""
+    """Sends batches until stopped; every ninth value is bad."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

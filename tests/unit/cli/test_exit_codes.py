@@ -198,7 +198,7 @@ STEP = ("lab", "step", "loss-restart-truncation")
 
 
 def test_a_closed_output_leads_nowhere() -> None:
-    """No file of ours may get its number, and nobody looks for what is not there."""
+    """No file may get its number, and no code looks for what is not there."""
     done = run(*STEP, preexec_fn=lambda: os.close(1))  # no threads here
     assert (done.returncode, done.stderr) == (0, "")
 
