@@ -80,9 +80,9 @@ def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
         elected = broker.id == state.leader or broker.id not in world.store.sessions
         if left["elections"] and broker.id in state.isr and not elected:
             yield "elections", _command(f"elect {name}")
-    untold = _untold(stage)
-    if untold:
-        yield "", _command(f"again controller {' '.join(untold)}")
+    unconfirmed = _unconfirmed(stage)
+    if unconfirmed:
+        yield "", _command(f"again controller {' '.join(unconfirmed)}")
 
 
 def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
@@ -99,7 +99,7 @@ def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
         yield "", _command(f"again {name} fetch")
     if isinstance(role, Leader):
         if left["records"]:
-            label = f"r{len(world.ledger.acknowledgements)}"
+            label = f"r{len(world.history.acknowledgements)}"
             yield "records", _command(f"produce {name} acks=all\n  {label}")
         if not role.insync.expand_rested or _has_updates(stage, name):
             yield "", _command(f"tick {name} 500")
@@ -120,7 +120,7 @@ def _has_updates(stage: Stage, name: str) -> bool:
     return False
 
 
-def _untold(stage: Stage) -> list[str]:
+def _unconfirmed(stage: Stage) -> list[str]:
     world = stage.world
     found: list[str] = []
     for one in world.controller.unconfirmed:

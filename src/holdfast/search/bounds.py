@@ -30,11 +30,11 @@ class Bounds:
 
     replicas: int = _bound(3, "brokers with a replica of the partition", 5)
     in_sync: int = _bound(0, "how many of them begin in the ISR; 0: all")
-    settled: int = _bound(0, "records that everyone in sync holds before anything happens")
+    settled: int = _bound(0, "records that all in-sync replicas hold before the search begins")
     records: int = _bound(1, "records that producers send, one batch each")
     crashes: int = _bound(0, "processes that die; their page cache survives")
     power_losses: int = _bound(0, "machines that lose power, and what was not flushed")
-    stops: int = _bound(0, "clean ends of a process, everything flushed")
+    stops: int = _bound(0, "clean stops of a process, with everything flushed")
     shutdowns: int = _bound(0, "brokers that ask the controller for a controlled shutdown")
     restarts: int = _bound(0, "starts of a broker that is down")
     expiries: int = _bound(0, "sessions that end while their broker runs")
@@ -58,7 +58,7 @@ class Bounds:
     epoch_losses: int = _bound(0, "epoch checkpoints lost by brokers that are down")
     slow_sessions: int = _bound(0, "registrations whose messages can be delayed")
     late_joins: int = _bound(0, "1: a leader proposes a joiner some time after it qualified", 1)
-    readers: int = _bound(0, "consumers, which may ask any replica that serves them", 1)
+    readers: int = _bound(0, "consumers, which may read from any replica that serves them", 1)
     versions: int = _bound(9, "changes of the partition state (leader or ISR) in one run", 30)
 
     def to_dict(self) -> dict[str, int]:

@@ -79,8 +79,8 @@ class Moves:
             space.run_broker(draft, action.broker, (f"again-{action.variant}",), fetches=True)
             return
         words = action.variant.split()
-        untold = tuple(space.places[one] + 1 for one in words if one != LOG_ENDS)
-        space.run_control(draft, ("again", untold, LOG_ENDS in words))
+        unconfirmed = tuple(space.places[one] + 1 for one in words if one != LOG_ENDS)
+        space.run_control(draft, ("again", unconfirmed, LOG_ENDS in words))
 
     def _tick(self, draft: Draft, action: Action) -> None:
         ahead_ms = LATE_MS

@@ -182,7 +182,7 @@ class Choices:
         if "failovers" in now.may:
             yield Action("failover")
         yield from self._partitions(now)
-        again = [self.space.names[one - 1] for one in self._untold(now)]
+        again = [self.space.names[one - 1] for one in self._unconfirmed(now)]
         if self._is_unasked(now):
             again.append(LOG_ENDS)
         if again:
@@ -196,16 +196,16 @@ class Choices:
                 if view.alive:
                     yield Action("cut", broker)
 
-    def _untold(self, now: Situation) -> tuple[int, ...]:
+    def _unconfirmed(self, now: Situation) -> tuple[int, ...]:
         """Brokers that have not confirmed a LeaderAndIsr request that is no longer in flight."""
         control = now.control
-        if not control.untold:
+        if not control.unconfirmed:
             return ()
         kinds = self.space.wires.kinds(now.wires)
         controller = f"controller-{control.controller_epoch}"
         return tuple(
             one
-            for one in control.untold
+            for one in control.unconfirmed
             if one != now.disconnected
             and now.views[one - 1].alive
             and now.views[one - 1].broker_epoch == control.sessions.get(one)

@@ -116,7 +116,7 @@ def _settle_idempotence(options: dict[str, str], sources: dict[str, str]) -> Non
         raise AskedError(
             f"enable.idempotence needs acks=all and retries, not acks={options['acks']} "
             f"and retries={options['retries']}",
-            "a producer of Kafka's refuses this as well",
+            "Kafka's producer refuses this as well",
         )
 
 

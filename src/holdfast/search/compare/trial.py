@@ -114,7 +114,8 @@ class Trial(TimedWorld):
     def acknowledged(self) -> int:
         """The number of acknowledged records."""
         return sum(
-            one.status is Status.ACKNOWLEDGED for one in self.world.ledger.acknowledgements.values()
+            one.status is Status.ACKNOWLEDGED
+            for one in self.world.history.acknowledgements.values()
         )
 
     def lost(self) -> int:

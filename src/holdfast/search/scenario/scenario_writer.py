@@ -29,7 +29,7 @@ _FACTS = {
     "skipped": "skipped",
 }
 """The field of a verdict for each outcome."""
-_BOUND_TO_HAPPEN = "What could happen now does happen: everyone but {name} dies."
+_BOUND_TO_HAPPEN = "The possible loss becomes real: every broker but {name} dies."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

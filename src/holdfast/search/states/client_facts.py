@@ -55,9 +55,9 @@ class Facts(NamedTuple):
 
     @classmethod
     def of(cls, world: World) -> Facts:
-        """The facts of a world, from its ledger and invariants, without its consumers."""
+        """The facts of a world, from its client history and invariants, without its consumers."""
         letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
-        produced = list(world.ledger.acknowledgements.values())
+        produced = list(world.history.acknowledgements.values())
         commits = world.invariants.commits
         end = max(commits, default=-1) + 1
         return cls(

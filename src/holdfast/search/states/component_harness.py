@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.core import Rules, Settings
 from holdfast.lab.judge.invariants import Invariants
 from holdfast.lab.world.broker import SimBroker
-from holdfast.lab.world.client_history import Ledger
+from holdfast.lab.world.client_history import ClientHistory
 from holdfast.lab.world.messages import Payload
 from holdfast.lab.world.network import Network
 from holdfast.lab.world.recorder import Recorder
@@ -45,7 +45,7 @@ class Stand(World):
         self.recorder = _Silent(str(self.partition))
         self.network = Network()
         self.store = SimStore()
-        self.ledger = Ledger()
+        self.history = ClientHistory()
         self.now_ms = 0
         self.flows_immediately = False
         self.checkpoints_immediately = True

@@ -113,9 +113,9 @@ def _elect(parts: Parts, broker: int) -> None:
     stand.controller.run(stand.controller.core.elect(stand.partition, BrokerId(broker)))
 
 
-def _resend(parts: Parts, untold: tuple[int, ...], asks: bool) -> None:
+def _resend(parts: Parts, unconfirmed: tuple[int, ...], asks: bool) -> None:
     controller = parts.stand.controller
-    for broker in map(BrokerId, untold):
+    for broker in map(BrokerId, unconfirmed):
         controller._send_until_confirmed(broker, controller.unconfirmed[broker])
     if asks:
         controller.run(controller.core.ask_again())

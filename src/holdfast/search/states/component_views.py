@@ -49,7 +49,7 @@ class ControlView(NamedTuple):
     isr: tuple[int, ...]
     partition_epoch: int
     sessions: dict[int, int]
-    untold: tuple[int, ...]
+    unconfirmed: tuple[int, ...]
     asked: bool
     controller_epoch: int
 
@@ -110,7 +110,7 @@ def control_view(controller: SimController, store: SimStore) -> ControlView:
         isr=state.isr,
         partition_epoch=state.partition_epoch,
         sessions={one: known.broker_epoch for one, known in store.sessions.items()},
-        untold=tuple(sorted(controller.unconfirmed)),
+        unconfirmed=tuple(sorted(controller.unconfirmed)),
         asked=any(end is None for ends in controller.core._asked.values() for end in ends.values()),
         controller_epoch=store.controller_epoch,
     )

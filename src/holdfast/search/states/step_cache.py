@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.broker_parts import RETRY_MS
-from holdfast.lab.world.client_history import Ledger, Work
+from holdfast.lab.world.client_history import ClientHistory, Work
 from holdfast.lab.world.clients import SimConsumer
 from holdfast.lab.world.controller import SimController
 from holdfast.lab.world.messages import (
@@ -244,10 +244,10 @@ class Parts:
         asked = self.broker(broker)
         nobody = stand.brokers[asked.name]
         stand.brokers[asked.name] = asked
-        stand.ledger = Ledger()
+        stand.history = ClientHistory()
         before = facts.reader
         for offset, key in before.consumed:
-            stand.ledger.consumed.append(Work(READER, offset, f"r{key}", key))
+            stand.history.consumed.append(Work(READER, offset, f"r{key}", key))
         consumer = SimConsumer(stand, READER)
         consumer.position = Offset(before.position)
         consumer.position_epoch = LeaderEpoch(before.epoch)
@@ -257,13 +257,12 @@ class Parts:
             source, target, payload = stand.sent[-1]
             receiver.receive(Envelope(source, target, payload, None, 0))
         stand.brokers[asked.name] = nobody
-        consumed = tuple((one.offset, one.key) for one in stand.ledger.consumed)
+        consumed = tuple((one.offset, one.key) for one in stand.history.consumed)
         after = Reader(consumer.position, consumer.position_epoch, consumer.first, consumed)
         found: list[Fact] = [("read", after)]
         found += [("violation", one.invariant, one.text) for one in stand.invariants.violations]
         found += [
-            ("violation", "skipped", f"{READER} went past r{key} without getting it")
-            for key in stand.ledger.skipped
+            ("violation", "skipped", f"{READER} skipped r{key}") for key in stand.history.skipped
         ]
         return tuple(found)
 
@@ -281,6 +280,8 @@ def _broken(before: BrokerView, after: BrokerView, name: str) -> list[Fact]:
         found.append(("violation", "epoch-never-falls", text))
     same_leadership = before.leads and after.leads and before.leader_epoch == after.leader_epoch
     if same_leadership and after.high_watermark < before.high_watermark:
-        text = f"{name}'s fell from {before.high_watermark} to {after.high_watermark}"
+        text = (
+            f"{name}'s high watermark fell from {before.high_watermark} to {after.high_watermark}"
+        )
         found.append(("violation", "high-watermark-never-falls", text))
     return found
