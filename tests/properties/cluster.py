@@ -1,11 +1,11 @@
 """Three real replicas and a real controller over logs in memory: the smallest driver there is.
 
-It only carries messages and effects. When a message arrives, twice or never, who crashes and whose
-session ends is for the caller to say; `cluster_checks` says what must hold whatever happens.
+It only carries messages and effects. The caller decides when a message arrives, twice or never,
+which broker crashes and which session ends; `cluster_checks` has the rules that must always hold.
 
-What the world promises: a message to a process dies with that process; a message *from* a process
-may outlive it; a controller repeats itself until it is heard, and a broker takes a command only in
-the life it was meant for; the store is always right and obeys the newest controller only.
+The world guarantees: a message to a process is lost with that process; a message *from* a process
+may outlive it; a controller repeats a command until it is answered; a broker obeys a command only
+in the broker epoch it was sent to; the store is always right and obeys the newest controller only.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from tests.properties.wire import (
 
 
 class Cluster:
-    """The world: nodes, one store, one controller, one idempotent producer, messages on the way."""
+    """The world: nodes, one store, one controller, one idempotent producer, messages in flight."""
 
     def __init__(self, rules: Rules = Rules(), minimum: int = 2) -> None:  # noqa: B008
         self.rules = rules
@@ -74,7 +74,7 @@ class Cluster:
         self.sessions: dict[BrokerId, Registration] = {}
         self.broker_epochs = 0
         self.acknowledged: dict[int, Offset] = {}
-        """What the producer was promised: its value, and where."""
+        """Acknowledged records: value and offset."""
         self.value = 0
         self.fillers = 0
         self.records_a_fetch = 2
@@ -158,7 +158,7 @@ class Cluster:
 
     def _asked_for_end(self, node: Node, broker_epoch: BrokerEpoch, epoch: LeaderEpoch) -> None:
         if node.replica.leader_epoch < epoch:
-            self.send(node.id, EndAsked(broker_epoch, epoch))  # The news of that epoch is late.
+            self.send(node.id, EndAsked(broker_epoch, epoch))  # That epoch has not arrived yet.
         elif (
             broker_epoch == node.broker_incarnation.broker_epoch
             and node.replica.leader_epoch == epoch
@@ -234,7 +234,7 @@ class Cluster:
         error = self._append(node, self.value, ACKS_ALL)
         # Who has been deposed without knowing may have missed what came between.
         missed = error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and node is true_leader(self)
-        assert not missed, "a promised record is gone"
+        assert not missed, "an acknowledged record is lost"
 
     def fill(self, node: Node) -> None:
         """Somebody else writes a record and does not wait for the others."""
@@ -255,7 +255,7 @@ class Cluster:
     def _acknowledged(self, value: int, offset: Offset) -> None:
         if value >= 0:
             known = self.acknowledged.setdefault(value, offset)
-            assert known == offset, f"{value} was promised at {known} and at {offset}"
+            assert known == offset, f"{value} was acknowledged at {known} and at {offset}"
             self.value = max(self.value, value + 1)
 
     # Sessions, and the controller.
@@ -271,13 +271,13 @@ class Cluster:
         self.session_changes.append(session)
 
     def end_session(self, node: Node) -> None:
-        """The store gives a broker up, whether it lives or not."""
+        """The store ends a broker's session, whether the broker runs or not."""
         if self.sessions.pop(node.id, None):
             node.broker_incarnation.session_lost()
             self.session_changes.append(node.id)
 
     def deliver_session_changes(self) -> None:
-        """The controller hears of the oldest change of the sessions, then of the next."""
+        """The controller receives all session changes, oldest first."""
         while self.session_changes:
             self.deliver_oldest_session_change()
 

@@ -1,4 +1,4 @@
-"""A coordinator's log that refuses, lags and changes hands; clients that believe its answers."""
+"""A coordinator whose log refuses, lags and moves to another broker; and its clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = GroupSettings(
 
 
 class Client:
-    """A consumer, dynamic or static. What it knows, it knows from answers."""
+    """A consumer, dynamic or static. Its state comes from responses only."""
 
     def __init__(self, name: str, instance: str | None) -> None:
         self.name = name
@@ -49,12 +49,12 @@ class Client:
 
 
 def share(instance: str | None, member_id: str, generation: int) -> bytes:
-    """The assignment that a leader of these tests deals out: it names its owner and generation."""
+    """The assignment in these tests: it names its owner and generation."""
     return f"{instance or member_id}@{generation}".encode()
 
 
 class Driver(Coordinator):
-    """Records are appended or refused; the high watermark moves when told, over many at once."""
+    """Appends or refuses records; the test moves the high watermark, also over many records."""
 
     def __init__(self) -> None:
         self.appended: list[Persist] = []
@@ -88,7 +88,7 @@ class Driver(Coordinator):
         self.look()
 
     def move_high_watermark(self, count: int) -> None:
-        """Only the last verdict is told: it says the same of those before it."""
+        """Report only the last result: it covers those before it."""
         taken, self.appended = self.appended[:count], self.appended[count:]
         for write in taken:
             self.log += write.records
@@ -167,7 +167,7 @@ class Driver(Coordinator):
         assert self.groups.fetch_offsets(G).offsets == expected
 
     def check_replay(self) -> None:
-        """With nothing under way and the group at rest, its records tell all there is to know."""
+        """Without writes in flight or a rebalance, the records have the group's whole state."""
         group = self.groups.group(G)
         if self.appended or self.empty_was_refused:
             return

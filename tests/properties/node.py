@@ -1,4 +1,4 @@
-"""One broker of the little cluster: a log in memory, and the process that may run over it."""
+"""One broker of the small cluster: a log in memory, and the process that may run on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Node:
         self.shutdown: CleanShutdown | None = None
         self.broker_epoch = NO_BROKER_EPOCH
         self.lost_in = NO_BROKER_EPOCH
-        """In which life it lost records; what it held before then is no longer sure."""
+        """The broker epoch in which it lost records; it may not hold older ones any more."""
         self.start(Offset(0))
 
     def start(self, high_watermark: Offset) -> None:

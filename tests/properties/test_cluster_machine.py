@@ -1,4 +1,4 @@
-"""Any schedule of messages, crashes, lost sessions and elections keeps every promise."""
+"""No schedule of messages, crashes, lost sessions and elections loses acknowledged records."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ places = st.integers(0, 40)
 
 
 class ClusterMachine(RuleBasedStateMachine):
-    """Drives the little cluster; the checks run after every step.
+    """Drives the small cluster; the checks run after every step.
 
-    One broker may lose records it had written, once: fewer than min.insync.replicas, so every
-    promise must outlive it.
+    One broker may lose written records, once: fewer than min.insync.replicas, so no acknowledged
+    record may be lost.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class ClusterMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.cluster.session_changes or self.cluster.writes)
     @rule()
     def agree(self) -> None:
-        """The controller hears everything, and the store and the brokers follow at once."""
+        """The controller receives all session changes; store and brokers follow immediately."""
         before = len(self.cluster.wire)
         self.cluster.deliver_session_changes()
         self.cluster.flush_writes()

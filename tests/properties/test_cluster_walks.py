@@ -1,4 +1,4 @@
-"""Long seeded schedules keep every promise, and a missing guard shows."""
+"""Long seeded schedules lose no acknowledged record, and find a missing guard."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_every_offset_has_the_epoch_that_wrote_it(log: list[int]) -> None:
 
 
 @given(log=logs, end=st.integers(0, 12))
-def test_a_cut_cache_is_the_cache_of_the_cut_log(log: list[int], end: int) -> None:
+def test_a_truncated_cache_is_the_cache_of_the_truncated_log(log: list[int], end: int) -> None:
     cache = EpochCache.rebuilt_from(headers(log))
     cache.truncate_to(Offset(end))
     assert cache.entries == EpochCache.rebuilt_from(headers(log[:end])).entries
@@ -124,7 +124,7 @@ def test_rounds_of_truncation_end_exactly_where_the_logs_part(
     state = PartitionState(BROKERS, BROKERS, LEADER, LeaderEpoch(30))
     leader.become_leader(state, 0)
     follower.become_follower(state)
-    # Each round goes to an older epoch or forgets an empty reign; the last one is served.
+    # Each round goes to an older epoch or drops an epoch without records; the last one is served.
     for _ in range(len(set(ours)) + 2):
         asked = follower.next_fetch()
         assert asked

@@ -1,8 +1,7 @@
-"""Seeded walks through the little cluster: one integer, one schedule.
+"""Seeded walks through the small cluster: one integer gives one schedule.
 
-Hypothesis is good at small failing schedules, a weighted walk at long ones: it prefers progress to
-faults, and each seed leaves some kinds of step out altogether, so that the others come close to
-each other.
+Hypothesis is good at short failing schedules, a weighted walk at long ones: it prefers progress to
+faults, and each seed omits some kinds of steps, so that the others meet more often.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Walk:
         self.cluster = Cluster(rules, minimum)
         self.cluster.records_a_fetch = self.rng.choice((1, 2, 99))
         self.losses_left = minimum - 1
-        """Fewer lossy ends than min.insync.replicas: no promise may be broken."""
+        """Fewer lossy ends than min.insync.replicas: no acknowledged record may be lost."""
 
     def run(self) -> None:
         """Take every step, checking after each; then end all faults and demand recovery."""

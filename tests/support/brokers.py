@@ -1,4 +1,4 @@
-"""Real brokers for tests: `holdfast server start` processes on loopback, one agreed store."""
+"""Real brokers for tests: `holdfast server start` processes on loopback, one coordination store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.ending import ended
 from tests.support.waiting import wait_until
 
 QUIET = {"log_level": 0}
-"""What librdkafka says of brokers that a test has killed is no news."""
+"""Ignores librdkafka's messages about brokers that a test has killed."""
 
 Answer = TypeVar("Answer", bound=Response)
 

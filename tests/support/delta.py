@@ -1,4 +1,4 @@
-"""A Delta table as its files say it is: an oracle that knows nothing of Spark.
+"""Reads a Delta table from its files, as an oracle without Spark.
 
 Every commit is a JSON file of actions; a table is what was added and not removed.
 """

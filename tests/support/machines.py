@@ -1,6 +1,6 @@
 """Chaos on three machines: a broker and a ZooKeeper server in each of three network namespaces.
 
-Runs beside the switch, in a process of its own, because a namespace is a process's:
+Runs beside the switch, in its own process, because a process has one namespace:
 `python -m tests.support.machines OPENING FOLDER SEED SECONDS` prints the check as JSON.
 """
 

@@ -5,8 +5,8 @@
         machines.address(1)          # "10.77.0.1"
         machines.strike("isolate", 1); machines.heal()
 
-The kernel itself loses packets. A way is cut by a neighbour entry that leads nowhere, so it can be
-cut in one direction. Delay and loss come from a slow link: a token bucket with a long or a short
+The kernel itself loses packets. A neighbour entry with a wrong address blocks a link, in one
+direction or in both. Delay and loss come from a slow link: a token bucket with a long or a short
 queue. Needs root and `ip` and `tc`; `why_missing` says what is not there.
 """
 
@@ -116,7 +116,7 @@ class Namespaces:
         _must("tc", "-n", name, "qdisc", "replace", "dev", "eth0", "root", "tbf", *settings)
 
     def heal(self) -> None:
-        """All ways are open and quick again."""
+        """Remove all faults: every link works at full speed again."""
         for machine in MACHINES:
             self._ip(SWITCH, "link", "set", f"port{machine}", "up")
             _run("tc", "-n", self.name(machine), "qdisc", "delete", "dev", "eth0", "root")

@@ -1,4 +1,4 @@
-"""The published specification once more, slow and obvious: the judge of the fast engine.
+"""The published specification again, slow and simple, to check the fast engine.
 
 One state at a time, as plain Python values; nothing is packed, derived or left out. Shared with the
 engine are only the dataclasses that name a state's parts. `successors` lists every way to act, also
@@ -151,10 +151,10 @@ class Plain:
         if leader.leader == me and len(leader.log) > offset and all_have_it:
             yield self.with_replica(me, high_watermark=offset + 1)
 
-    # What a leader thinks of a follower.
+    # A leader's view of a follower.
 
     def counts(self, leader: int, follower: int, end: int) -> bool:
-        """Whether the follower is believed to have all before `end`."""
+        """Whether the leader counts the follower as having all before `end`."""
         ours, theirs = self.replicas[leader], self.replicas[follower]
         if theirs.leader != leader or len(theirs.log) < end:
             return False

@@ -1,4 +1,4 @@
-"""A real disk that can be made to hang: whatever waits for it waits until it is released."""
+"""A real disk that can hang: every call waits until the test releases it."""
 
 from __future__ import annotations
 

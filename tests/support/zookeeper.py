@@ -8,8 +8,8 @@
     server.stop()                        # SIGTERM; harmless if it does not run; its port is let go
 
 Tests ask for the fixtures `zookeeper` and `zookeeper_ensemble` (tests/conftest.py): one server, or
-one ensemble, a test run, skipped aloud where there is none. Whoever breaks it mends it. Keep tests
-apart by a folder each: `f"{zookeeper.connect_string}/my-test"`. Mark them `slow`.
+one ensemble, per test run; skipped with a message if it is not installed. A test that breaks it
+repairs it. Give each test its own folder, `f"{zookeeper.connect_string}/my-test"`. Mark it `slow`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Short words for the tests of the controller."""
+"""Helpers for the tests of the controller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CommandT = TypeVar("CommandT", bound=Command)
 
 
 def alive(broker: int, epoch: int = 0, intact_since: int = 0) -> Registration:
-    """A registration; a broker's first life has its own number as epoch."""
+    """A registration; a broker's first broker epoch is its own id."""
     broker_epoch = epoch or broker
     return Registration(
         BrokerId(broker), BrokerEpoch(broker_epoch), BrokerEpoch(intact_since or broker_epoch)
@@ -90,7 +90,7 @@ def come_back(core: Controller, broker: int, epoch: int, intact_since: int = 0) 
 
 
 def proposal(core: Controller, *members: tuple[int, int], version: int = 0) -> ProposeIsr:
-    """An ISR of (broker, life) as the present leader would propose it."""
+    """An ISR of (broker, broker epoch) as the present leader would propose it."""
     state = of(core)
     return ProposeIsr(
         tuple(

@@ -1,4 +1,4 @@
-"""Short words for the unit tests of the core: plain numbers in, the core's types out."""
+"""Helpers for the unit tests of the core: plain numbers in, the core's types out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def state(
     version: int = 1,
     replicas: Iterable[int] = (A, B, C),
 ) -> PartitionState:
-    """An agreed state in which every member joined in life 1."""
+    """A partition state in which every member joined in broker epoch 1."""
     members = tuple(BrokerId(one) for one in isr)
     return PartitionState(
         tuple(BrokerId(one) for one in replicas),
@@ -92,7 +92,7 @@ def leading(
     held: LogState | None = None,
     rules: Rules = SAFE_RULES,
 ) -> Replica:
-    """A replica that has just been told to lead, at time 0."""
+    """A replica that has just become leader, at time 0."""
     assignment = assignment or state()
     replica = Replica(assignment.leader, held or log(), rules)
     replica.become_leader(assignment, 0)
@@ -105,7 +105,7 @@ def following(
     rules: Rules = SAFE_RULES,
     broker: int = B,
 ) -> Replica:
-    """A replica that has just been told to follow."""
+    """A replica that has just become follower."""
     replica = Replica(BrokerId(broker), held or log(), rules)
     replica.become_follower(assignment or state())
     return replica
@@ -120,7 +120,7 @@ def role_of(replica: Replica) -> Leader:
 def fetch(
     follower: int, offset: int, last_epoch: int = NO_EPOCH, epoch: int = 0, broker_epoch: int = 1
 ) -> Fetch:
-    """A follower's request; `epoch` is the reign it believes in."""
+    """A follower's request; `epoch` is its current leader epoch."""
     return Fetch(
         BrokerId(follower),
         Offset(offset),

@@ -1,4 +1,4 @@
-"""Appending as a leader: refused before, judged again after, answered once."""
+"""Appends on a leader: refused before, checked again after, answered once."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_producer_is_answered_once() -> None:
     assert only(Acknowledge, fetches(leader, B, 1).effects) == []
 
 
-def test_who_waits_too_long_is_told_so_and_not_answered_later() -> None:
+def test_a_producer_that_waits_too_long_is_answered_only_once() -> None:
     leader = leading(state(isr=(A, B)))
     produce(leader, deadline_ms=100)
     assert leader.tick(99) == ()
@@ -299,7 +299,7 @@ def test_a_follower_that_copied_the_batch_knows_the_duplicate_when_it_leads() ->
     assert (answer.duplicate, answer.base_offset) == (True, 0)
 
 
-def test_a_batch_that_was_cut_off_is_no_duplicate() -> None:
+def test_a_truncated_batch_is_no_duplicate() -> None:
     follower = following(state(isr=(A, B)))
     kept, gone = batch(0, 1, producer=7, sequence=0), batch(1, 1, producer=7, sequence=1)
     follower.append_as_follower([kept, gone], Offset(0), 0)

@@ -1,4 +1,4 @@
-"""Brokers' lives: epochs, incarnations, and what survives which kind of end."""
+"""Broker registrations: epochs, incarnations, and what survives which kind of end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_lost_session_is_not_a_lost_log() -> None:
 @pytest.mark.parametrize(
     ("member_epoch", "intact"), [(4, False), (5, True), (8, True), (-1, False)]
 )
-def test_a_member_is_intact_if_it_joined_in_an_unbroken_life(
+def test_a_member_is_intact_if_it_joined_after_its_last_unclean_start(
     member_epoch: int, intact: bool
 ) -> None:
     registration = Registration(A, BrokerEpoch(8), BrokerEpoch(5))

@@ -1,4 +1,4 @@
-"""A command counts as far as the coordination store says the same."""
+"""A command counts only if the coordination store confirms it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller: who leads, who is told, and nothing before the store has agreed."""
+"""The controller: elections, states sent, and nothing before the store has confirmed it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNCLEAN = Settings(min_insync_replicas=1, unclean_leader_election_enable=True)
 # Creating.
 
 
-def test_a_new_partition_is_written_before_anyone_is_told() -> None:
+def test_a_new_partition_is_written_before_its_state_is_sent() -> None:
     core = Controller(ControllerEpoch(1), [alive(A), alive(B)], {}, {})
     commands = core.create(P, (A, B), TWO)
     [write] = commands
@@ -53,7 +53,7 @@ def test_a_new_partition_without_a_living_replica_has_no_leader() -> None:
     assert (of(core).leader, of(core).isr) == (-1, ())
 
 
-def test_a_broker_that_registers_while_a_partition_is_being_created_is_told_afterwards() -> None:
+def test_a_broker_that_registers_during_a_creation_receives_the_state_afterwards() -> None:
     core = Controller(ControllerEpoch(1), [alive(A)], {}, {})
     core.create(P, (A, B), ONE)
     assert core.broker_registered(alive(B)) == ()
@@ -85,7 +85,7 @@ def test_a_lost_follower_leaves_the_isr_and_the_leader_stays_in_its_epoch() -> N
     assert (state.leader, state.leader_epoch, state.isr) == (A, 0, (A, C))
 
 
-def test_nothing_is_told_before_the_store_has_confirmed() -> None:
+def test_nothing_is_sent_before_the_store_has_confirmed() -> None:
     core = controller()
     commands = core.broker_lost(A)
     assert [type(command) for command in commands] == [WriteState]
@@ -101,7 +101,7 @@ def test_what_happens_while_the_store_writes_is_found_afterwards() -> None:
     assert core.broker_lost(B) == ()
     commands = settle(core, core.store_confirmed(P))
     assert of(core).leader == C
-    # B never hears that it was elected, and C hears only how it ended.
+    # B never receives its election, and C receives only the result.
     sent = only(SendStateTo, commands)
     assert [(one.broker, one.state.leader) for one in sent] == [(C, C)]
 
@@ -161,7 +161,7 @@ def test_before_kip_966_the_last_member_stayed_in_the_isr() -> None:
 # A broker that comes back.
 
 
-def test_a_broker_that_comes_back_is_told_what_it_hosts() -> None:
+def test_a_broker_that_registers_again_receives_its_partitions() -> None:
     core = controller()
     lose(core, C)
     sent = only(SendStateTo, come_back(core, C, epoch=9))
@@ -179,14 +179,14 @@ def test_a_leader_back_before_its_session_ended_leads_only_in_a_new_epoch() -> N
     assert all(one.state.leader != A for one in only(SendStateTo, commands))
 
 
-def test_a_leader_back_from_a_clean_stop_is_elected_anew() -> None:
+def test_a_leader_back_from_a_clean_stop_is_elected_again() -> None:
     core = controller()
     come_back(core, A, epoch=9, intact_since=A)
     state = of(core)
     assert (state.leader, state.leader_epoch, state.isr) == (A, 1, (A, B, C))
 
 
-def test_who_was_being_elected_while_it_lost_its_log_is_never_told_to_lead() -> None:
+def test_a_replica_that_lost_its_log_during_its_election_never_leads() -> None:
     # B is designated; while the store writes, B restarts without its tail.
     core = controller()
     assert core.elect(P, B)
@@ -196,14 +196,14 @@ def test_who_was_being_elected_while_it_lost_its_log_is_never_told_to_lead() -> 
     assert all(one.state.leader != B for one in only(SendStateTo, commands))
 
 
-def test_a_broker_that_hosts_nothing_is_told_nothing() -> None:
+def test_a_broker_that_hosts_nothing_receives_nothing() -> None:
     assert controller().broker_registered(alive(4)) == ()
 
 
 # Another controller.
 
 
-def test_a_new_controller_tells_everyone_and_goes_on_where_the_old_one_stopped() -> None:
+def test_a_new_controller_sends_all_states_and_continues_the_old_ones_work() -> None:
     old = controller()
     new = Controller(ControllerEpoch(2), [alive(B), alive(C)], {P: of(old)}, {P: TWO})
     commands = settle(new, new.start())
@@ -220,7 +220,7 @@ def test_a_new_controller_with_nothing_to_do_writes_nothing() -> None:
     assert len(only(SendStateTo, commands)) == 3
 
 
-def test_a_lost_compare_and_set_takes_over_what_the_store_has_and_tells_it() -> None:
+def test_a_lost_compare_and_set_adopts_and_sends_the_stored_state() -> None:
     core = controller()
     core.broker_lost(A)
     theirs = of(core)._replace(leader=C, isr=(B, C), partition_epoch=PartitionEpoch(9))
@@ -273,7 +273,9 @@ def test_a_broker_that_shuts_down_is_not_elected() -> None:
 
 
 @pytest.mark.parametrize(("broker", "epoch"), [(99, 1), (1, 8)])
-def test_a_shutdown_of_nobody_or_of_an_earlier_life_moves_nothing(broker: int, epoch: int) -> None:
+def test_a_shutdown_of_an_unknown_broker_or_earlier_epoch_moves_nothing(
+    broker: int, epoch: int
+) -> None:
     core = controller()
     assert core.shutdown_asked(BrokerId(broker), BrokerEpoch(epoch)) == ()
     assert not core.brokers[A].shutting_down

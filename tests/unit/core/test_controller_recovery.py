@@ -43,7 +43,7 @@ def test_the_last_member_stays_eligible_though_dead() -> None:
     assert (of(core).isr, of(core).eligible_leaders, of(core).leader) == ((), (B, A), -1)
 
 
-def test_an_eligible_leader_is_elected_when_no_member_lives() -> None:
+def test_an_eligible_leader_is_elected_when_no_member_is_live() -> None:
     # last-replica-standing: C is last, B left below the minimum and has everything committed.
     core = controller()
     lose(core, A, B)
@@ -109,7 +109,7 @@ def test_a_member_back_from_a_clean_stop_stays_in_the_isr() -> None:
     assert of(core).isr == (A, B, C)
 
 
-def test_who_joined_in_its_new_life_is_intact_there() -> None:
+def test_a_replica_that_joined_after_its_restart_is_intact() -> None:
     core = controller()
     lose(core, C)
     come_back(core, C, epoch=9)
@@ -183,7 +183,7 @@ def test_after_the_comparison_the_others_stay_candidates() -> None:
     assert of(core).leader == B
 
 
-def test_what_a_log_had_in_an_earlier_life_does_not_count() -> None:
+def test_a_log_end_from_an_earlier_broker_epoch_does_not_count() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 12)
     asked = only(AskLogEnd, come_back(core, A, epoch=10))
@@ -210,7 +210,7 @@ def test_a_candidate_that_answered_and_died_is_not_elected() -> None:
     assert of(core).leader == -1
 
 
-def test_others_who_come_and_go_do_not_start_the_comparison_anew() -> None:
+def test_other_registrations_do_not_start_the_comparison_again() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 12)
     assert only(AskLogEnd, come_back(core, C, epoch=10)) == []

@@ -1,4 +1,4 @@
-"""The high watermark: who holds it back, when it moves, when it stands still."""
+"""The high watermark: which replicas it waits for, and when it moves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_follower_outside_the_isr_holds_nothing_back_and_moves_nothing() -> No
     assert high_watermark(leader) == 5
 
 
-def test_a_member_that_has_not_fetched_in_this_reign_holds_everything_back() -> None:
+def test_a_member_that_has_not_fetched_in_this_epoch_stops_the_high_watermark() -> None:
     leader = leading(state(epoch=3), log(5, high_watermark=2, epochs=[(0, 0)]))
     fetches(leader, B, 5)
     assert high_watermark(leader) == 2
@@ -178,7 +178,7 @@ def test_it_moves_again_when_the_isr_is_large_enough() -> None:
     assert only(HighWatermarkMoved, effects) == [(4, 5)]
 
 
-# Positions of an earlier reign (KIP-320).
+# Positions of an earlier leader epoch (KIP-320).
 
 
 def re_elected(rules: Rules, follower: int, isr: tuple[int, ...]) -> Replica:
@@ -196,7 +196,7 @@ def test_a_re_elected_leader_forgets_where_the_members_were() -> None:
     assert high_watermark(leader) == 0
 
 
-def test_without_that_fence_positions_of_an_earlier_reign_commit() -> None:
+def test_without_that_fence_positions_of_an_earlier_epoch_commit() -> None:
     assert high_watermark(re_elected(without("fence-high-watermark"), B, (A, B))) == 10
 
 
@@ -244,7 +244,7 @@ def test_the_majority_rule_does_not_ask_for_the_isr() -> None:
     assert produce(leader) == ()
 
 
-def test_a_majority_commits_older_records_only_with_one_of_its_own_reign() -> None:
+def test_a_majority_commits_older_records_only_with_one_of_its_own_epoch() -> None:
     # Raft, figure 8: two hold a record of epoch 0, but a log with epoch 1 could still win.
     leader = leading(state(epoch=2), log(1, epochs=[(0, 0)]), MAJORITY)
     fetches(leader, B, 1)

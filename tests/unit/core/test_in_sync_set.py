@@ -1,4 +1,4 @@
-"""ISR changes: proposed, counted while in flight, ended only by an answer that is certain."""
+"""ISR changes: proposed, counted while in flight, ended only by a definite answer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def insync(leader: Replica) -> InSyncSet:
 
 
 def wanting_c(assignment: PartitionState = AB, rules: Rules = Rules()) -> Replica:  # noqa: B008
-    """C, outside the ISR, has fetched up to the leader's end in life 8."""
+    """C, outside the ISR, has fetched up to the leader's end in broker epoch 8."""
     leader = leading(assignment, log(5, epochs=[(0, 0)]), rules)
     fetches(leader, B, 5)
     answer = leader.fetched(fetch(C, 5, 0, broker_epoch=8), 0)
@@ -65,7 +65,7 @@ def proposing_c() -> Replica:
 
 
 def lagging(*, rules: Rules = Rules()) -> Replica:  # noqa: B008
-    """B and C have not fetched since the reign began at 0; one record is there."""
+    """B and C have not fetched since the epoch began at 0; there is one record."""
     leader = leading(held=log(settings=LAG), rules=rules)
     produce(leader)
     return leader
@@ -74,7 +74,7 @@ def lagging(*, rules: Rules = Rules()) -> Replica:  # noqa: B008
 # Expanding.
 
 
-def test_a_caught_up_follower_is_proposed_with_its_life() -> None:
+def test_a_caught_up_follower_is_proposed_with_its_broker_epoch() -> None:
     [proposal] = wanting_c().expand_isr(C)
     members = (ReplicaBroker(A), ReplicaBroker(B, BrokerEpoch(1)), ReplicaBroker(C, BrokerEpoch(8)))
     assert proposal == ProposeIsr(members, LeaderEpoch(0), PartitionEpoch(1))
@@ -195,7 +195,7 @@ def test_a_leader_without_laggards_proposes_nothing() -> None:
     assert leader.tick(99) == ()
 
 
-def test_who_never_fetched_in_this_reign_lags_behind_an_empty_log_too() -> None:
+def test_a_member_that_never_fetched_in_this_epoch_lags_on_an_empty_log_too() -> None:
     leader = leading(held=log(settings=LAG))
     fetches(leader, B, 0)
     [proposal] = only(ProposeIsr, leader.tick(11))
@@ -245,7 +245,7 @@ def test_a_late_answer_to_an_earlier_proposal_does_not_end_the_next_one() -> Non
 
 
 def test_an_out_of_date_proposal_takes_over_the_agreed_state() -> None:
-    # KAFKA-2729: the ISR heals.
+    # KAFKA-2729: the ISR recovers.
     leader = proposing_c()
     agreed = state(isr=(A,), version=7)
     effects = leader.isr_answer(ErrorCode.INVALID_UPDATE_VERSION, agreed)
@@ -281,14 +281,14 @@ def test_after_a_confirmed_or_outdated_proposal_the_next_joiner_need_not_wait_fo
         assert only(ConsiderExpand, fetches(leader, D, 5).effects) == [(D,)]
 
 
-def test_a_newer_agreed_state_of_this_reign_ends_the_proposal() -> None:
+def test_a_newer_state_of_this_leader_epoch_ends_the_proposal() -> None:
     leader = proposing_c()
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
     assert only(IsrApplied, effects) == [((A,), 2)]
     assert insync(leader).proposal is None
 
 
-def test_an_older_agreed_state_of_this_reign_is_ignored() -> None:
+def test_an_older_state_of_this_leader_epoch_is_ignored() -> None:
     leader = leading(state(version=5))
     assert leader.become_leader(state(isr=(A,), version=5), 0) == ()
     assert leader.become_leader(state(isr=(A,), version=4), 0) == ()

@@ -1,4 +1,4 @@
-"""Elections as pure functions: who is still a member, who is a candidate, whose logs decide."""
+"""Elections as pure functions: members, candidates, and the logs that decide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.core.support import ONE, TWO, A, B, C, D, state, without
 
 SAFE = Rules()
 UP = {one: alive(one, epoch=1) for one in (A, B, C)}
-"""Everyone is in the life in which `state` has them join."""
+"""Every broker is in the broker epoch in which it joined in `state`."""
 
 
 def test_the_minimum_is_never_more_than_the_replicas() -> None:
@@ -35,7 +35,7 @@ def test_every_change_is_one_version_later() -> None:
     assert next_version(state(version=4)).partition_epoch == 5
 
 
-def test_a_broker_that_is_no_member_became_one_in_no_life() -> None:
+def test_a_broker_that_is_no_member_has_no_member_epoch() -> None:
     assert member_epoch(state(isr=(A,)), B) == -1
     assert member_epoch(state(), B) == 1
 
@@ -43,13 +43,13 @@ def test_a_broker_that_is_no_member_became_one_in_no_life() -> None:
 # Members.
 
 
-def test_who_leaves_below_the_minimum_is_eligible_and_keeps_its_life() -> None:
+def test_a_replica_that_leaves_below_the_minimum_is_eligible_and_keeps_its_epoch() -> None:
     changed = with_isr(state(), (A,), UP, TWO, SAFE)
     assert (changed.isr, changed.eligible_leaders) == ((A,), (B, C))
     assert dict(changed.member_epochs) == {A: 1, B: 1, C: 1}
 
 
-def test_a_joiner_is_a_member_in_its_present_life() -> None:
+def test_a_joiner_is_a_member_in_its_current_broker_epoch() -> None:
     brokers = {**UP, C: alive(C, 9)}
     changed = with_isr(state(isr=(A, B)), (A, B, C), brokers, TWO, SAFE)
     assert changed.member_epochs[-1] == ReplicaBroker(C, BrokerEpoch(9))
@@ -93,7 +93,7 @@ def test_who_is_avoided_is_not_chosen() -> None:
     assert choose_leader(state(), UP, ONE, avoid=(A,)) == Choice(B, "isr")
 
 
-def test_a_leader_leads_on_only_in_the_life_in_which_it_was_elected() -> None:
+def test_a_leader_leads_on_only_in_the_broker_epoch_of_its_election() -> None:
     led = lead_by(state(), Choice(B, "isr"), UP, TWO, SAFE)
     assert leads_on(led, UP)
     assert not leads_on(led, {**UP, B: alive(B, 9, intact_since=1)})

@@ -1,4 +1,4 @@
-"""Producer ids: a retry makes no second copy, wherever and whenever it arrives."""
+"""Producer state: a retry is never appended twice."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_forgotten_producer_may_begin_anywhere() -> None:
     assert states.check(batch(producer=7, sequence=42)) == (ErrorCode.NONE, None)
 
 
-def test_a_transactional_batch_is_refused_whoever_sends_it() -> None:
+def test_a_transactional_batch_is_refused_from_every_producer() -> None:
     # No coordinator could ever end its transaction.
     wanted = batch(producer=7, sequence=0)._replace(is_transactional=True)
     for states in (ProducerStates(), knowing(batch(0, 1, producer=7, sequence=0))):

@@ -1,4 +1,4 @@
-"""Roles: who is told what, which moves are allowed, and what a change of role ends."""
+"""Roles: which moves are allowed, and what a change of role ends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_replica_starts_offline_and_serves_nobody() -> None:
 
 
 def test_a_new_leader_records_its_epoch_before_it_writes() -> None:
-    # KAFKA-7415: a reign that writes nothing has an end too.
+    # KAFKA-7415: an epoch without records has an end too.
     replica = Replica(A, log(5, epochs=[(0, 0)]))
     effects = replica.become_leader(state(epoch=3), 0)
     assert effects == (WriteEpoch(EpochEntry(LeaderEpoch(3), Offset(5))),)
@@ -55,7 +55,7 @@ def test_a_new_leader_records_its_epoch_before_it_writes() -> None:
     assert replica.end_offset_for(LeaderEpoch(3)) == (ErrorCode.NONE, (3, 5))
 
 
-def test_without_that_guard_an_empty_reign_leaves_no_trace() -> None:
+def test_without_that_guard_an_epoch_without_records_has_no_entry() -> None:
     replica = Replica(A, log(5, epochs=[(0, 0)]), without("epoch-at-election"))
     assert replica.become_leader(state(epoch=3), 0) == ()
     assert replica.log.epochs.latest_epoch == 0
@@ -94,7 +94,7 @@ def test_a_follower_that_hears_of_its_epoch_again_keeps_its_role() -> None:
     assert follower.role is role
 
 
-def test_a_leader_is_told_by_its_own_name_only() -> None:
+def test_a_leader_must_be_the_broker_in_the_state() -> None:
     with pytest.raises(AssertionError):
         Replica(A, log()).become_leader(state(B), 0)
     with pytest.raises(AssertionError):

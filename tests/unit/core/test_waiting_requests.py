@@ -1,4 +1,4 @@
-"""Requests that wait: in the order of their offsets, or until their time is over."""
+"""Waiting requests: in the order of their offsets, or until their deadline."""
 
 from __future__ import annotations
 

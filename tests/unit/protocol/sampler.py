@@ -1,6 +1,6 @@
-"""Messages with made-up values: any API, any version, from a source of dice.
+"""Messages with random values, of any API and version.
 
-Values keep to what all oracles can hold: kio takes error codes and times for more than numbers.
+Values are limited to what all oracles can hold: kio has types for error codes and times.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def title(value: object) -> str:
 
 
 class Sampler:
-    """Draws messages. With `unknown_tags` some structs carry tagged fields that nobody knows.
+    """Draws messages. With `unknown_tags` some structs have unknown tagged fields.
 
     A `small` message has at least one element in every array and nothing long: few bytes, and
     every kind of field among them.

@@ -1,4 +1,4 @@
-"""The records of __consumer_offsets: Kafka's bytes, and no failure whatever the bytes."""
+"""The records of __consumer_offsets: Kafka's bytes, and no exception for any bytes."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_no_damage_is_fatal(record: GroupRecord | OffsetRecord, rng: Random) -> 
     assert isinstance(decode_record(key, value), GroupRecord | OffsetRecord | Skipped)
 
 
-# What consumers tell each other.
+# What consumers send each other.
 
 
 def subscription(version: int, topics: list[str]) -> bytes:

@@ -91,7 +91,7 @@ def test_a_future_api_versions_is_recognised_and_answered_in_version_0() -> None
     assert read == ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=keys)
 
 
-def test_dice_for_a_frame_are_read_refused_or_malformed() -> None:
+def test_random_frames_are_read_refused_or_malformed() -> None:
     rng = Random(4)
     for _ in range(3000):
         frame = bytes([0, rng.randrange(90), 0, rng.randrange(20)]) + rng.randbytes(20)
@@ -133,7 +133,7 @@ def test_an_unknown_api_is_not_guessed_at() -> None:
 
 
 @pytest.mark.parametrize("size", range(10))
-def test_a_header_cut_short_is_malformed(size: int) -> None:
+def test_a_truncated_header_is_malformed(size: int) -> None:
     with pytest.raises(MalformedMessage, match="RequestHeader"):
         decode_request(b"\0\x0c\0\0\0\0\0\0\0\2cc"[:size])
 

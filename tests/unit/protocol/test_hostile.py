@@ -1,4 +1,4 @@
-"""Whatever bytes come in: a message, or a MalformedMessage that says where. Nothing else, ever."""
+"""Any bytes decode to a message, or raise a MalformedMessage that names the position."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def mutate(wire: bytes, rng: Random) -> bytes:
 
 
 @for_each(CLASSES)
-def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
+def test_a_message_truncated_anywhere_is_malformed(cls: type[Message]) -> None:
     versions = cls.VERSIONS if len(cls.VERSIONS) <= 2 else (cls.VERSIONS[0], cls.VERSIONS[-1])
     for version in versions:
         truncate(cls, version, Sampler(Random(version), small=True))
@@ -76,7 +76,7 @@ def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
 
 @pytest.mark.slow
 @for_each(CLASSES)
-def test_a_message_of_any_version_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
+def test_a_message_of_any_version_truncated_anywhere_is_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         truncate(cls, version, Sampler(Random(version), small=True, unknown_tags=True))
 
@@ -106,7 +106,7 @@ def test_a_message_changed_in_many_ways_is_read_or_malformed(cls: type[Message])
 
 
 @for_each(CLASSES)
-def test_dice_are_read_or_malformed(cls: type[Message]) -> None:
+def test_random_bytes_are_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         rng = Random(version)
         for size in (0, 1, 2, 5, 30):
@@ -115,7 +115,7 @@ def test_dice_are_read_or_malformed(cls: type[Message]) -> None:
 
 
 def peak_of_decoding(cls: type[Message], version: int, wire: bytes) -> int:
-    """The most memory that was held at once, in bytes, beside the input."""
+    """The peak memory in bytes, besides the input."""
     tracemalloc.start()
     try:
         cls.decode(wire, version)

@@ -1,6 +1,6 @@
-"""Byte for byte the same as kio and kafka-python, for every API and version that they know.
+"""Byte for byte the same as kio and kafka-python, for every API and version that they have.
 
-An oracle reads what we wrote, must find the values that we put in, and must write the same bytes.
+An oracle decodes our bytes, must find our values, and must encode the same bytes.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def default_of(field: Any) -> Any:
 
 
 class Comparison:
-    """One message in one version against its schema; `where` says how deep we are."""
+    """Compares one message in one version with its schema; `where` is the path of the field."""
 
     def __init__(self, definition: Any, version: int, flexible: bool) -> None:
         self.version = version

@@ -1,4 +1,4 @@
-"""A coordinator with its driver played by hand: clients, a log, a clock."""
+"""A coordinator whose driver the test plays: clients, a log, a clock."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def topics_of(metadata: bytes) -> Sequence[str] | None:
 
 
 class Coordinator:
-    """Drives a `Groups`. Writes succeed at once unless `holds_writes` is set.
+    """Drives a `Groups`. Writes succeed immediately unless `holds_writes` is set.
 
-    Every waiter is a number; an answer to a stranger, or a second one, fails the test.
+    Every waiter is a number; an answer to an unknown waiter, or a second one, fails the test.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A coordinator's reign: reading back, serving, handing over; and what onlookers see meanwhile."""
+"""A coordinator shard: loading, serving, unloading, and what it describes meanwhile."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_new_coordinator_goes_on_where_the_old_one_stopped() -> None:
     assert results == ((T0, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC),)
 
 
-def test_sessions_begin_anew_with_the_new_coordinator() -> None:
+def test_sessions_begin_again_with_the_new_coordinator() -> None:
     coordinator = stable("a")
     following = Coordinator(records=coordinator.log, now_ms=coordinator.now_ms + 3_600_000)
     following.pass_time(9_999)
@@ -180,7 +180,7 @@ def test_a_coordinator_that_is_gone_sends_everybody_away() -> None:
     assert coordinator.groups.partitions_deleted((T0,), 0) == ()
 
 
-def test_whoever_waits_is_sent_to_the_new_coordinator() -> None:
+def test_waiting_requests_are_answered_not_coordinator() -> None:
     coordinator = stable("a", "b")
     coordinator.holds_writes = True
     waiting = [

@@ -1,4 +1,4 @@
-"""Offsets are kept while a group lives and the retention longer (KIP-211)."""
+"""Offsets are kept while a group has members, and for the retention after that (KIP-211)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JoinGroup: who comes in, under which name, and when a generation begins."""
+"""JoinGroup: which client joins, under which member id, and when a generation begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.model import ErrorCode
 from tests.unit.core.groups.support import RANGE, ROUND, Coordinator, G, stable
 
 
-def test_the_first_member_leads_and_is_told_of_everybody() -> None:
+def test_the_first_member_leads_and_receives_the_members() -> None:
     coordinator = Coordinator()
     answer = coordinator.joined(coordinator.join(new_id="a"))
     assert answer.error is ErrorCode.NONE
@@ -26,7 +26,7 @@ def test_the_first_member_leads_and_is_told_of_everybody() -> None:
     assert coordinator.state() is GroupState.COMPLETING_REBALANCE
 
 
-def test_a_follower_is_told_of_the_leader_but_not_of_the_members() -> None:
+def test_a_follower_receives_the_leader_but_not_the_members() -> None:
     coordinator = stable("a")
     waiter = coordinator.join(new_id="b")
     leader = coordinator.join("a")
@@ -35,7 +35,7 @@ def test_a_follower_is_told_of_the_leader_but_not_of_the_members() -> None:
     assert [each.member_id for each in coordinator.joined(leader).members] == ["a", "b"]
 
 
-def test_a_newcomer_is_told_its_id_first() -> None:
+def test_a_new_client_first_receives_its_member_id() -> None:
     coordinator = Coordinator()
     refused = coordinator.joined(coordinator.join(new_id="a", requires_member_id=True))
     assert (refused.error, refused.member_id) == (ErrorCode.MEMBER_ID_REQUIRED, "a")
@@ -204,7 +204,7 @@ def test_all_joined_does_not_end_the_initial_delay() -> None:
 # Joining again.
 
 
-def test_a_follower_that_repeats_itself_is_told_of_the_present_generation() -> None:
+def test_a_follower_that_repeats_its_join_receives_the_current_generation() -> None:
     coordinator = stable("a", "b")
     answer = coordinator.joined(coordinator.join("b"))
     assert (answer.generation, answer.leader, answer.members) == (2, "a", ())

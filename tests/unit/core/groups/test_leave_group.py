@@ -1,4 +1,4 @@
-"""How members go: LeaveGroup, an administrator, silence. And how heartbeats keep them."""
+"""How members leave: LeaveGroup, an administrator, an expired session; and heartbeats."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_an_administrator_removes_a_static_member_by_its_instance_alone() -> Non
     assert coordinator.left(coordinator.leave(Leaver("", None))) == unknown
 
 
-def test_who_is_removed_while_it_waits_is_told() -> None:
+def test_a_member_removed_while_it_waits_is_answered() -> None:
     coordinator = stable("a", "b")
     join = coordinator.join("a")
     coordinator.leave("a")
@@ -163,7 +163,7 @@ def test_all_members_may_leave_during_the_initial_delay() -> None:
     assert coordinator.groups.list_groups()[0].group_id == G
 
 
-def test_a_sign_of_life_of_who_waited_too_long_starts_its_clock_again() -> None:
+def test_a_request_after_too_long_a_wait_starts_the_session_timeout_again() -> None:
     coordinator = stable("a")
     coordinator.join("a")
     coordinator.holds_writes = True

@@ -1,4 +1,4 @@
-"""Offsets: who may commit, when a commit counts, who may delete."""
+"""Offsets: which caller may commit or delete, and when a commit counts."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_a_group_is_dead_while_its_tombstones_are_written() -> None:
     assert delete_error(coordinator, waiter) is ErrorCode.NONE
 
 
-def test_a_group_whose_tombstones_are_refused_lives_on() -> None:
+def test_a_group_whose_tombstones_are_refused_stays() -> None:
     coordinator = stable("a")
     coordinator.commit(1, coordinator.caller("a"))
     coordinator.leave("a")

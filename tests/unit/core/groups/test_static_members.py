@@ -1,4 +1,4 @@
-"""Static members (KIP-345): a restart is not a rebalance, and of two twins one is fenced."""
+"""Static members (KIP-345): a restart is no rebalance, and a second instance is fenced."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_unknown_instance_is_an_unknown_member() -> None:
     assert coordinator.join_error(waiter) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_returning_leader_is_told_to_skip_the_assignment() -> None:
+def test_a_rejoining_leader_is_asked_to_skip_the_assignment() -> None:
     coordinator = stable_static("i", "j")
     answer = coordinator.joined(
         coordinator.join(new_id="i-2", instance="i", may_skip_assignment=True)
@@ -68,7 +68,7 @@ def test_a_returning_follower_skips_nothing() -> None:
     assert answer.members == ()
 
 
-def test_an_old_client_that_returns_as_leader_is_not_told_that_it_leads() -> None:
+def test_an_old_client_that_rejoins_as_leader_gets_no_leadership() -> None:
     coordinator = stable_static("i", "j")
     answer = coordinator.joined(coordinator.join(new_id="i-2", instance="i"))
     assert (answer.leader, answer.members, answer.skip_assignment) == ("i-1", (), False)
@@ -124,7 +124,7 @@ def test_only_silent_static_members_put_the_generation_off_until_their_sessions_
     assert coordinator.state() is GroupState.EMPTY
 
 
-def test_a_silent_static_leader_keeps_its_place_but_not_its_office() -> None:
+def test_a_silent_static_leader_keeps_its_place_but_not_its_leadership() -> None:
     coordinator = stable_static("i", "j")
     for member in coordinator.group.members.values():
         member.rebalance_timeout_ms = 8_000
@@ -190,7 +190,7 @@ def test_a_rebalance_that_begins_meanwhile_takes_the_returning_member_along() ->
     assert list(coordinator.group.members) == ["i-1", "j-2"]
 
 
-def test_a_returning_member_that_is_removed_meanwhile_is_told() -> None:
+def test_a_rejoining_member_that_is_removed_meanwhile_is_answered() -> None:
     coordinator = stable_static("i", "j")
     coordinator.holds_writes = True
     waiter = coordinator.join(new_id="j-2", instance="j")

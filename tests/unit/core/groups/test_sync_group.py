@@ -1,4 +1,4 @@
-"""SyncGroup: assignments are stored first, then given out; each to its member and generation."""
+"""SyncGroup: assignments are stored first, then sent, each to its member and generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other people's record batches: kafka-python's (plain Python) and aiokafka's (compiled)."""
+"""Record batches of other clients: kafka-python (plain Python) and aiokafka (compiled)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def build(oracle: str, records: Iterable[NewRecord], options: BatchOptions) -> b
 
 
 def read(oracle: str, data: bytes) -> list[Plain]:
-    """Every record of every batch, CRC checked, as the oracle tells it."""
+    """Every record of every batch, with the CRC checked, as the oracle decodes it."""
     memory: Any = {"aiokafka": AiokafkaRecords, "kafka-python": KafkaPythonRecords}[oracle](data)
     found = []
     while memory.has_next():

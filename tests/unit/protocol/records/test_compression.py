@@ -67,7 +67,7 @@ def test_a_zstd_frame_need_not_say_its_size() -> None:
         assert decompress(4, memoryview(packed), 3 * MIB) == b"z" * size
 
 
-def test_a_zstd_frame_without_a_size_that_is_cut_short_is_not_a_bomb() -> None:
+def test_a_truncated_zstd_frame_without_a_size_is_not_a_bomb() -> None:
     packed = zstandard.ZstdCompressor(write_content_size=False).compress(b"z" * 5_000)
     error = refusal(4, packed[:-3])
     assert error.error_code is ErrorCode.INVALID_RECORD
@@ -162,7 +162,7 @@ def test_every_truncation_and_any_tail_is_refused(codec: Compression) -> None:
     packed = compress(codec, data)
     for kept in range(len(packed)):
         if codec is Compression.SNAPPY and kept == len(snappy.JAVA_HEADER):
-            # Java's framing counts no blocks: cut between two of them, it is a shorter stream.
+            # Java's framing counts no blocks: truncated between two, it is a shorter stream.
             assert decompress(codec, memoryview(packed[:kept]), MIB) == b""
         else:
             refusal(codec, packed[:kept])

@@ -1,7 +1,7 @@
-"""librdkafka writes and reads batches through its own mock broker; we talk to that over a socket.
+"""librdkafka writes and reads batches through its own mock broker; we use that over a socket.
 
-The mock broker keeps a batch as it came, so a raw Fetch shows librdkafka's bytes, and a raw Produce
-hands it ours to read.
+The mock broker stores a batch unchanged, so a raw Fetch returns librdkafka's bytes, and with a raw
+Produce librdkafka reads ours.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VALUES = [b"some value " * 20 + str(nth).encode() for nth in range(30)]
 
 
 class Mock(NamedTuple):
-    """A mock broker that lives as long as the producer it belongs to."""
+    """A mock broker that runs as long as its producer."""
 
     producer: Producer
     address: tuple[str, int]

@@ -1,4 +1,4 @@
-"""What becomes of a producer's batch before it is in the log."""
+"""How a producer's batch is prepared for the log."""
 
 from __future__ import annotations
 
