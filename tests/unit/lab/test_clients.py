@@ -274,5 +274,6 @@ def test_a_late_answer_to_a_batch_that_was_given_up_changes_nothing() -> None:
     world.deliver(again)
     del world.held["p"]
     world.pump()
-    assert acknowledgement(world, "m0").offset == first.payload.base_offset  # type: ignore[union-attr]
+    offset = first.payload.base_offset  # type: ignore[union-attr]
+    assert acknowledgement(world, "m0").offset == offset
     assert len(kinds(world, "acknowledged")) == 1

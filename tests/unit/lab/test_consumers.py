@@ -171,7 +171,7 @@ def test_what_was_committed_before_the_work_is_lost_by_a_crash(auto: bool, outco
     consumer.restart()
     poll(world)
     consumer.work(9)
-    done = [one.label for one in world.ledger.processed]
+    done = [one.label for one in world.history.processed]
     assert done == (["m0"] if auto else ["m0", "m1"])
     verdict = verdict_of(world)
     assert verdict.outcome == outcome
@@ -199,7 +199,7 @@ def test_a_commit_covers_the_work_that_is_done_and_no_more() -> None:
     poll(world)
     consumer.work(2)
     consumer.commit()
-    assert world.ledger.committed == {"c": 2}
+    assert world.history.committed == {"c": 2}
 
 
 def test_a_dead_consumer_gets_nothing() -> None:

@@ -165,7 +165,7 @@ def test_what_was_committed_must_stay_whatever_its_producer_asked_for() -> None:
 
 def test_an_excused_loss_does_not_hide_one_that_is_not() -> None:
     world = acks_1_loss()
-    other = world.ledger.add("seen", "p", -1)
+    other = world.history.add("seen", "p", -1)
     other.exposed, other.status = True, Status.UNANSWERED
     verdict = verdict_of(world)
     assert (verdict.lost, verdict.exposed_lost) == (("m0",), ("seen",))

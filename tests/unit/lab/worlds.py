@@ -42,7 +42,7 @@ def kinds(world: World, *wanted: str) -> list[TraceEvent]:
 
 
 def acknowledgement(world: World, label: str) -> Acknowledgement:
-    return next(one for one in world.ledger.acknowledgements.values() if one.label == label)
+    return next(one for one in world.history.acknowledgements.values() if one.label == label)
 
 
 def labels(world: World, name: str) -> list[str]:

@@ -44,7 +44,7 @@ class Invariants:
 
     def committed(self, broker: SimBroker, was: Offset, high_watermark: Offset) -> None:
         """A presumed leader committed [was, high_watermark)."""
-        acknowledgements = self.world.ledger.acknowledgements
+        acknowledgements = self.world.history.acknowledgements
         for offset, key in enumerate(broker.disk.keys_between(was, high_watermark), was):
             acknowledgements[key].exposed = True
             first = self.commits.setdefault(offset, key)

@@ -64,7 +64,7 @@ def judge(world: World) -> Verdict:
     """Judge a world at the end of a run."""
     leader = world.true_leader()
     readable = _readable_keys(world, leader)
-    records = list(world.ledger.acknowledgements.values())
+    records = list(world.history.acknowledgements.values())
     lost = [one for one in records if one.status is Status.ACKNOWLEDGED and one.key not in readable]
     exposed = [
         one
@@ -86,7 +86,7 @@ def judge(world: World) -> Verdict:
         "refused_kept": _labels(refused_kept),
         "diverged": _diverged(world),
         "duplicated": tuple(
-            world.ledger.acknowledgements[key].label
+            world.history.acknowledgements[key].label
             for key, count in Counter(copies).items()
             if count > 1
         ),
@@ -94,8 +94,10 @@ def judge(world: World) -> Verdict:
         "consumer_lost": _consumer_lost(world),
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
-        "hidden": tuple(world.ledger.acknowledgements[key].label for key in world.ledger.hidden),
-        "skipped": tuple(world.ledger.acknowledgements[key].label for key in world.ledger.skipped),
+        "hidden": tuple(world.history.acknowledgements[key].label for key in world.history.hidden),
+        "skipped": tuple(
+            world.history.acknowledgements[key].label for key in world.history.skipped
+        ),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -138,7 +140,7 @@ def _diverged(world: World) -> tuple[int, ...]:
 
 
 def _reordered(world: World, keys: list[int]) -> tuple[str, ...]:
-    records = world.ledger.acknowledgements
+    records = world.history.acknowledgements
     newest: dict[str, int] = {}
     late: dict[int, None] = {}
     for key in dict.fromkeys(keys):
@@ -150,21 +152,21 @@ def _reordered(world: World, keys: list[int]) -> tuple[str, ...]:
 
 
 def _consumer_lost(world: World) -> tuple[str, ...]:
-    ledger = world.ledger
-    done = {(one.consumer, one.offset): None for one in ledger.processed}
+    history = world.history
+    done = {(one.consumer, one.offset): None for one in history.processed}
     return tuple(
         dict.fromkeys(
             one.label
-            for one in ledger.consumed
-            if one.offset < ledger.committed.get(one.consumer, 0)
+            for one in history.consumed
+            if one.offset < history.committed.get(one.consumer, 0)
             and (one.consumer, one.offset) not in done
         )
     )
 
 
 def _processed_twice(world: World) -> tuple[str, ...]:
-    counts = Counter((one.consumer, one.key) for one in world.ledger.processed)
-    records = world.ledger.acknowledgements
+    counts = Counter((one.consumer, one.key) for one in world.history.processed)
+    records = world.history.acknowledgements
     return tuple(records[key].label for (_, key), count in counts.items() if count > 1)
 
 

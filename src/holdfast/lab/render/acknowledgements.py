@@ -122,7 +122,7 @@ class ClientViews:
         # An acknowledgement stays valid, whatever a later retry does.
         if known is None or known.answer != "acknowledged":
             acks = acks_word(event.numbers["acks"])
-            # With acks=0 nobody answers: the producer takes the record for written immediately.
+            # With acks=0 there is no answer: the producer takes the record for written immediately.
             self._change(event, "acknowledged" if acks == "0" else "sent", acks=acks)
 
     def _on_acknowledged(self, event: TraceEvent) -> None:

@@ -48,7 +48,7 @@ _ELECTED_BY: Mapping[str, str] = {
     "first-up": "it was the first to come back, whatever its log has lost",
     "unclean": "it was not in sync, so committed records may be missing from its log",
     "preferred": "it is the preferred leader",
-    "designated": "somebody asked for it by name",
+    "designated": "an operator chose it",
     "shutdown": "the old leader is shutting down",
     "created": "the partition is new",
     "reassigned": "the partition moves",
@@ -216,7 +216,7 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     ),
     "became-leader": _became_leader,
     "became-follower": _became_follower,
-    "went-offline": lambda w: f"{w.who} serves nobody any more: {w['reason']}.",
+    "went-offline": lambda w: f"{w.who} takes its replica offline: {w['reason']}.",
     "elected": _elected,
     "isr-proposed": lambda w: (
         f"{w.who} asks the store to count {w.list_of('isr')} as the in-sync replicas."

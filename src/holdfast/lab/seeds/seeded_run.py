@@ -109,7 +109,7 @@ class _Runner(TimedWorld):
             events=tuple(world.recorder.events),
             verdict=verdict,
             failures=tuple(self._failures(verdict, rested=rested)),
-            acknowledged=len(world.ledger.acknowledged()),
+            acknowledged=len(world.history.acknowledged()),
         )
 
     def _failures(self, verdict: Verdict, *, rested: bool) -> list[str]:
@@ -122,7 +122,7 @@ class _Runner(TimedWorld):
         late = [one for one in verdict.reordered if one.startswith("idempotent")]
         if copies or late:
             found.append(f"idempotent records doubled {copies} or out of order {late}")
-        if not self.world.ledger.acknowledged():
+        if not self.world.history.acknowledged():
             found.append("the run exercised nothing: no record was acknowledged")
         return found
 

@@ -13,7 +13,7 @@ from holdfast.lab.world.messages import (
 from holdfast.model import ErrorCode
 
 SOCKET_TIMEOUT_MS = 30_000
-"""replica.socket.timeout.ms: after that long without an answer a connection counts as broken."""
+"""replica.socket.timeout.ms: a connection without an answer for so long counts as broken."""
 
 
 class FollowingSide(BrokerParts):

@@ -48,7 +48,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Ledger:
+class ClientHistory:
     """All records that were sent, read and processed, in order."""
 
     acknowledgements: dict[int, Acknowledgement] = field(default_factory=dict)

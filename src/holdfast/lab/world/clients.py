@@ -73,7 +73,7 @@ class SimProducer:
         """Send records: one batch each, or all in one."""
         groups = [labels] if together else [[label] for label in labels]
         for group in groups:
-            records = [self.world.ledger.add(label, self.name, self.acks) for label in group]
+            records = [self.world.history.add(label, self.name, self.acks) for label in group]
             self._start(Attempt(self._header(len(group)), records), to)
 
     def _start(self, attempt: Attempt, to: str = "") -> None:
@@ -288,7 +288,7 @@ class SimConsumer:
             return
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._refused(response.broker, answer.error.name)
-            if any(one.consumer == self.name for one in self.world.ledger.consumed):
+            if any(one.consumer == self.name for one in self.world.history.consumed):
                 asked = self.world.name_of(response.broker)
                 self.world.invariants.sent_back(self.name, asked, self.position)
             self.seek(answer.log_start_offset)
@@ -313,20 +313,20 @@ class SimConsumer:
         if leader is None or response.broker == leader.id:
             return
         shown_to = max(response.fetch_offset, response.answer.end_offset)
-        read = {one.key: None for one in world.ledger.consumed if one.consumer == self.name}
+        read = {one.key: None for one in world.history.consumed if one.consumer == self.name}
         for key in leader.disk.keys_between(shown_to, leader.replica.log.high_watermark):
-            acknowledged = world.ledger.acknowledgements[key].status is Status.ACKNOWLEDGED
+            acknowledged = world.history.acknowledgements[key].status is Status.ACKNOWLEDGED
             if acknowledged or key in read:
-                world.ledger.hidden[key] = None
+                world.history.hidden[key] = None
 
     def _note_skipped(self, response: ReadResponse) -> None:
         """Record what is below the position in the log and was never read."""
         broker = self.world.brokers[self.world.name_of(response.broker)]
         below = broker.disk.keys_between(self.first, response.fetch_offset)
         if below and response.batches:
-            consumed = self.world.ledger.consumed
+            consumed = self.world.history.consumed
             read = {one.key: None for one in consumed if one.consumer == self.name}
-            self.world.ledger.skipped.update({key: None for key in below if key not in read})
+            self.world.history.skipped.update({key: None for key in below if key not in read})
 
     def seek(self, offset: Offset) -> None:
         """Continue at another offset."""
@@ -336,7 +336,7 @@ class SimConsumer:
     def _take(self, broker: int, record: Record) -> None:
         work = Work(self.name, self.position, record.label, record.key)
         self.buffer.append(work)
-        self.world.ledger.consumed.append(work)
+        self.world.history.consumed.append(work)
         self.world.recorder.emit(
             "consumed",
             broker,
@@ -362,10 +362,10 @@ class SimConsumer:
         for work in self.buffer[:count]:
             seen = any(
                 one.offset == work.offset and one.consumer == self.name
-                for one in self.world.ledger.processed
+                for one in self.world.history.processed
             )
             if not (self.idempotent_sink and seen):
-                self.world.ledger.processed.append(work)
+                self.world.history.processed.append(work)
             self.world.recorder.emit(
                 "processed",
                 None,
@@ -379,7 +379,7 @@ class SimConsumer:
     def commit(self) -> None:
         """Commit the position: everything below counts as processed."""
         done = self.position if self.auto_commit else Offset(self.position - len(self.buffer))
-        self.world.ledger.committed[self.name] = done
+        self.world.history.committed[self.name] = done
         self.world.recorder.emit("committed", None, None, consumer=self.name, offset=done)
 
     def crash(self) -> None:
@@ -391,4 +391,4 @@ class SimConsumer:
     def restart(self) -> None:
         """Start at the committed position."""
         self.alive = True
-        self.seek(Offset(self.world.ledger.committed.get(self.name, 0)))
+        self.seek(Offset(self.world.history.committed.get(self.name, 0)))

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from holdfast.core import SAFE_RULES, Replica, Rules, Settings
 from holdfast.lab.judge.invariants import Invariants
 from holdfast.lab.world.broker import SimBroker
-from holdfast.lab.world.client_history import Ledger
+from holdfast.lab.world.client_history import ClientHistory
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.controller import SimController
 from holdfast.lab.world.messages import (
@@ -67,7 +67,7 @@ class World:
         self.recorder = Recorder(str(self.partition))
         self.network = Network()
         self.store = SimStore()
-        self.ledger = Ledger()
+        self.history = ClientHistory()
         self.now_ms = 0
         self.flows_immediately = True
         """True: messages of clients and of the store are delivered without a command."""

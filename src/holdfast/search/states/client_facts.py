@@ -154,7 +154,7 @@ def _lost(
     acks: int,
     minimum: int | None,
 ) -> Violation | None:
-    """Without min.insync.replicas no loss is excused."""
+    """A lost record, if any. With `minimum` None no loss is excused."""
     leader = brokers[control.leader - 1] if control.leader > 0 else None
     if leader and not (leader.leads and leader.leader_epoch == control.leader_epoch):
         leader = None

@@ -24,13 +24,13 @@ def _matching(stage: Stage, word: str) -> list[Envelope]:
 
 @command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def deliver(stage: Stage, given: Command) -> None:
-    """Deliver what is on a link, or addressed to a node, now; not what that causes."""
+    """Deliver the messages on a link, or those addressed to a node; not those that they cause."""
     _each(stage, given, deliver=True)
 
 
 @command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def drop(stage: Stage, given: Command) -> None:
-    """Lose what is on a link, or addressed to a node, now."""
+    """Lose the messages on a link, or those addressed to a node."""
     _each(stage, given, deliver=False)
 
 
@@ -64,7 +64,7 @@ def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
 
 @command("pending [A->B | A …]")
 def pending(stage: Stage, given: Command) -> None:
-    """Print what is on its way, or only what is on a link or addressed to a node."""
+    """Print the messages in flight: all, those on a link, or those addressed to a node."""
     found = stage.world.network.pending
     if given.words:
         found = [one for word in given.words for one in _matching(stage, word)]
@@ -89,14 +89,14 @@ def _described(stage: Stage, envelope: Envelope) -> str:
 
 @command("duplicate A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def duplicate(stage: Stage, given: Command) -> None:
-    """Put a second copy of what is on a link, or addressed to a node, on the wire."""
+    """Duplicate the messages on a link, or those addressed to a node."""
     for one in _chosen(stage, given):
         stage.world.network.send(one.source, one.target, one.payload, one.cause)
 
 
 @command("settle [NODE …]")
 def settle(stage: Stage, given: Command) -> None:
-    """Deliver everything, and what that causes, until nothing is left."""
+    """Deliver all messages, and those that they cause, until none is left."""
     stage.world.settle([stage.node(name) for name in given.words])
 
 
@@ -139,14 +139,14 @@ def again(stage: Stage, given: Command) -> None:
 
 @command("wait MS")
 def wait(stage: Stage, given: Command) -> None:
-    """Time passes; messages stand still."""
+    """Let time pass; messages do not move."""
     (text,) = need(given.words, 1, "wait MS")
     stage.world.advance(number(text, "the time", LONGEST_MS))
 
 
 @command("run MS")
 def run(stage: Stage, given: Command) -> None:
-    """Time passes, and messages flow."""
+    """Let time pass, and deliver messages."""
     (text,) = need(given.words, 1, "run MS")
     duration_ms = number(text, "the time", LONGEST_MS)
     stage.world.settle()

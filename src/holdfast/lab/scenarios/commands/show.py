@@ -165,7 +165,7 @@ def latest(stage: Stage, given: Command) -> None:
 def processed(stage: Stage, given: Command) -> None:
     """Print the records that consumers have processed, in order."""
     need(given.words, 0, "processed")
-    done = [f"{one.label}({one.consumer})" for one in stage.world.ledger.processed]
+    done = [f"{one.label}({one.consumer})" for one in stage.world.history.processed]
     stage.said.append(f"processed: {' '.join(done) or 'nothing'}")
 
 
