@@ -3,7 +3,7 @@
     python -m bench.growth [--idle 1000] [--many 5000] [--requests 20000] [--json]
 
 Three Holdfast brokers, replication factor 3, so every broker has a replica of every partition. Wall
-time says little on a shared machine; CPU seconds of the brokers, from /proc, are more stable.
+time means little on a shared machine; CPU seconds of the brokers, from /proc, are more stable.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ async def test_one_of_many_compare_and_sets_wins_each_round(backend: Backend) ->
         await create(one, "/counter", b"0")
 
         async def add(store: Store) -> None:
-            while True:  # ends: in each round of all who race, one succeeds
+            while True:  # ends: one contender succeeds in each round
                 node = await store.get("/counter")
                 assert node is not None
                 try:
@@ -291,7 +291,7 @@ async def test_a_watch_misses_no_change_however_fast_they_come(backend: Backend)
 
         await asyncio.gather(*(write(store, name) for store in (one, two) for name in names))
         last = {name: node.data for name in names if (node := await one.get(name))}
-        await eventually(lambda: seen == last, "the reader knows all last values")
+        await eventually(lambda: seen == last, "the reader has all last values")
         await asyncio.gather(*reads)
 
 

@@ -73,9 +73,9 @@ def test_a_killed_producer_leaves_a_true_ledger(cluster: Cluster, tmp_path: Path
     for place, row in by_place.items():
         assert found[place] == row["value_crc"]
     unknown = [row["value_crc"] for row in rows if row["result"] == "unknown"]
-    assert unknown, "killed in the middle, something was under way"
+    assert unknown, "at the kill, some records were in flight"
     for place in found.keys() - by_place.keys():
-        unknown.remove(found[place])  # ValueError: the broker has what no ledger knows
+        unknown.remove(found[place])  # ValueError: the broker has a record that is in no ledger
 
 
 def test_a_record_that_a_broker_refuses_is_refused(cluster: Cluster, tmp_path: Path) -> None:

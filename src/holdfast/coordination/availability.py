@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.coordination.embedded.schema import connect, no_way_in
+from holdfast.coordination.embedded.schema import cannot_open, connect
 from holdfast.coordination.operations import StoreUnusableError
 
 BUSY_MS = 5_000
@@ -16,7 +16,7 @@ def check_embedded(file: Path) -> None:
     if file.exists():
         connect(file, BUSY_MS).close()
     elif not os.access(file.parent, os.W_OK | os.X_OK):
-        raise no_way_in(file, "unable to open database file")
+        raise cannot_open(file, "unable to open database file")
 
 
 def check_zookeeper(hosts: str) -> None:

@@ -53,9 +53,9 @@ class Page:
         self._writer = writer
         self._acknowledged = acknowledged
         self._carriers: list[Carrier] = []
-        self.turn()
+        self.next_block()
 
-    def turn(self) -> None:
+    def next_block(self) -> None:
         """Begin a new block; the old one stays mapped until all its rows are answered."""
         self.rows, cells = self._writer.next_block()
         self.used = 0

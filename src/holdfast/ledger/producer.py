@@ -87,7 +87,7 @@ class LedgerProducer(Producer):
             page = self._page(topic)
         row = page.used
         if row == page.rows:
-            page.turn()
+            page.next_block()
             row = 0
         page.used = row + 1
         if type(value) is bytes:

@@ -74,15 +74,15 @@ class Log:
         self.truncations = 0
         """The number of truncations: one voids every flush that began before it."""
         self._active_since_ms: int | None = None  # Opened, not created: unknown.
-        self.rolled: Callable[[], None] = _nobody
+        self.rolled: Callable[[], None] = _ignore
         """Called after a roll: there is a sealed segment to flush."""
-        self.epochs_changed: Callable[[], None] = _nobody
+        self.epochs_changed: Callable[[], None] = _ignore
         """Called when the leader-epoch checkpoint needs a write that no flush has begun."""
         self.finish_swap: Callable[[], None] = no_swap
         """Called before segments leave the log: the cleaner completes its swap."""
-        self.recovery_point_fell: Callable[[], None] = _nobody
+        self.recovery_point_fell: Callable[[], None] = _ignore
         """Called when a truncation has lowered the recovery point, before any append."""
-        self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
+        self.producers_expired: Callable[[list[ProducerId]], None] = _ignore
         """Called with the producers that retention has expired: for the core's `ProducerStates`."""
 
     # Appending.
@@ -241,7 +241,7 @@ class Log:
             self.guarded(self._rebuild_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
-        self.epoch_file.taken_back()
+        self.epoch_file.cancel_write()
         self.epochs_changed()
         return self.log_end_offset
 
@@ -347,7 +347,7 @@ class Log:
         """
         self.close_files()
         self.deletions.close()
-        self.epoch_file.taken_back()
+        self.epoch_file.cancel_write()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)
 
@@ -387,7 +387,7 @@ class Log:
         return self.offline
 
 
-def _nobody(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 

@@ -46,7 +46,7 @@ class DuplicateLogError(Exception):
         )
 
 
-class Made(NamedTuple):
+class CreatedLogs(NamedTuple):
     """Logs that were created together, and why others were not."""
 
     partitions: tuple[TopicPartition, ...]
@@ -64,7 +64,7 @@ class LogDirectories:
         """Directories that have failed, at the start or since."""
         self.paths = tuple(disks)
         self.partitions: dict[TopicPartition, LogDirectory] = {}
-        self.on_offline: Callable[[LogDirectory, OSError], None] = _nobody
+        self.on_offline: Callable[[LogDirectory, OSError], None] = _ignore
         """Called when a directory has failed."""
         self._notes: list[str] = []
         self._unused: list[tuple[LogDirectory, str]] = []
@@ -212,11 +212,11 @@ class LogDirectories:
         """The live directories, fewest partitions first."""
         return sorted(self.live.values(), key=lambda one: len(one.partitions))
 
-    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> Made:
+    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> CreatedLogs:
         """Create empty logs, spread over the directories; they are durable when this returns."""
         loads = {one: len(one.partitions) for one in self.live.values()}
         if not loads:
-            return Made((), (_nothing_left(),))
+            return CreatedLogs((), (_nothing_left(),))
         shares: dict[LogDirectory, dict[TopicPartition, uuid.UUID]] = {}
         for partition, topic_id in wanted.items():
             directory = min(loads, key=lambda one: loads[one])
@@ -233,7 +233,7 @@ class LogDirectories:
                 continue
             made += share
             self.partitions.update(dict.fromkeys(share, directory))
-        return Made(tuple(made), tuple(errors))
+        return CreatedLogs(tuple(made), tuple(errors))
 
     def create(self, partition: TopicPartition, topic_id: uuid.UUID) -> Log:
         """Create an empty log in the first directory that succeeds; OSError if none does."""
@@ -307,5 +307,5 @@ def _nothing_left() -> OSError:
     return OSError(errno.EIO, "no log directory is left")
 
 
-def _nobody(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass

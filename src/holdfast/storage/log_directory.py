@@ -165,7 +165,7 @@ class LogDirectory:
         for partition in wanted:
             assert partition not in self.partitions, f"{partition} exists"
             self.checkpoints.forget(partition)
-        self.checkpoints.forgotten()
+        self.checkpoints.write_without_deleted()
         for partition in wanted:
             # A creation that failed halfway leaves one.
             if not self.disk.exists(str(partition)):

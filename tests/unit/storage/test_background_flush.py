@@ -56,7 +56,7 @@ def test_a_truncation_below_it_voids_the_flush(log: Log) -> None:
     flush.run()
     log.truncate_to(Offset(1), 0)
     append(log, 4)
-    assert flush.end(None, 5) == 0, "offsets 1 and 2 are others now, and nobody flushed them"
+    assert flush.end(None, 5) == 0, "offsets 1 and 2 are new records, which are not flushed"
 
 
 def test_a_restarted_log_ignores_an_earlier_flush(log: Log) -> None:

@@ -81,15 +81,15 @@ def a_truncation_does_not_take_a_flush_back(patch: pytest.MonkeyPatch) -> None:
 
 def the_recovery_point_does_not_wait_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
     """The file is written once."""
-    patch.setattr(EpochFile, "is_behind", property(lambda file: not file._said.entries))
+    patch.setattr(EpochFile, "is_behind", property(lambda file: not file._written.entries))
 
 
 def a_flush_that_a_truncation_took_back_counts_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
     begin = EpochFile.begin
 
     def begin_in_line(file: EpochFile) -> EpochWrite | None:
-        said, write = file._said, begin(file)
-        file._said = said
+        written, write = file._written, begin(file)
+        file._written = written
         return write
 
     patch.setattr(EpochFile, "begin", begin_in_line)

@@ -304,7 +304,7 @@ def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.Mo
     for segment in log.segments:
         segment.file.read(0, 1)
         most = max(most, len(disk._open))
-    assert most <= 5, "whatever the number of segments, flushed or not"
+    assert most <= 5, "for any number of segments, flushed or not"
     log.flush(NOW)
     assert len(values_of(reopened(log))) == 100
     close_files(disk)
@@ -340,7 +340,7 @@ def test_a_failed_flush_to_make_room_takes_the_log_of_the_file_offline(
         assert values_of(other)
     assert other.flush(NOW) == 1
     with pytest.raises(LogOfflineError):
-        log.flush(NOW)  # The system says only once that it could not write.
+        log.flush(NOW)  # The system reports a failed write-back only once.
     close_files(disk)
 
 

@@ -112,7 +112,7 @@ def test_one_log_in_two_directories_is_refused() -> None:
     disks = ByteDisk(one.root), ByteDisk(other.root)
     with pytest.raises(DuplicateLogError):
         opened(*disks)
-    opened(disks[0])  # nobody holds it any more
+    opened(disks[0])  # the lock is released
 
 
 @pytest.mark.parametrize("used", [0, 1])

@@ -105,6 +105,6 @@ def test_several_logs_are_opened_at_a_time(tmp_path: Path, monkeypatch: pytest.M
         log = opening.end()
         assert values_of(log) == [b"%d" % number for number in range(200)]
         assert opening.producers.last_sequence(7) == 199  # type: ignore[arg-type]
-        assert log.has_unflushed_seals, "nobody knows what a killed process had flushed"
+        assert log.has_unflushed_seals, "what a killed process had flushed is unknown"
     close_files(fresh)
     again._lock.release()

@@ -49,7 +49,7 @@ def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
             isolation_level=None,
         )
     except (OSError, sqlite3.OperationalError) as error:
-        raise no_way_in(file, str(error)) from error
+        raise cannot_open(file, str(error)) from error
     try:
         _inspect(file, connection)
         connection.execute("PRAGMA synchronous = FULL")
@@ -115,7 +115,7 @@ def _damaged(file: Path, detail: str) -> StoreUnusableError:
     return _unusable(file, f"is damaged ({one_line})", advice)
 
 
-def no_way_in(file: Path, detail: str) -> StoreUnusableError:
+def cannot_open(file: Path, detail: str) -> StoreUnusableError:
     """The file cannot be opened or created."""
     advice = "the folder must exist and be writable, and so must the file"
     return _unusable(file, f"cannot be opened ({detail})", advice)

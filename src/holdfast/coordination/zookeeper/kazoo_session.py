@@ -75,7 +75,7 @@ REASONS = {
 EPHEMERAL_FLAG = 1
 ANY_VERSION = -1
 LONGEST_RETRY_DELAY_S = 1.0
-NOBODY = "127.0.0.1:1"
+UNREACHABLE_HOST = "127.0.0.1:1"
 """A port that nothing listens on: connecting fails immediately."""
 
 logger = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ class ZooKeeperSession:
     def disconnect(self) -> None:
         """Close the connection, and let every new attempt fail."""
         _, _, folder = self._hosts.partition("/")
-        self._client.set_hosts(f"{NOBODY}/{folder}" if folder else NOBODY)
+        self._client.set_hosts(f"{UNREACHABLE_HOST}/{folder}" if folder else UNREACHABLE_HOST)
         connection = self._client._connection._socket
         if connection is not None:
             with contextlib.suppress(OSError):  # closed already

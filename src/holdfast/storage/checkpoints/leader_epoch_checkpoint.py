@@ -28,7 +28,7 @@ NEXT = ".next"
 class EpochFile:
     """The leader-epoch checkpoint file of a log, compared with the epoch cache."""
 
-    __slots__ = ("_cache", "_is_under_way", "_said", "_start", "disk", "path", "version")
+    __slots__ = ("_cache", "_is_under_way", "_start", "_written", "disk", "path", "version")
 
     def __init__(self, disk: Disk, directory: str, cache: EpochCache) -> None:
         self.disk = disk
@@ -39,13 +39,13 @@ class EpochFile:
         self._is_under_way = False
         self._cache = cache
         self._start = Offset(0)
-        self._said: EpochCache | None = EpochCache(cache.entries)
+        self._written: EpochCache | None = EpochCache(cache.entries)
         """None while the content of the file is unknown."""
 
     @property
     def is_behind(self) -> bool:
         """Whether the file may differ from the cache."""
-        return self._said is None or self._said.entries != self._cache.entries
+        return self._written is None or self._written.entries != self._cache.entries
 
     def assign(self, headers: Sequence[RecordBatchHeader]) -> None:
         """Put the epochs of these batches into the cache."""
@@ -57,10 +57,10 @@ class EpochFile:
     def start_moved(self, start: Offset) -> None:
         """The log starts there; epochs below that in the file do not count."""
         self._start = start
-        if self._said is not None:
-            self._said.advance_start_to(start)
+        if self._written is not None:
+            self._written.advance_start_to(start)
 
-    def taken_back(self) -> None:
+    def cancel_write(self) -> None:
         """The cache was truncated or the log abandoned: no write that has begun may complete."""
         self.version += 1
         if self._is_under_way:
@@ -70,28 +70,28 @@ class EpochFile:
 
     def write(self) -> None:
         """Write the cache to the file; it is on the disk when this returns."""
-        self.taken_back()
-        self._said = None
+        self.cancel_write()
+        self._written = None
         write_epochs(self.disk, self.path, self._cache.entries)
         self._start = Offset(0)
-        self._said = EpochCache(self._cache.entries)
+        self._written = EpochCache(self._cache.entries)
 
     def begin(self) -> EpochWrite | None:
         """Begin the write for a flush; None if the file is up to date."""
         if not self.is_behind:
             return None
-        self._said = None
+        self._written = None
         self._is_under_way = True
         return EpochWrite(self, EpochCache(self._cache.entries))
 
     def ended(self, write: EpochWrite) -> bool:
         """The flush has ended. Returns whether the file has this content on the disk."""
         self._is_under_way = False
-        is_said = write.is_placed and write.version == self.version
-        if is_said:
-            self._said = write.epochs
-            self._said.advance_start_to(self._start)
-        return is_said
+        is_written = write.is_placed and write.version == self.version
+        if is_written:
+            self._written = write.epochs
+            self._written.advance_start_to(self._start)
+        return is_written
 
 
 class EpochWrite:

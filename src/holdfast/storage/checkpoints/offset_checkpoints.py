@@ -56,7 +56,7 @@ class DirectoryCheckpoints:
         self.cleaner_offsets = self._read(CLEANER_OFFSETS)
         self.recovery_points = self._read(RECOVERY_POINTS)
         self.log_starts = self._read(LOG_STARTS)
-        self._says_too_much = False
+        self._has_deleted_logs = False
         """Whether a file may name a log that was deleted."""
         self._writes: dict[str, int] = {}
         """How many times each file has been written."""
@@ -77,17 +77,17 @@ class DirectoryCheckpoints:
             self.high_watermarks,
         ):
             if offsets.pop(partition, None) is not None:
-                self._says_too_much = True
+                self._has_deleted_logs = True
 
-    def forgotten(self) -> None:
+    def write_without_deleted(self) -> None:
         """Remove deleted logs from the files, because a new log may have the same name.
 
         The old log start would delete records of the new log; the old recovery point would keep
         recovery from verifying them.
         """
-        if self._says_too_much:
+        if self._has_deleted_logs:
             self.write(self._current({}))
-            self._says_too_much = False
+            self._has_deleted_logs = False
 
     def lower(self, partition: TopicPartition, log: Log) -> None:
         """The log was truncated: write the files in which its offsets are too high now."""

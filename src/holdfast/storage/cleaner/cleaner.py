@@ -1,6 +1,6 @@
 """Decides when a compacted log is cleaned, and cleans it in small steps.
 
-`cleaning_need` applies Kafka's two rules: a log wants cleaning if its dirty part has grown beyond
+`cleaning_need` applies Kafka's two rules: a log needs cleaning if its dirty part has grown beyond
 min.cleanable.dirty.ratio, or if a record in it has waited longer than max.compaction.lag.ms. The
 broker calls it periodically for every compacted log, cleans the one with the highest ratio, and
 keeps `cleaned_below` in the cleaner-offset-checkpoint.
