@@ -14,7 +14,7 @@ import pytest
 from holdfast import storage
 from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
 from holdfast.broker.fetch.parked_fetch import ParkedFetch
-from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.broker.replication import partition, replicas
 from holdfast.core import Replica
 from holdfast.lab import build
@@ -80,13 +80,11 @@ def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
 
 
 def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Refused, "comes_too_soon", lambda *_: False)
+    patch.setattr(SequenceGapGuard, "is_out_of_order", lambda *_: False)
 
 
 def followers_served_again(patch: pytest.MonkeyPatch) -> None:
-    """Remove the fix: a follower is served again, but the high watermark of a response is sent
-    once.
-    """
+    """Serve a follower again, but send the high watermark of a response only once."""
     answered: dict[Reader, bool] = {}
     serve_again, apply, look_up = (
         FetchSession.serve_again,

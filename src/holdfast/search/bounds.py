@@ -24,9 +24,7 @@ def _bound(default: int, meaning: str, most: int = 9) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """One number per kind of event or fault. Plain values, so that another process can run the
-    search.
-    """
+    """One number per kind of event or fault; plain values that another process can use."""
 
     replicas: int = _bound(3, "brokers with a replica of the partition", 5)
     in_sync: int = _bound(0, "how many of them begin in the ISR; 0: all")

@@ -168,9 +168,7 @@ class Explorer:
         return None
 
     def look_for_rest(self, found: Found, rests: int) -> Found:
-        """End the faults in visited states; the first state that does not come to rest is a
-        violation.
-        """
+        """End the faults in visited states; one that does not come to rest is a violation."""
         for way in self._sample(rests):
             path = self._walk.events(way)
             if not comes_to_rest(self.question, path):

@@ -35,9 +35,7 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
 
 
 def _leave(world: World, name: str) -> None:
-    """A broker that asked for a controlled shutdown stops; until then no leader lets it join the
-    ISR.
-    """
+    """A broker that asked for a controlled shutdown stops; only then may it join an ISR again."""
     broker = world.brokers[name]
     if not broker.alive:
         return
@@ -70,9 +68,7 @@ def end_faults(world: World) -> None:
 
 
 def _heartbeats(world: World) -> None:
-    """Each broker compares its broker epoch with the store, and registers again if its session
-    ended.
-    """
+    """A broker whose session ended registers again."""
     for broker in world.brokers.values():
         session = world.store.sessions.get(broker.id)
         known = session.broker_epoch if session else NO_BROKER_EPOCH

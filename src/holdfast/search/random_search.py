@@ -29,9 +29,7 @@ _QUIETEST_MS = 2_000
 _RANGES: Final = 4
 """Ranges of seeds per process, running or waiting: some ranges take longer than others."""
 _MOST: Final = 20
-"""Seeds per range: about two seconds of work, so that progress shows and all processes end
-together.
-"""
+"""Seeds per range: about two seconds of work, so that progress is visible."""
 
 
 class SeedPlan(Protocol):

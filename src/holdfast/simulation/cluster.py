@@ -95,9 +95,7 @@ class SimulatedCluster:
     def start(
         self, topic: str, partitions: int, settings: Mapping[str, str] | None = None
     ) -> tuple[TopicPartition, ...]:
-        """Start all brokers, create a topic, and return its partitions when all replicas are in
-        sync.
-        """
+        """Start all brokers and create a topic; return its partitions once all are in sync."""
         names = tuple(TopicPartition(topic, index) for index in range(partitions))
         self.recording.begin(list(self.machines), names[0])
         for machine in self.machines.values():

@@ -33,9 +33,7 @@ class Network:
 
     def __init__(self, timeline: Timeline, rng: Random, log: LogLines) -> None:
         self.kernel = SimLoop(timeline, self, "", rng, log)
-        """Its timers carry bytes. It belongs to no process, so bytes arrive after their sender has
-        died.
-        """
+        """Its timers carry bytes. It is no process's loop, so bytes outlast their sender."""
         self._rng = rng
         self.latency_s = 0.0005
         """The longest delay on a link without faults."""

@@ -49,9 +49,7 @@ class Plan:
     disk_ms: float
     """The longest time that a flush takes. Flushes of several logs may overtake each other."""
     is_rolling: bool
-    """Segments are small: a log rolls about once per second, and compacted logs are compacted
-    often.
-    """
+    """Segments are small: logs roll about once per second, and are compacted often."""
     is_rebalancing: bool
     """Leaderships move back to the preferred replicas all the time."""
     is_restarted: bool

@@ -137,9 +137,7 @@ class _Runner:
         return found + differing_keys(self.cluster) + self._look_at_commits()
 
     def _restart_all(self) -> None:
-        """Stop or kill all brokers, so that all are down together, and restart them from their
-        disks.
-        """
+        """Stop or kill all brokers; when all are down, restart them from their disks."""
         machines = self.cluster.machines.values()
         for machine in machines:
             machine.on_end = None

@@ -6,9 +6,7 @@ from html import escape
 
 WIDE = 0.64
 NARROW = 0.55
-"""The average width of a character relative to its height, measured on Arial and DejaVu, rounded
-up.
-"""
+"""The average width of a character relative to its height, in Arial and DejaVu."""
 
 
 def number(value: float) -> str:

@@ -27,9 +27,7 @@ from holdfast.web.theme import EPOCH_COLOURS
 
 
 def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
-    """The lane in parts. A part may open an element that a later one closes: only all together are
-    SVG.
-    """
+    """The lane in parts. Only all parts together are SVG: one may open what a later one closes."""
     top = layout.lane_top(view.id)
     touched = frame.broker == view.id
     added = frame.added if touched else ()
@@ -247,9 +245,7 @@ def _below(lines: list[tuple[str, str]], top: float, layout: Layout) -> str:
 
 
 def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[str]:
-    """The followers' log end offsets as the leader has them: one line each, or fewer if there are
-    many.
-    """
+    """The followers' log end offsets in the leader's view: one line each, or fewer."""
     known = [
         (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
     ]

@@ -107,9 +107,7 @@ class Safer:
         return self._prices[key, value]
 
     def changes_for(self, loss: Loss) -> dict[Change, str]:
-        """Every single change that helps or may help, with its verdict: it holds, or a limit was
-        reached.
-        """
+        """Every single change that helps, or for which a limit was reached, with its verdict."""
         tried = {
             (key, value): self._verdict(loss, key, value)
             for key, value in changes(self._asked)

@@ -79,7 +79,7 @@ def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
     """The losses of the searches and of the scenarios together.
 
     A scenario is evidence for a loss that a search found, or a loss of its own. It is omitted if a
-    loss with the same outcome needs fewer failures.
+    known loss with the same outcome needs no more failures.
     """
     lines = list(found)
     least = {

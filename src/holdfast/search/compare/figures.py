@@ -38,9 +38,7 @@ class Figures:
     writes_survive: int
     """The number of brokers, any of them, that may crash at the same time while writes continue."""
     data_survives: int
-    """The number of machines that may lose power at the same time, when all are in sync, without a
-    loss.
-    """
+    """So many machines, all in sync, may lose power at the same time without a loss."""
     data_survives_least: int
     """The same while as many followers are unreachable as writes allow."""
 

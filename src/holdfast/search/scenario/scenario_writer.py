@@ -125,9 +125,7 @@ class _Writer:
             return None
 
     def ending(self, lines: Sequence[Line]) -> list[Line]:
-        """The lines that turn a broken invariant into a loss: none, or the death of all other
-        brokers.
-        """
+        """The lines that turn a broken invariant into a loss: none, or all other brokers die."""
         run = self._play(lines, ())
         assert run is not None
         if self._counts(run.verdict):

@@ -83,9 +83,7 @@ class Script:
         return "controller" if name == self.stage.world.controller_name else name
 
     def _lost(self) -> list[str]:
-        """Drop commands for messages to nodes that cannot receive them: the search counts them as
-        lost.
-        """
+        """Commands that drop messages to unreachable nodes: the search counts these as lost."""
         world = self.stage.world
         controllers = [one.name for one in world.controllers[:-1]]
         dead = [name for name, one in world.brokers.items() if not one.alive]
@@ -165,9 +163,7 @@ class Script:
         return self._slow(event, f"rejoin {self._name(event)}")
 
     def _slow(self, event: Event, text: str) -> list[str]:
-        """A registration whose messages the scenario delivers later; a normal one needs no such
-        command.
-        """
+        """A registration; if it is slow, the scenario delivers its messages later."""
         name = self._name(event)
         if event.variant == "slow":
             return [f"hold registrations {name}", text]

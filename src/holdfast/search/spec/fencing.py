@@ -27,9 +27,7 @@ def by_offset(view: View, leader: int, follower: int, offset: Column) -> Flags:
 
 
 def by_record_epoch(view: View, leader: int, follower: int, offset: Column) -> Flags:
-    """KIP-320, first attempt: in addition, both logs have the same epoch in the record before the
-    offset.
-    """
+    """KIP-320, first attempt: both logs must also have the same epoch before the offset."""
     ours = pick(view.record_epoch[leader], offset, first=1)
     theirs = pick(view.record_epoch[follower], offset, first=1)
     # Where an action is possible, the offset is not beyond the leader's end, so a follower that

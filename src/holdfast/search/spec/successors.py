@@ -29,9 +29,7 @@ class Model:
         return states if self._symmetry is None else self._symmetry.representative(states)
 
     def ways(self, states: States) -> Iterator[tuple[Way, npt.NDArray[np.intp], States]]:
-        """Each way to act that some states allow, with the indexes of these states and their
-        successors.
-        """
+        """Each way to act that some states allow, with their indexes and their successors."""
         view = View(self.layout, states)
         for action in self._actions:
             for way in action(view):
@@ -40,9 +38,7 @@ class Model:
                     yield way, rows, _changed(states, way, rows)
 
     def successors(self, states: States) -> tuple[States, int]:
-        """The representatives of all successors, with duplicates, and the number that TLC would
-        count.
-        """
+        """The representatives of all successors, with duplicates, and TLC's count of them."""
         found, generated = [np.zeros((self.layout.words, 0), np.uint64)], 0
         for way, rows, states_after in self.ways(states):
             found.append(states_after)

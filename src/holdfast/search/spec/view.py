@@ -11,9 +11,7 @@ from holdfast.search.spec.layout import Column, Field, Flags, Layout, States
 
 
 class View:
-    """Columns of a batch of states. Replicas, epochs and offsets count from 0; codes as in
-    `Layout`.
-    """
+    """Columns of many states. Replicas, epochs and offsets count from 0; codes as in `Layout`."""
 
     def __init__(self, layout: Layout, states: States) -> None:
         def columns(fields: Sequence[Field]) -> list[Column]:

@@ -70,9 +70,7 @@ class Stand(World):
         self.sent.append((source, target, payload))
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do nothing: time does not pass in a step, and what a timer would do is an action of the
-        search.
-        """
+        """Do nothing: time does not pass in a step; the search has actions for timers."""
 
     def on_high_watermark(self, broker: BrokerId, was: Offset, high_watermark: Offset) -> None:
         """Record the high watermark of the replica that runs now."""

@@ -34,9 +34,7 @@ def _tick(_parts: Parts, broker: SimBroker, ahead_ms: int) -> None:
 
 
 def _peer_died(_parts: Parts, broker: SimBroker, peer: int) -> None:
-    """A peer's connections broke: its parked fetch is gone, and this broker's fetch gets no
-    response.
-    """
+    """A peer's connections broke: its parked fetch is gone, and ours gets no response."""
     broker.forget_fetch(BrokerId(peer))
     waits = broker.outstanding
     if waits and waits.asked.leader == peer:

@@ -114,9 +114,7 @@ class Client:
         self._wires: dict[tuple[int, str], Wire] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
         self._newest: dict[TopicPartition, int] = {}
-        """The newest leader epochs seen. As real clients do, it ignores metadata with an older
-        epoch.
-        """
+        """The newest leader epochs seen; as in real clients, older metadata is ignored."""
 
     async def wire(self, broker: int, purpose: str = "") -> Wire:
         """An open connection to a broker; OSError if it fails."""
