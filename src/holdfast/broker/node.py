@@ -24,7 +24,7 @@ from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.maintenance import Maintenance
-from holdfast.broker.maintenance.stray_logs import drop_strays
+from holdfast.broker.maintenance.stray_logs import delete_stray_logs
 from holdfast.broker.membership.controlled_shutdown import move_leaderships
 from holdfast.broker.membership.registration import RETRY_S, Membership
 from holdfast.broker.metadata.auto_topic_creation import AutoCreation
@@ -33,7 +33,7 @@ from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.network.listener import Limits, Listener
-from holdfast.broker.network.peer_connection import Patience
+from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.replication.isr_proposals import Proposals
@@ -96,7 +96,7 @@ class Broker:
         self.clock = clock or Clock(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop, rng)
-        self.peers = Peers(loop, self.links, self.id, _patience(settings))
+        self.peers = Peers(loop, self.links, self.id, _peer_timeouts(settings))
         self.membership = Membership(self.id, store, self.clock, log, rng, self._registered)
         self.metadata = Metadata("")
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, rng)
@@ -163,7 +163,7 @@ class Broker:
         self.metadata.cluster_id = await self._patiently(identify)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self._patiently(partial(self.configs.reload, self.store))
-        await self._patiently(partial(drop_strays, self, is_running=False))
+        await self._patiently(partial(delete_stray_logs, self, is_running=False))
         await self.replicas.load()
         for note in self.directory.take_notes():
             self.log.warning("log directory", note=note)
@@ -224,7 +224,7 @@ class Broker:
 
     async def _look_for_strays(self) -> None:
         try:
-            await drop_strays(self, is_running=True)
+            await delete_stray_logs(self, is_running=True)
         except (StoreError, OSError) as error:
             self.log.warning("stray logs not checked", error=error)
 
@@ -296,8 +296,8 @@ def _session_s(settings: BrokerSettings) -> float:
     return settings.zookeeper_session_timeout_ms / 1000
 
 
-def _patience(settings: BrokerSettings) -> Patience:
-    return Patience(
+def _peer_timeouts(settings: BrokerSettings) -> PeerTimeouts:
+    return PeerTimeouts(
         connect_s=settings.socket_connection_setup_timeout_ms / 1000,
         answer_s=settings.request_timeout_ms / 1000,
         fetch_s=settings.replica_socket_timeout_ms / 1000,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import Cluster, RefusedError, check_count
-from holdfast.broker.controller.topics import Planned
+from holdfast.broker.controller.topics import PlannedTopic
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import TopicConfigs, describe_topic
 from holdfast.model import ErrorCode
@@ -49,7 +49,7 @@ class _Creation:
     def __init__(self, service: ControllerService, request: CreateTopicsRequest) -> None:
         self._service = service
         self._request = request
-        self._created: list[Planned] = []
+        self._created: list[PlannedTopic] = []
         self._partitions = 0
         """Of the topics so far."""
 
@@ -86,7 +86,7 @@ class _Creation:
             return _failed(topic.name, error.code, error.message)
         return self._result(planned)
 
-    def _result(self, planned: Planned) -> CreatableTopicResult:
+    def _result(self, planned: PlannedTopic) -> CreatableTopicResult:
         configs = TopicConfigs(planned.configs, self._service.host.configs.layers)
         result = CreatableTopicResult(
             name=planned.name,

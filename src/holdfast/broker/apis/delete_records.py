@@ -48,7 +48,9 @@ async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecord
             partitions.append(result)
             partition = broker.replicas.find(topic.name, asked.partition_index)
             if partition is None:
-                result.error_code = broker.metadata.why_not_here(topic.name, asked.partition_index)
+                result.error_code = broker.metadata.not_hosted_error(
+                    topic.name, asked.partition_index
+                )
                 continue
             target = _begin(partition, asked, result)
             if not result.error_code:

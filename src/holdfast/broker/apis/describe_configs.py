@@ -12,7 +12,7 @@ from holdfast.broker.controller.topic_validation import RefusedError
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import (
-    Described,
+    DescribedConfig,
     TopicConfigs,
     describe_broker,
     describe_cluster,
@@ -46,7 +46,7 @@ async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Desc
     results = []
     for asked in request.resources:
         error, message = ErrorCode.NONE, None
-        rows: Sequence[Described] = ()
+        rows: Sequence[DescribedConfig] = ()
         try:
             rows = await _describe(broker, asked)
         except RefusedError as refused:
@@ -63,7 +63,7 @@ async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Desc
     return DescribeConfigsResponse(results=results)
 
 
-async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[Described]:
+async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[DescribedConfig]:
     keys, name, layers = asked.configuration_keys, asked.resource_name, broker.configs.layers
     if asked.resource_type == TOPIC:
         if broker.metadata.topic(name) is None:
@@ -101,7 +101,7 @@ async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, s
         return known
 
 
-def _row(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _row(row: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = row.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=row.name,

@@ -99,17 +99,17 @@ class _Roles:
         if fresh:
             await broker.configs.read_topics(broker.store, fresh)
             broker.replicas.settings_changed(fresh)
-        is_in_vain = await _find_leaders(broker, self._request, taken)
+        is_fruitless = await _find_leaders(broker, self._request, taken)
         done = iter(await self._apply(taken))
         codes = [next(done) if isinstance(one, PartitionAssignment) else one for one in roles]
         for one, code in zip(self._assignments, codes, strict=True):
             error = LeaderAndIsrPartitionError(partition_index=one.name.partition, error_code=code)
             self._errors.setdefault(one.topic_id, []).append(error)
-            is_in_vain |= bool(code) and one.name in self._new
+            is_fruitless |= bool(code) and one.name in self._new
         self._done += len(self._assignments)
         if self._is_contradicted(roles, facts):
             return Found.CONTRADICTION
-        return Found.NOTHING_NEW if is_in_vain else Found.AS_COMMANDED
+        return Found.NOTHING_NEW if is_fruitless else Found.AS_COMMANDED
 
     def _is_contradicted(self, roles: list[PartitionAssignment | ErrorCode], facts: Facts) -> bool:
         """Whether the store has another role for us, or none. An unreadable node is no answer."""

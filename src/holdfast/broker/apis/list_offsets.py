@@ -53,7 +53,7 @@ def _answer(
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=0)
     partition = broker.replicas.find(topic, asked.partition_index)
     if partition is None:
-        answer.error_code = broker.metadata.why_not_here(topic, asked.partition_index)
+        answer.error_code = broker.metadata.not_hosted_error(topic, asked.partition_index)
         return answer
     epoch = LeaderEpoch(asked.current_leader_epoch)
     error, _ = partition.replica.end_offset_for(partition.replica.leader_epoch, epoch)

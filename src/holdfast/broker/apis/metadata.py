@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC
 from holdfast.broker.metadata.metadata_cache import KnownTopic
-from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, why_not_a_name
+from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
 from holdfast.model import ErrorCode
@@ -105,7 +105,7 @@ def _named(
         if topic is not None:
             described.append(_described(topic))
             continue
-        if why_not_a_name(name):
+        if invalid_name_reason(name):
             described.append(_unknown(name, ErrorCode.INVALID_TOPIC_EXCEPTION))
         elif may_create and broker.settings.auto_create_topics_enable:
             missing.append(name)

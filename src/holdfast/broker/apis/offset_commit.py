@@ -47,7 +47,7 @@ def handle(broker: Broker, call: Call) -> None:
             )
             name = None
             if found is None or asked.partition_index not in found.partitions:
-                answer.error_code = broker.metadata.why_not_here(key, asked.partition_index)
+                answer.error_code = broker.metadata.not_hosted_error(key, asked.partition_index)
             else:
                 name = TopicPartition(found.name, asked.partition_index)
                 known.append((name, asked))

@@ -75,8 +75,8 @@ class _Produce:
                 partition = find(key, asked.index)
                 slot = _Slot(self, key, asked, answer, partition)
                 if partition is None:
-                    slot.finished(self.broker.metadata.why_not_here(key, asked.index), -1)
-                elif refused and slot.comes_too_soon():
+                    slot.finished(self.broker.metadata.not_hosted_error(key, asked.index), -1)
+                elif refused and slot.is_out_of_order():
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
@@ -166,12 +166,12 @@ class _Slot:
             self._produce.name_leader(self._key, answer)
         self._produce.one_less()
 
-    def comes_too_soon(self) -> bool:
+    def is_out_of_order(self) -> bool:
         """Whether an earlier batch that was refused on this connection must come first."""
         asked, partition = self._asked, self._partition
         assert partition is not None
         known, refused = partition.replica.log.producers, self._produce.call.connection.refused
-        return refused.comes_too_soon(self._key, asked.index, asked.records or b"", known)
+        return refused.is_out_of_order(self._key, asked.index, asked.records or b"", known)
 
     def _transactional_refusal(self) -> ErrorCode:
         """Kafka's error for a transactional batch that belongs to no open transaction."""

@@ -104,7 +104,7 @@ class _Updates:
         if is_first:
             brokers = await _brokers(broker, self._request)
             broker.commands.check(self._request)
-        is_in_vain = brokers is not broker.metadata.brokers == brokers
+        is_fruitless = brokers is not broker.metadata.brokers == brokers
         update = Update(
             BrokerId(self._request.controller_id),
             brokers,
@@ -118,8 +118,8 @@ class _Updates:
         self._done += self._size
         if updates.is_contradicted(facts):
             return Found.CONTRADICTION
-        is_in_vain = is_in_vain or updates.has_ended_in_vain(facts)
-        return Found.NOTHING_NEW if is_in_vain else Found.AS_COMMANDED
+        is_fruitless = is_fruitless or updates.is_deletion_unconfirmed(facts)
+        return Found.NOTHING_NEW if is_fruitless else Found.AS_COMMANDED
 
     def response(self) -> UpdateMetadataResponse:
         return UpdateMetadataResponse(error_code=0)
@@ -203,7 +203,7 @@ class _PartitionUpdates:
                 return True
         return False
 
-    def has_ended_in_vain(self, facts: Facts) -> bool:
+    def is_deletion_unconfirmed(self, facts: Facts) -> bool:
         """Whether a topic that was omitted, or named as deleted, still exists."""
         return any(
             (fact := facts.get(name)) is not None and fact.topic_id == topic_id

@@ -75,7 +75,7 @@ class Tasks:
             self._log.bug("a task failed", error)
 
 
-class Repeated:
+class RepeatedTask:
     """Work that runs again if its input changed while it ran."""
 
     def __init__(

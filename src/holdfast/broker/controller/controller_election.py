@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from holdfast.broker.controller.conditions import Repeated
+from holdfast.broker.controller.conditions import RepeatedTask
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.metadata.store_nodes import (
@@ -39,7 +39,7 @@ class Elector:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._campaign = Repeated(host.loop, self._campaign_once, host.log)
+        self._campaign = RepeatedTask(host.loop, self._campaign_once, host.log)
         self._watches: list[Watch] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopped = False

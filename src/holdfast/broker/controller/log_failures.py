@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.controller.conditions import Repeated
+from holdfast.broker.controller.conditions import RepeatedTask
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_replica_failures
 from holdfast.broker.replication.log_failures import NOTIFICATIONS
 from holdfast.coordination import Delete, StoreError, Watch
@@ -24,7 +24,7 @@ class FailureReader:
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._watch: Watch | None = None
-        self._read = Repeated(service.host.loop, self._read_all, service.host.log)
+        self._read = RepeatedTask(service.host.loop, self._read_all, service.host.log)
 
     def start(self) -> None:
         """Read the present reports and all later ones."""

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from holdfast.broker.controller.auto_leader_rebalance import Rebalancer
 from holdfast.broker.controller.broker_channel import Channel, Stop
-from holdfast.broker.controller.conditions import Conditions, Repeated, Tasks
+from holdfast.broker.controller.conditions import Conditions, RepeatedTask, Tasks
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.log_failures import FailureReader
 from holdfast.broker.controller.partition_state_writes import StateWrites
@@ -87,7 +87,7 @@ class ControllerService:
         self._on_ended = ended
         self.states = StateWrites(self)
         self.admin = Topics(self)
-        self._refresh = Repeated(host.loop, self._refresh_brokers, host.log)
+        self._refresh = RepeatedTask(host.loop, self._refresh_brokers, host.log)
         self._watches: list[Watch] = []
         self._failures = FailureReader(self)
         self._rebalancer = Rebalancer(self)

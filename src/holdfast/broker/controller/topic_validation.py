@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from holdfast.broker.metadata.topic_names import why_not_a_name
+from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.core.controller.replica_assignment import Racks, assign
 from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableTopic
@@ -43,7 +43,7 @@ class AssignmentStart(NamedTuple):
 
 def check_name(name: str) -> None:
     """A topic's name becomes the name of a directory."""
-    reason = why_not_a_name(name)
+    reason = invalid_name_reason(name)
     if reason:
         raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 

@@ -34,7 +34,7 @@ CHANGED: Final = b'{"version":2}'
 """The content of /config/changes; the write itself is the notification."""
 
 
-class Planned(NamedTuple):
+class PlannedTopic(NamedTuple):
     """A valid topic that is not created yet."""
 
     name: str
@@ -74,7 +74,7 @@ class Topics:
 
     # Creating.
 
-    def plan(self, topic: CreatableTopic, cluster: Cluster) -> Planned:
+    def plan(self, topic: CreatableTopic, cluster: Cluster) -> PlannedTopic:
         """Plan a topic; RefusedError."""
         service = self._service
         check_name(topic.name)
@@ -87,9 +87,9 @@ class Topics:
         defaults = (settings.num_partitions, settings.default_replication_factor)
         assignment = replicas_of_new(topic, cluster, defaults, self._assignment_start())
         topic_id = service.host.rng.getrandbits(128).to_bytes(16, "big")
-        return Planned(topic.name, topic_id, assignment, configs)
+        return PlannedTopic(topic.name, topic_id, assignment, configs)
 
-    async def create(self, planned: Planned) -> None:
+    async def create(self, planned: PlannedTopic) -> None:
         """Write a topic to the store and queue the requests to its brokers."""
         service = self._service
         self._reserved[planned.name] = None

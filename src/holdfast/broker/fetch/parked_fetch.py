@@ -179,7 +179,7 @@ class ParkedFetch:
         return _Verdict(ErrorCode.NONE, replica.log.log_end_offset, None)
 
     def _unknown(self, reader: Reader) -> _Verdict:
-        error = self._broker.metadata.why_not_here(reader.topic, reader.index)
+        error = self._broker.metadata.not_hosted_error(reader.topic, reader.index)
         return _Verdict(error, 0, None)
 
     # Waiting.

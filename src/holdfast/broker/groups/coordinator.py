@@ -151,7 +151,7 @@ class GroupCoordinator:
         self._shards[partition.name.partition] = shard
         if shard.loader.is_empty:
             # A new topic: there is nothing to load, and clients are about to join.
-            shard.was_read()
+            shard.was_loaded()
             return
         self._to_load.append(shard)
         if len(self._to_load) == 1:
@@ -175,7 +175,7 @@ class GroupCoordinator:
         except LogOfflineError as error:
             shard.partition.failed(error)
             return False
-        shard.was_read()
+        shard.was_loaded()
         return False
 
     def began(self, shard: CoordinatorShard) -> None:

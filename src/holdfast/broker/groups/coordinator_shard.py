@@ -63,7 +63,7 @@ class CoordinatorShard:
 
     # Start and end.
 
-    def was_read(self) -> None:
+    def was_loaded(self) -> None:
         """The log has been loaded."""
         self._is_read = True
         self._maybe_begin()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 
-async def drop_strays(broker: Broker, *, is_running: bool) -> None:
+async def delete_stray_logs(broker: Broker, *, is_running: bool) -> None:
     """Delete stray logs where the disk permits; StoreError if the store cannot be read."""
     replicas = broker.replicas
     own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from holdfast.broker.metadata.store_facts import Facts, read_controller, read_partitions
-from holdfast.broker.metadata.topic_names import why_not_a_name
+from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
@@ -250,7 +250,7 @@ def _is_well_formed(command: Command) -> bool:
     if sum(len(topic.partition_states) for topic in command.topic_states) > MOST_PARTITIONS:
         return False
     return all(
-        why_not_a_name(topic.topic_name) is None
+        invalid_name_reason(topic.topic_name) is None
         and all(one.partition_index >= 0 for one in topic.partition_states)
         for topic in command.topic_states
     )

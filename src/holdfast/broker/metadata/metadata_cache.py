@@ -119,7 +119,7 @@ class Metadata:
         known = self.partition(key, index)
         return (known.leader, known.leader_epoch) if known is not None else None
 
-    def why_not_here(self, key: str | bytes, index: int) -> ErrorCode:
+    def not_hosted_error(self, key: str | bytes, index: int) -> ErrorCode:
         """The error for a client that asks us for a partition that we do not host."""
         if self.partition(key, index) is not None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER

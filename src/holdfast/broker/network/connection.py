@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.frames import FrameReader
-from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
     """The broker at the other end, by its client id; None for a client."""
     last_active_s: float
     """When bytes were last received or sent."""
-    refused: Refused
+    refused: SequenceGapGuard
     """Batches that its producers must resend before any later one."""
 
     def __init__(self, listener: Listener) -> None:
@@ -90,7 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.broker = None
         self.last_active_s = listener.loop.time()
-        self.refused = Refused()
+        self.refused = SequenceGapGuard()
         self.bytes_under_way = 0
 
     # Callbacks of asyncio.

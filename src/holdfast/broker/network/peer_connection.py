@@ -35,7 +35,7 @@ FIRST_BACKOFF_S: Final = 0.02
 Answered = Callable[[Response | None], None]
 
 
-class Patience(NamedTuple):
+class PeerTimeouts(NamedTuple):
     """How long to wait for another broker, in seconds."""
 
     connect_s: float = 10.0

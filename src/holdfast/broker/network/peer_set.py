@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from holdfast.broker.faults.link_faults import Links
-from holdfast.broker.network.peer_connection import Patience, Peer
+from holdfast.broker.network.peer_connection import Peer, PeerTimeouts
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 
@@ -23,7 +23,7 @@ class Peers:
         loop: asyncio.AbstractEventLoop,
         links: Links,
         own_id: BrokerId,
-        patience: Patience,
+        patience: PeerTimeouts,
     ) -> None:
         self._loop = loop
         self._links = links

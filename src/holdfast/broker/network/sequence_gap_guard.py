@@ -33,7 +33,7 @@ class _Number(NamedTuple):
     sequence: int
 
 
-class Refused:
+class SequenceGapGuard:
     """Batches of one connection that were refused and not sent again."""
 
     __slots__ = ("_first",)
@@ -57,7 +57,7 @@ class Refused:
         if first is None or first.epoch != number.epoch or _is_before(number, first):
             self._first[place] = number
 
-    def comes_too_soon(
+    def is_out_of_order(
         self, topic: str | bytes, partition: int, records: Bytes, known: ProducerStates
     ) -> bool:
         """Whether a refused batch must come before this one."""

@@ -31,7 +31,7 @@ class _Held(NamedTuple):
     """Bytes that stay in memory for it."""
 
 
-class TailMemory:
+class AppendCacheMemory:
     """The memory of all tails of a broker."""
 
     __slots__ = ("bytes", "limit")
@@ -41,12 +41,12 @@ class TailMemory:
         self.bytes = 0
 
 
-class Tail:
+class AppendCache:
     """Batches in the order of their offsets, without a gap."""
 
     __slots__ = ("_batches", "_bytes", "_memory")
 
-    def __init__(self, memory: TailMemory) -> None:
+    def __init__(self, memory: AppendCacheMemory) -> None:
         self._batches: deque[_Held] = deque()
         self._bytes = 0
         self._memory = memory

@@ -40,7 +40,7 @@ async def open_logs(
     return opened, failed
 
 
-def thaw(partition: Partition, log: LogLines) -> None:
+def end_open_transactions(partition: Partition, log: LogLines) -> None:
     """End open transactions that we or an earlier leader accepted without a coordinator.
 
     Nothing can commit or abort them, and they would block read_committed consumers for ever.

@@ -15,7 +15,7 @@ import errno
 from typing import TYPE_CHECKING, cast
 
 from holdfast.broker.replication.append_batches import ProduceWaiter, as_copied, fitting, split
-from holdfast.broker.replication.append_cache import Tail
+from holdfast.broker.replication.append_cache import AppendCache
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,
@@ -104,7 +104,7 @@ class Partition:
         self.rules = settings.records
         self.state = None
         self.sessions = {}
-        self.tail = Tail(owner.tail_memory)
+        self.tail = AppendCache(owner.tail_memory)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """The last one that a leader sent, for the lag."""

@@ -6,8 +6,8 @@ sends a second one, and the leader answers the waiting one immediately.
 
 An answer is used only if the core still accepts it; then its batches are checked and written
 unchanged. A partition that the leader refused is left out of the session for a while, so that it
-does not make every other fetch return immediately. So is one whose copying fails here (`_alone`):
-the other partitions of its leader are copied as before.
+does not make every other fetch return immediately. So is one whose copying fails here
+(`_isolated`): the other partitions of its leader are copied as before.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_UNDER_WAY: Final = 2
 class _Followed:
     """One partition that is fetched from its leader."""
 
-    __slots__ = ("asked", "asked_in", "backoff_s", "is_resting", "partition", "waking")
+    __slots__ = ("asked", "asked_in", "backoff_s", "is_paused", "partition", "waking")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -54,7 +54,7 @@ class _Followed:
         """The position in the fetch session; None while the session does not have it."""
         self.asked_in = 0
         """The number of the request that sent it."""
-        self.is_resting = False
+        self.is_paused = False
         self.waking: asyncio.TimerHandle | None = None
         """Resumes the partition after its pause."""
         self.backoff_s = FIRST_BACKOFF_S
@@ -123,14 +123,14 @@ class Fetcher:
             followed = self._followed[partition] = _Followed(partition)
             self._by_id[partition.topic_id, partition.name.partition] = followed
         followed.backoff_s = FIRST_BACKOFF_S
-        followed.is_resting = False
+        followed.is_paused = False
         self._changed[followed] = None
         self._queue()
 
     def ask_again(self, partition: Partition) -> None:
         """Its position has changed. A paused partition stays paused and uses it later."""
         followed = self._followed.get(partition)
-        if followed is not None and not followed.is_resting:
+        if followed is not None and not followed.is_paused:
             self._changed[followed] = None
             self._queue()
 
@@ -180,7 +180,7 @@ class Fetcher:
         named = self._changed if self._session_epoch else dict.fromkeys(self._followed.values())
         topics: dict[bytes, list[FetchPartition]] = {}
         for followed in tuple(named):
-            self._alone(followed, partial(self._name, followed, topics))
+            self._isolated(followed, partial(self._name, followed, topics))
         # A follower that flushes every append fetches again after its flush (`ask_again`).
         self._changed = {}
         forgotten: dict[bytes, list[int]] = {}
@@ -209,11 +209,11 @@ class Fetcher:
     def _name(self, followed: _Followed, topics: dict[bytes, list[FetchPartition]]) -> None:
         """Name one partition in the next request, unless it must not be fetched now."""
         partition = followed.partition
-        asked = None if followed.is_resting else partition.replica.next_fetch()
+        asked = None if followed.is_paused else partition.replica.next_fetch()
         if asked is None or asked.leader != self._leader:
             return
         if wait_s := self._throttled_s(partition):
-            self._rest(followed, wait_s)
+            self._pause(followed, wait_s)
             return
         if asked != followed.asked:
             # The request is for the same position, so an earlier answer is as good. Otherwise a
@@ -236,7 +236,7 @@ class Fetcher:
 
     # Failures of one partition.
 
-    def _alone(self, followed: _Followed, work: Callable[[], None]) -> None:
+    def _isolated(self, followed: _Followed, work: Callable[[], None]) -> None:
         """Run a step for one partition. An exception affects this partition only: it is paused,
         reported once, and tried again.
         """
@@ -255,7 +255,7 @@ class Fetcher:
             else:
                 log.bug(event, error, **where)
         partition.copy_problem = problem
-        self._rest(followed)
+        self._pause(followed)
 
     # Responses.
 
@@ -272,7 +272,7 @@ class Fetcher:
                 followed = self._by_id.get((topic.topic_id, data.partition_index))
                 # An answer to an earlier request does not answer a later one.
                 if followed is not None and followed.asked_in <= number and followed.asked:
-                    self._alone(followed, partial(self._take, followed, followed.asked, data))
+                    self._isolated(followed, partial(self._take, followed, followed.asked, data))
         self._ask()
 
     def _restart_session(self) -> None:
@@ -296,7 +296,7 @@ class Fetcher:
         if not replica.accepts_answer(asked):
             return
         if data.error_code:
-            self._rest(followed)
+            self._pause(followed)
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._ask_bounds(followed, asked)
             return
@@ -323,15 +323,15 @@ class Fetcher:
         if size and is_throttled(partition, self._broker.id, at_leader=False):
             self._broker.follower_quota.spend(size)
             if wait_s := self._throttled_s(partition):
-                self._rest(followed, wait_s)
+                self._pause(followed, wait_s)
                 return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
             # Only the high watermark has changed: our request still holds.
             self._changed.pop(followed, None)
 
-    def _rest(self, followed: _Followed, seconds: float | None = None) -> None:
+    def _pause(self, followed: _Followed, seconds: float | None = None) -> None:
         """Pause a partition: its leader is down, or does not lead it yet."""
-        followed.is_resting = True
+        followed.is_paused = True
         self._changed.pop(followed, None)
         name = followed.partition.name
         self._forgotten[followed.partition.topic_id, name.partition] = None
@@ -346,12 +346,12 @@ class Fetcher:
         followed.waking = self._broker.loop.call_later(seconds, self._wake, followed)
 
     def _wake(self, followed: _Followed) -> None:
-        if not followed.is_resting or self._followed.get(followed.partition) is not followed:
+        if not followed.is_paused or self._followed.get(followed.partition) is not followed:
             return
         if wait_s := self._throttled_s(followed.partition):
             self._wake_in(followed, wait_s)
             return
-        followed.is_resting = False
+        followed.is_paused = False
         self._changed[followed] = None
         self._queue()
 
@@ -367,7 +367,7 @@ class Fetcher:
 
         def found(start: Offset, end: Offset) -> None:
             if followed.partition.replica.accepts_answer(asked):
-                self._alone(followed, partial(self._move_into, followed, start, end))
+                self._isolated(followed, partial(self._move_into, followed, start, end))
 
         name, epoch = followed.partition.name, asked.sent_in_epoch
         ask_bounds(self._broker, self._leader, name, epoch, found)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from holdfast.broker.clock import Clock
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
-from holdfast.broker.replication.append_cache import TailMemory
+from holdfast.broker.replication.append_cache import AppendCacheMemory
 from holdfast.broker.replication.flushes import Flushes
-from holdfast.broker.replication.log_loading import open_logs, thaw
+from holdfast.broker.replication.log_loading import end_open_transactions, open_logs
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.tasks import in_parts
 from holdfast.broker.uuids import new_uuid
@@ -80,7 +80,7 @@ class Replicas:
         self.log = log
         self._rng = rng
         self.trace: BrokerTrace | None = None
-        self.tail_memory = TailMemory()
+        self.tail_memory = AppendCacheMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
         self.fetchers: Fetchers
         self.proposals: Proposals
@@ -157,7 +157,7 @@ class Replicas:
             self.flush(partition)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
-        thaw(partition, self.log)
+        end_open_transactions(partition, self.log)
         return partition
 
     def has(self, name: TopicPartition) -> bool:
@@ -246,7 +246,7 @@ class Replicas:
                 where = ", ".join(self.directory.offline)
                 raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             partition = self.host(name, topic_id)
-            thaw(partition, self.log)
+            end_open_transactions(partition, self.log)
             partition.apply(state)
         except (LogOfflineError, OSError) as error:
             self.log.error("the log cannot be used", partition=str(name), error=str(error))

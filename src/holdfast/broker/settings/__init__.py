@@ -16,7 +16,7 @@ from holdfast.broker.settings.config_changes import (
     usable,
 )
 from holdfast.broker.settings.config_descriptions import (
-    Described,
+    DescribedConfig,
     Synonym,
     describe_broker,
     describe_cluster,
@@ -51,7 +51,7 @@ __all__ = [
     "BrokerSettings",
     "Change",
     "ConfigRefusedError",
-    "Described",
+    "DescribedConfig",
     "Effective",
     "Endpoint",
     "Found",

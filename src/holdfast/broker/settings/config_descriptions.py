@@ -29,7 +29,7 @@ class Synonym(NamedTuple):
     source: Source
 
 
-class Described(NamedTuple):
+class DescribedConfig(NamedTuple):
     """One setting of a topic or a broker."""
 
     name: str
@@ -45,7 +45,9 @@ class Described(NamedTuple):
     documentation: str
 
 
-def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) -> list[Described]:
+def describe_topic(
+    topic: TopicConfigs, names: Collection[str] | None = None
+) -> list[DescribedConfig]:
     """All settings of a topic, or the requested ones that exist."""
     rows = []
     for setting in _asked(TOPIC.values(), names):
@@ -54,7 +56,7 @@ def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) ->
     return rows
 
 
-def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
+def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
     """All settings of a broker, or the requested ones that exist."""
     return [
         _row(setting, layers.value(setting.name), _of_broker(layers, setting.name))
@@ -62,7 +64,7 @@ def describe_broker(layers: Layers, names: Collection[str] | None = None) -> lis
     ]
 
 
-def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
+def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
     """The settings that were set for all brokers."""
     shared = Layers(cluster=layers.cluster)
     asked = [name for name in layers.cluster if names is None or name in names]
@@ -74,7 +76,7 @@ def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> li
     ]
 
 
-def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
+def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
     """All settings of a group, or the requested ones that exist.
 
     They apply to groups of the new protocols only, which this broker does not serve: each has the
@@ -145,10 +147,10 @@ def _of_broker(layers: Layers, name: str) -> tuple[Found, ...]:
     return tuple(dropwhile(lambda one: one.name != name, found))
 
 
-def _row(setting: Setting, value: Value, found: tuple[Found, ...]) -> Described:
+def _row(setting: Setting, value: Value, found: tuple[Found, ...]) -> DescribedConfig:
     source = found[0].source if found else Source.DEFAULT_CONFIG
     hidden = setting.is_sensitive
-    return Described(
+    return DescribedConfig(
         name=setting.name,
         value=None if hidden else value_text(value),
         read_only=not setting.is_dynamic or setting.name in FIXED,

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topics import Planned
+from holdfast.broker.controller.topics import PlannedTopic
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.store_nodes import BrokerNode, decode_state, encode_broker
@@ -47,14 +47,14 @@ class ScriptedBroker:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.heard: list[Request] = []
+        self.received: list[Request] = []
         self.is_silent = False
         self.waiting: list[tuple[Request, Answered]] = []
         self.script: Script = obey
 
     def send(self, request: Request, version: int, answered: Answered) -> None:
         # Encoded and decoded, so it must be valid on the wire.
-        self.heard.append(type(request).decode(request.encode(version), version))
+        self.received.append(type(request).decode(request.encode(version), version))
         if self.is_silent:
             self.waiting.append((request, answered))
         else:
@@ -64,14 +64,14 @@ class ScriptedBroker:
         """The received roles: (partition, leader, leader epoch)."""
         return [
             (response.partition_index, response.leader, response.leader_epoch)
-            for request in self.heard
+            for request in self.received
             if isinstance(request, LeaderAndIsrRequest)
             for topic in request.topic_states
             for response in topic.partition_states
         ]
 
     def of(self, kind: type[Request]) -> list[Any]:
-        return [one for one in self.heard if isinstance(one, kind)]
+        return [one for one in self.received if isinstance(one, kind)]
 
 
 def obey(request: Request, error: int = 0) -> Response | None:
@@ -175,7 +175,7 @@ class ControllerHarness:
         await self.store.commit(*[Delete(paths.broker_id(one)) for one in brokers])
         await eventually(lambda: not set(brokers) & set(self.service.core.brokers), "seen dead")
 
-    async def create(self, name: str = "events", *replicas: Sequence[BrokerId]) -> Planned:
+    async def create(self, name: str = "events", *replicas: Sequence[BrokerId]) -> PlannedTopic:
         topic = CreatableTopic(
             name=name,
             num_partitions=-1,

@@ -198,7 +198,7 @@ def test_logs_are_compared_when_all_eligible_replicas_restarted_uncleanly(tmp_pa
         await restart(harness, A)
         await restart(harness, B)
         asked = harness.broker(B).of(GetReplicaLogInfoRequest)
-        await eventually(lambda: len(harness.broker(B).heard) > len(asked), "asked")
+        await eventually(lambda: len(harness.broker(B).received) > len(asked), "asked")
         assert harness.service.core.partitions[P].leader == -1, (
             "an answer of a former incarnation does not count"
         )

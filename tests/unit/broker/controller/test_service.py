@@ -74,7 +74,7 @@ def test_a_dead_leader_is_replaced_and_only_live_brokers_are_notified(tmp_path: 
     async def scenario(harness: ControllerHarness) -> None:
         planned = await harness.create()
         await harness.service.admin.until_delivered(planned.partitions, 30)
-        heard = len(harness.broker(A).heard)
+        received = len(harness.broker(A).received)
         await harness.die(A)
         await harness.until(lambda state: state.leader == B, "another leads")
         await harness.service.admin.until_delivered([P], 30)
@@ -82,7 +82,7 @@ def test_a_dead_leader_is_replaced_and_only_live_brokers_are_notified(tmp_path: 
         assert harness.broker(C).roles()[-1] == (0, B, 1)
         metadata = harness.broker(C).of(UpdateMetadataRequest)[-1]
         assert metadata.topic_states[0].partition_states[0].offline_replicas == (A,)
-        assert len(harness.broker(A).heard) == heard
+        assert len(harness.broker(A).received) == received
 
     play(tmp_path / "store", scenario)
 
@@ -127,11 +127,11 @@ def test_a_controller_ends_when_the_store_has_a_newer_epoch(tmp_path: Path) -> N
         await harness.create()
         old = harness.service
         await harness.store.commit(Set(paths.CONTROLLER_EPOCH, b"7"))
-        heard = len(harness.broker(C).heard)
+        received = len(harness.broker(C).received)
         old.run(old.core.broker_lost(A))
         await eventually(lambda: old.is_over, "the old controller has ended")
         assert (await harness.stored()).leader == A, "nothing was written"
-        assert len(harness.broker(C).heard) == heard, "nothing was sent"
+        assert len(harness.broker(C).received) == received, "nothing was sent"
         await eventually(lambda: harness.controller not in (None, old), "a new controller")
         assert harness.service.controller_epoch == 8
 
@@ -244,7 +244,7 @@ def test_a_deleted_topic_stops_before_its_successor_starts(tmp_path: Path) -> No
         await harness.service.admin.until_delivered(again.partitions, 30)
         kinds = [
             type(one)
-            for one in harness.broker(B).heard
+            for one in harness.broker(B).received
             if isinstance(one, StopReplicaRequest | LeaderAndIsrRequest)
         ]
         stop, role = StopReplicaRequest, LeaderAndIsrRequest

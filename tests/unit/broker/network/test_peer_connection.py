@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from holdfast.broker.faults.link_faults import Links
-from holdfast.broker.network.peer_connection import Patience, Peer
+from holdfast.broker.network.peer_connection import Peer, PeerTimeouts
 from holdfast.broker.network.peer_set import FETCH, Peers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
@@ -57,7 +57,7 @@ def test_a_broker_that_stops_opens_no_new_connection() -> None:
         server = await asyncio.start_server(lambda _, writer: accepted.append(writer), HOST, 0)
         port = server.sockets[0].getsockname()[1]
         request = ControlledShutdownRequest(broker_id=1, broker_epoch=1)
-        peers = Peers(loop, Links(loop), BrokerId(1), Patience(10.0, 30.0, 30.0))
+        peers = Peers(loop, Links(loop), BrokerId(1), PeerTimeouts(10.0, 30.0, 30.0))
         peers.update(BrokerId(2), Endpoint(HOST, port))
         peers.close()
         peers.to(BrokerId(2), FETCH).send(request, 3, lambda _: None)

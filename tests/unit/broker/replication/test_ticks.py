@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.broker.replication.append_cache import Tail, TailMemory
+from holdfast.broker.replication.append_cache import AppendCache, AppendCacheMemory
 from holdfast.broker.replication.replicas import TICK_MS, Replicas
 from holdfast.model import BrokerId, TopicPartition
 
@@ -18,7 +18,7 @@ class Still:
 
     def __init__(self, index: int) -> None:
         self.name = TopicPartition("t", index)
-        self.tail = Tail(TailMemory())
+        self.tail = AppendCache(AppendCacheMemory())
         self.looks = 0
         self.replica = SimpleNamespace(
             log=SimpleNamespace(high_watermark=0), tick=self._tick, is_awaited=False

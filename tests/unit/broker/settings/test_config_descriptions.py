@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.broker.settings import (
     TOPIC,
-    Described,
+    DescribedConfig,
     Kind,
     Layers,
     Source,
@@ -21,7 +21,7 @@ LAYERS = Layers(
 )
 
 
-def one_of(layers: Layers, name: str) -> Described:
+def one_of(layers: Layers, name: str) -> DescribedConfig:
     [row] = describe_broker(layers, [name])
     return row
 
