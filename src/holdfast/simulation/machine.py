@@ -165,7 +165,7 @@ class Machine:
         self.disk.on_step = count
 
     def end_in_flush(self, path_part: str, end: Callable[[], None]) -> None:
-        """Call `end`, which ends this process, just before the next flush of such a file completes."""
+        """Call `end`, which ends this process, just before the next flush of such a file ends."""
 
         def look(step: Step) -> None:
             if step.kind == "flush" and path_part in step.path:
