@@ -90,7 +90,7 @@ class Breaking(Lifecycle):
             wait_for(
                 lambda: process.id.is_paused() or None,
                 STOP_S,
-                lambda: f"broker {broker} does not stand still",
+                lambda: f"broker {broker} is not paused",
             )
             self._became(broker, manifest.PAUSED)
             self._emit("paused", broker)

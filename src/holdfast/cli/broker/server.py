@@ -14,7 +14,7 @@ from holdfast.broker.settings import (
     BROKER,
     TOPIC,
     BrokerSettings,
-    Described,
+    DescribedConfig,
     Layers,
     Loaded,
     Setting,
@@ -91,10 +91,10 @@ def _read(
 
 def _summary(settings: BrokerSettings) -> str:
     directories = ", ".join(str(path) for path in settings.log_dirs)
-    agreed = settings.store or f"ZooKeeper at {settings.zookeeper_connect}"
+    store = settings.store or f"ZooKeeper at {settings.zookeeper_connect}"
     return (
         f"broker {settings.node_id} listens on {settings.listener}, keeps its data in "
-        f"{directories} and agrees through {agreed}"
+        f"{directories} and uses the store {store}"
     )
 
 
@@ -179,13 +179,13 @@ def _holding(loaded: Loaded, settings: list[Setting], *, of_topic: bool) -> list
     ]
 
 
-def _described(layers: Layers, names: list[str], *, of_topic: bool) -> list[Described]:
+def _described(layers: Layers, names: list[str], *, of_topic: bool) -> list[DescribedConfig]:
     if of_topic:
         return describe_topic(TopicConfigs(layers=layers), names)
     return describe_broker(layers, names)
 
 
-def _origin(row: Described, loaded: Loaded) -> str:
+def _origin(row: DescribedConfig, loaded: Loaded) -> str:
     if row.source is Source.STATIC_BROKER_CONFIG:
         given = row.synonyms[0].name
         return loaded.where[given] + ("" if given == row.name else f" ({given})")

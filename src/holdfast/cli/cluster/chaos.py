@@ -30,14 +30,14 @@ MOST_SEED = 2**31
     type=click.FloatRange(0, 24 * 60, min_open=True),
     help="How long new faults begin; recovery and checks come after that.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Draws the faults.  [default: any]")
+@click.option("--seed", type=click.IntRange(0), help="Decides the faults.  [default: random]")
 @click.option(
-    "--unsafe", is_flag=True, help="acks=1, unclean elections, power failures of all: it loses."
+    "--unsafe", is_flag=True, help="acks=1, unclean elections, power loss of all: records are lost."
 )
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything goes, and stays.  [default: kept only if something is wrong]",
+    help="Where to keep all files.  [default: kept only if something is wrong]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.pass_context

@@ -34,7 +34,7 @@ def show(checked: Checked) -> None:
 
 def _headline(checked: Checked) -> str:
     if checked.problems and checked.exit_code == Exit.WRONG:
-        return "nothing acknowledged is gone, but something is wrong; it is said below"
+        return "nothing acknowledged is gone, but something is wrong; see below"
     return headline(checked.audit.verdict, checked.exit_code)
 
 

@@ -26,7 +26,7 @@ MARK: Final = ".holdfast-demo"
     default="demo",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything goes; what an earlier demo left there is removed.",
+    help="Where to keep all files; those of an earlier demo are removed.",
 )
 @click.pass_context
 @needs("demo")

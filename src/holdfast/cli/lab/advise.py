@@ -78,7 +78,7 @@ _OF_LAB = {
     "--failures",
     type=click.IntRange(1, MOST_REPLICAS),
     metavar="N",
-    help="So many failures of a kind at most [all replicas].",
+    help="At most this many failures of a kind [all replicas].",
 )
 @click.option(
     "--save",

@@ -345,7 +345,7 @@ def _read_trace(name: str) -> list[TraceEvent]:
         line = content[: error.start].count(b"\n") + 1
         raise BadInput(f"{name}: line {line}: not UTF-8 text", hint=hint) from None
     except MalformedTraceError as error:
-        raise BadInput(f"{name}: {error}", hint="one JSON object a line") from None
+        raise BadInput(f"{name}: {error}", hint="one JSON object per line") from None
     if not events:
         raise BadInput(f"{name}: line 1: the trace is empty", hint=hint)
     return events

@@ -20,7 +20,7 @@ limit_option = click.option(
     "limits",
     multiple=True,
     metavar="N|TIME|MEMORY",
-    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
+    help="Stop after this many states (1000000), this time (60s, 5m) or memory (2GiB). May be "
     "given for each of them.",
 )
 
@@ -80,14 +80,14 @@ def plan_options(command: click.decorators.FC) -> click.decorators.FC:
             "duration_ms",
             type=click.IntRange(1),
             metavar="MS",
-            help="Faults so long.",
+            help="How long faults occur.",
         ),
         click.option(
             "--send-every",
             "send_every_ms",
             type=click.IntRange(1),
             metavar="MS",
-            help="A record so often.",
+            help="How often a record is sent.",
         ),
     ):
         command = option(command)

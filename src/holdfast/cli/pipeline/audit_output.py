@@ -35,7 +35,7 @@ def headline(verdict: Verdict, code: int) -> str:
         case Exit.WRONG:
             return "nothing acknowledged is gone, but copies or readers contradict each other"
         case Exit.UNDECIDED:
-            return "cannot decide; what is missing is said below"
+            return "cannot decide; see below what is missing"
 
 
 def show(audit: Audit, console: Console) -> None:
@@ -70,7 +70,7 @@ def _numbers(audit: Audit) -> Table:
         ("refused", verdict.refused),
         ("unknown", verdict.unknown),
         *((f"of the acknowledged, on {broker}", n) for broker, n in verdict.found.items()),
-        ("in the leader's line", verdict.in_truth),
+        ("in the leader's log", verdict.in_truth),
         ("in the table", verdict.in_table),
         ("delivered to consumers", verdict.in_consumed),
         ("of other producers", verdict.foreign or None),

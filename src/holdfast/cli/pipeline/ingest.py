@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--topic",
     required=True,
     metavar="T[,T2]|PATTERN",
-    help="Names with commas, or a regular expression: whatever no topic can be called.",
+    help="Names with commas; anything that is no topic name is a regular expression.",
 )
 @click.option("--table", required=True, metavar="PATH", help="The Delta table; created if needed.")
 @click.option(
@@ -97,5 +97,5 @@ def absolute(table: str) -> str:
 
 
 def _print_summary(done: Summary, table: str) -> None:
-    ended = "stopped; start it again to go on" if done.was_stopped else "done"
+    ended = "stopped; start it again to continue" if done.was_stopped else "done"
     click.echo(f"{done.reading} ({ended}): {table}")

@@ -110,7 +110,8 @@ def forgotten_commits(bootstrap: str, ledger: Path, ends: Ends, timeout_s: float
     finally:
         consumer.close()
     return [
-        f"{topic}-{partition}: offset {offset} was committed, {known[topic, partition]} is known"
+        f"{topic}-{partition}: offset {offset} was committed, "
+        f"the coordinator has {known[topic, partition]}"
         for (topic, partition), offset in sorted(confirmed.items())
         if known[topic, partition] < offset
     ]

@@ -170,7 +170,7 @@ class _ChaosRun:
         wait_for(
             lambda: self._has_all(ends) or None,
             DRAIN_S,
-            lambda: f"the group was given up to {delivered(self.readers)} of {ends}",
+            lambda: f"the group has received up to {delivered(self.readers)} of {ends}",
         )
         self.say("the group has everything")
         for reader in self.readers:
@@ -178,7 +178,7 @@ class _ChaosRun:
         for reader in self.readers:
             reader.join(DRAIN_S)
             if reader.is_alive():
-                self.say(f"{reader.name} does not come back from librdkafka, and is left behind")
+                self.say(f"{reader.name} hangs in librdkafka and is abandoned")
         if self.plan.is_safe:  # otherwise logs shrink, and committed offsets with them
             bootstrap = self.cluster.bootstrap
             self.breaker.problems += forgotten_commits(bootstrap, self.consumed, ends, GOODBYE_S)

@@ -226,7 +226,7 @@ class Client:
         if broker not in self._brokers:
             self.metadata([])
         if broker not in self._brokers:
-            raise UnreachableError(f"nobody knows a live broker {broker}")
+            raise UnreachableError(f"there is no live broker {broker}")
         try:
             return self.connection(self._brokers[broker])
         except UnreachableError:

@@ -113,7 +113,7 @@ def _parsed(content: Any) -> Manifest:
     if not all(type(entry.host) is str for entry in brokers):
         raise TypeError("a host is not text")
     if any(entry.state not in STATES for entry in brokers):
-        raise ValueError("a broker is in a state that nobody knows")
+        raise ValueError("a broker has an unknown state")
     if type(manifest.config) is not dict or type(manifest.store) is not str:
         raise TypeError("config or store is not what it should be")
     return manifest

@@ -21,7 +21,7 @@ SPAN_S: Final = 10.0
 DATA_LOSS: Final = "KAFKA_DATA_LOSS"
 EXPECTED: Final = ("prevOffset", "offset", "startOffset")
 """The connector's names of the position where it wanted to continue, by condition."""
-GO_ON: Final = "--on-data-loss continue goes on with what is there"
+GO_ON: Final = "--on-data-loss continue skips what is missing"
 
 
 class Place(NamedTuple):

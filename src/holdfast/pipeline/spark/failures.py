@@ -28,7 +28,7 @@ ENDING: Final = re.compile(r"Shutdown in progress|SparkContext was shut down|sto
 """Messages of a Java that is ending."""
 JAVA_S: Final = 30.0
 """How long Java may take to end."""
-START_AGAIN: Final = "start it again, it goes on where it was"
+START_AGAIN: Final = "start it again, it continues where it was"
 
 
 class StreamFailedError(PipelineError):

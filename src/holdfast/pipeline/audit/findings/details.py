@@ -67,6 +67,6 @@ SENTENCES: Final = {
     Why.NO_FOLDER: "the copy's folder is not there, though its broker should hold it",
     Why.DAMAGED: "the copy's batch is damaged",
     Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",
-    Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies deny",
+    Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies contradict",
     Why.CHANGED: "a broker changed the files there while they were read; audit again",
 }

@@ -70,12 +70,12 @@ COMPACTED = "compacted"
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(LOST, Severity.LOSS, "acknowledged, and the leader's line or the reader lacks it"),
+        Kind(LOST, Severity.LOSS, "acknowledged, and the leader's log or the reader lacks it"),
         Kind(UNSEEN_TAIL, Severity.UNDECIDED, "acknowledged and in the log, but the reader ends"),
         Kind(DUPLICATE, Severity.ORDER, "one write at two offsets, or one offset read twice"),
         Kind(INCONSISTENT, Severity.WRONG, "two different records at one offset"),
         Kind(REFUSED_BUT_READ, Severity.NOTE, "the producer got an error, the log has the record"),
-        Kind(REORDERED, Severity.ORDER, "stands behind a record that was sent later"),
+        Kind(REORDERED, Severity.ORDER, "follows a record that was sent later"),
         Kind(
             SKIPPED, Severity.WRONG, "in the log, acknowledged to no producer, skipped by a reader"
         ),
