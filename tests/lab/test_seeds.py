@@ -24,7 +24,7 @@ SEEDS = Path(__file__).with_name("seeds.txt")
 FRESH = range(1, 61)
 MANY = range(1_000, 1_400)
 WITHIN = 200
-"""Random search must catch a mutant of the table within so many seeds, from 0 on."""
+"""Random search must catch each mutant of the table within this many seeds, from 0 on."""
 SETTINGS = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 
 MUTANTS: dict[str, tuple[int, ...]] = {
@@ -43,7 +43,7 @@ MUTANTS: dict[str, tuple[int, ...]] = {
     "truncation=high-watermark": (7, 3, 6),
     "isr_update=optimistic": (3, 0, 6),
 }
-"""Which core, and the seeds that catch it. One of them is enough."""
+"""A mutant of the core, and the seeds that catch it. One of them is enough."""
 
 NOT_CAUGHT = {
     # These need two rare things in one short moment.
@@ -65,8 +65,8 @@ NOT_CAUGHT = {
     "follower-read-bound": "the reader asks the leader only",
     "flush-before-claim": "a flush takes no time (in runs of the whole broker it does)",
 }
-"""Guards that random search does not miss within the bound, and why. Each has a scenario instead
-(tests/scenarios/test_catalogue.py sees to that)."""
+"""Guards whose removal random search does not catch within the bound, and why. Each has a scenario
+instead (tests/scenarios/test_catalogue.py checks that)."""
 
 
 def kept() -> dict[int, str]:

@@ -17,7 +17,7 @@ from holdfast.cluster.waiting import wait_for
 from tests.real.disks import Written, written
 
 WAIT_S = 300.0
-"""So generous that only something broken reaches it, also on a busy machine."""
+"""Long enough for a busy machine: only a broken cluster reaches it."""
 CONTROLLER = "K"
 
 

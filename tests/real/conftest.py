@@ -40,7 +40,7 @@ BROKERS = 4
 
 
 class Clusters:
-    """One cluster a store and set of settings, started when it is first wanted."""
+    """One cluster per store and set of settings, started at its first use."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
@@ -104,7 +104,7 @@ STORES = [
 
 @pytest.fixture(params=STORES)
 def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKeeperServer | None]:
-    """ZooKeeper for one test alone; None where the store is embedded."""
+    """A ZooKeeper for one test; None with the embedded store."""
     if request.param == EMBEDDED:
         yield None
         return
@@ -118,7 +118,7 @@ def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKe
 
 @pytest.fixture
 def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> Iterator[Cluster]:
-    """Three brokers for one test alone; their logs are equal at its end, and nothing is lost."""
+    """Three brokers for one test; afterwards checks that logs are equal and nothing is lost."""
     store = None if own_server is None else f"zookeeper:{own_server.connect_string}/own"
     config = {name: CONFIG[name] for name in OWN_SETTINGS}
     cluster = Cluster(brokers=3, config=config, store=store, trace=True)
@@ -138,13 +138,13 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
 
 @pytest.fixture
 def store(own: Cluster, own_server: ZooKeeperServer | None) -> Store:
-    """The store of the test's own cluster."""
+    """The coordination store of the test's own cluster."""
     return Store(own, own_server)
 
 
 @pytest.fixture
 def load(own: Cluster) -> Iterator[Load]:
-    """A producer that writes all the time, with acks=all and retries."""
+    """A producer that writes continuously, with acks=all and retries."""
     running = Load(own)
     yield running
     running.stop()

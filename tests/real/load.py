@@ -1,4 +1,4 @@
-"""Writing all the time while brokers are being broken."""
+"""Produces continuously while a test breaks brokers."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ CLIENTS = "clients"
 
 
 class SendResult(NamedTuple):
-    """What became of one send."""
+    """The result of one send."""
 
     labels: tuple[str, ...]
     acks: int
     error: ErrorCode | None
-    """None: no answer came."""
+    """None: no answer."""
     offset: int
 
     @property
@@ -281,7 +281,7 @@ class Stage(Cast):
 
 
 def repair(cluster: Cluster) -> None:
-    """All brokers run, see each other, and all ways are open."""
+    """Start all brokers, and reconnect all links."""
     for broker in cluster.brokers:
         if not cluster.is_running(broker):
             cluster.restart(broker, wait=False)

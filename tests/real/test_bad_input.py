@@ -1,4 +1,4 @@
-"""Bad input to a broker: one clear line, exit code 64, and nothing touched."""
+"""Bad input to a broker gives one clear line and exit code 64, and changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def refusal(path: Path) -> str:
-    """What a broker says that cannot start: the one line that is not a warning."""
+    """The error of a broker that cannot start: its only line that is not a warning."""
     command = [sys.executable, "-m", "holdfast", "server", "start", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     lines = [one for one in done.stderr.splitlines() if not one.startswith("warning:")]

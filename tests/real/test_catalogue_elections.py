@@ -1,4 +1,4 @@
-"""Section C of the catalogue on real brokers: who leads next."""
+"""Section C of the catalogue on real brokers: leader elections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section B of the catalogue on real brokers: who is in sync, and who notices when it is not."""
+"""Section B of the catalogue on real brokers: how replicas leave and join the ISR."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.real.scenarios import ON_BOTH, real
 from tests.real.stage import LAG_MS, Stage
 
 SLOW_S = 0.5
-"""A round trip of a slow follower, which brings it one batch."""
+"""The round trip of a slow follower, which copies one batch in it."""
 
 
 def write_faster_than(stage: Stage, slow: str) -> list[str]:
-    """Records, four while the slow one copies one, until it has been evicted."""
+    """Send four records per record that the slow follower copies, until it leaves the ISR."""
     sends = []
     labels: list[str] = []
     while stage.isr() != "AB":

@@ -1,4 +1,4 @@
-"""Section D2 on real brokers: who may be in the ISR, who may lead, and what a disk has kept."""
+"""Section D2 on real brokers: ISR membership, eligible leaders, and what survives on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section A of the catalogue on real brokers: how replication runs while nothing goes wrong."""
+"""Section A of the catalogue on real brokers: replication without faults."""
 
 from __future__ import annotations
 

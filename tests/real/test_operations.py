@@ -1,4 +1,4 @@
-"""What operators do to a cluster that is written to all the time: nothing acknowledged is lost."""
+"""Operations on a cluster under continuous load lose no acknowledged record."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def is_elected(cluster: Cluster, not_broker: int) -> bool:
 
 
 def stays(cluster: Cluster, seconds: float, not_broker: int) -> None:
-    """Nobody else is elected for a while."""
+    """Check that no other broker is elected for a while."""
     try:
         wait_for(
             lambda: True if is_elected(cluster, not_broker) else None, seconds, lambda: "as wanted"

@@ -27,7 +27,7 @@ MODULES = (
 )
 SECTIONS = ("a", "b", "c", "d", "d2")
 RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")
-"""Switches of the lab that a broker does not have: it has the safe one."""
+"""Switches of the lab that a broker does not have: it always uses the safe value."""
 
 
 def catalogue() -> list[str]:
@@ -35,7 +35,7 @@ def catalogue() -> list[str]:
 
 
 def needs_another_broker(options: dict[str, str]) -> bool:
-    """Whether a variant takes a guard out, or has a rule that only the lab knows."""
+    """Whether a variant removes a guard, or uses a rule that only the lab has."""
     guards = options.get("without", "()") not in ("()", "")
     other = any(rule in options and options[rule] != SAFE[rule] for rule in RULES)
     return guards or other

@@ -63,7 +63,7 @@ def producer_id(connection: Connection) -> tuple[int, int]:
 def produce(
     connection: Connection, topic: str, records: bytes, acks: int, timeout_ms: int
 ) -> tuple[ErrorCode, int]:
-    """The answer: error and first offset. Nothing is answered to acks=0."""
+    """Send a batch; returns the error and the first offset. acks=0 has no answer."""
     data = PartitionProduceData(index=0, records=records)
     request = ProduceRequest(
         acks=acks,
@@ -88,7 +88,7 @@ def fetch(
     last_epoch: int = -1,
     wait_ms: int = 0,
 ) -> FetchPartitionData:
-    """What a consumer at an offset gets of this broker."""
+    """This broker's answer to a consumer's fetch at an offset."""
     asked = FetchPartition(
         partition=0,
         fetch_offset=offset,
@@ -117,7 +117,7 @@ def labels_of(data: FetchPartitionData) -> list[str]:
 
 
 def latest(connection: Connection, topic: str) -> tuple[ErrorCode, int]:
-    """The end that a consumer may know of."""
+    """The latest offset that a consumer may read."""
     asked = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
     request = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[asked])]
@@ -129,12 +129,12 @@ def latest(connection: Connection, topic: str) -> tuple[ErrorCode, int]:
 
 
 def reassign(client: Client, topic: str, replicas: Sequence[int]) -> None:
-    """The same replicas in another order, or others."""
+    """Reassign the partition to these replicas, in this order."""
     begin_reassignment(client, topic, 0, replicas)
 
 
 def elect_preferred(client: Client, topic: str, timeout_ms: int) -> None:
-    """The first of the assignment leads; it may do so already."""
+    """Elect the preferred leader; it may lead already."""
     try:
         elect_leader(client, topic, 0, unclean=False, timeout_ms=timeout_ms)
     except KafkaError as error:
@@ -143,7 +143,7 @@ def elect_preferred(client: Client, topic: str, timeout_ms: int) -> None:
 
 
 def alter_topic(client: Client, topic: str, name: str, value: str) -> None:
-    """One setting of a topic."""
+    """Change one setting of a topic."""
     config = IncrementalAlterConfigsAlterableConfig(name=name, config_operation=SET, value=value)
     resource = IncrementalAlterConfigsResource(
         resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[config]

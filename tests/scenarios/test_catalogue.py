@@ -186,10 +186,10 @@ CITED = {
     "follower-read-behind": ("KIP-392",),
     "stale-partition-version": ("KAFKA-2729",),
 }
-"""What the catalogue says each later hole was called."""
+"""The name of each later hole in the catalogue."""
 
 AVAILABILITY = ("stale-partition-version", "fenced-rejoin")
-"""Holes through which no record is lost any more: writes would stop, or wait for a dead broker."""
+"""Holes that lose no record: writes would stop, or wait for a dead broker."""
 
 CASES = [(name, variant) for name, variants in CATALOGUE.items() for variant in variants]
 SHIPPED = [(name, one.name) for name in ids() for one in load(name).variants]

@@ -1,4 +1,4 @@
-"""What the catalogue says of single scenarios beyond their end, read from their traces."""
+"""Checks details of single scenarios of the catalogue in their traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def values(run: Run, kind: str, number: str) -> list[object]:
 
 
 def subsequence(wanted: list[tuple[object, ...]], found: list[tuple[object, ...]]) -> bool:
-    """Whether all that is wanted is found, in that order."""
+    """Whether the trace has all these events, in this order."""
     places = iter(found)
     return all(one in places for one in wanted)
 
@@ -115,7 +115,7 @@ def test_the_messages_rule_flaps_and_the_time_rule_does_not() -> None:
     assert kinds(played("lag-messages-flapping", "after"), "isr-committed") == []
 
 
-def test_the_silence_rule_does_not_see_who_never_catches_up() -> None:
+def test_the_silence_rule_misses_a_follower_that_never_catches_up() -> None:
     assert kinds(played("lag-silence-blind", "before"), "isr-committed") == []
     assert kinds(played("lag-silence-blind", "after"), "isr-committed") != []
 
@@ -145,7 +145,7 @@ def test_a_shrinking_isr_is_an_error_after_the_append() -> None:
     assert kinds(played("not-enough-replicas-after-append", "after"), "duplicate") != []
 
 
-def test_nobody_is_elected_uncleanly_unless_that_is_on() -> None:
+def test_there_is_no_unclean_election_unless_it_is_enabled() -> None:
     off = played("election-none-clean")
     assert None in values(off, "elected", "leader"), "offline for a while"
     assert "unclean" not in values(off, "elected", "rule")

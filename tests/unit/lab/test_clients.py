@@ -19,7 +19,7 @@ from tests.unit.lab.worlds import (
 
 
 def lose_answers(world: World, producer: str) -> None:
-    """What is on its way back to a producer never arrives."""
+    """Drop the answers in flight to a producer."""
     for envelope in list(world.network.pending):
         if isinstance(envelope.payload, ProduceResponse) and envelope.target == producer:
             world.network.take(envelope)
@@ -27,7 +27,7 @@ def lose_answers(world: World, producer: str) -> None:
 
 
 def lose_requests(world: World, producer: str, *places: int) -> None:
-    """Some of the requests that a producer has on its way never arrive."""
+    """Drop some of a producer's requests in flight."""
     sent = [
         one
         for one in world.network.pending
@@ -44,7 +44,7 @@ def elect(world: World, name: str) -> None:
     world.settle()
 
 
-def test_acks_0_takes_everything_for_done_and_hears_nothing() -> None:
+def test_acks_0_takes_everything_for_written_without_an_answer() -> None:
     world = world_of()
     producer = producer_of(world, acks=0)
     world.held["p"] = None
@@ -85,7 +85,7 @@ def test_records_sent_together_get_one_answer_and_an_offset_each() -> None:
     assert len(world.brokers["A"].disk.batches) == 2
 
 
-def test_a_producer_with_an_old_idea_of_the_leader_asks_again_and_loses_nothing() -> None:
+def test_a_producer_with_stale_metadata_retries_and_loses_nothing() -> None:
     world = world_of("ABC")
     producer = producer_of(world, retries=1)
     producer.send(["m0"])
@@ -221,7 +221,7 @@ def test_an_unknown_producer_may_begin_anywhere_and_is_refused_what_it_skipped()
     assert acknowledgement(world, "m0").error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
 
 
-def test_a_producer_that_backs_off_sends_nothing_until_it_is_its_time() -> None:
+def test_a_producer_sends_nothing_during_its_back_off() -> None:
     world = world_of("ABC")
     producer = producer_of(world, retries=3, retries_immediately=False)
     producer.leader = "B"

@@ -21,7 +21,7 @@ from tests.unit.lab.worlds import (
 
 
 def world_with(*records: str, names: str = "AB", **settings: Any) -> World:
-    """A world in which these records are on every replica, and everybody knows."""
+    """A world in which these records are on every replica, and committed on each."""
     world = world_of(names, **settings)
     producer_of(world).send(list(records))
     world.settle()
@@ -108,7 +108,7 @@ def test_an_answer_to_an_older_question_is_ignored() -> None:
     assert seen(world) == ["m1"]
 
 
-def test_a_position_out_of_range_is_reset_and_said_aloud() -> None:
+def test_a_position_out_of_range_is_reset_and_traced() -> None:
     world = world_with("m0")
     consumer = consumer_of(world)
     consumer.seek(Offset(9))

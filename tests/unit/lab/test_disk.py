@@ -1,4 +1,4 @@
-"""The simulated disk: written is not flushed, and what fails keeps failing."""
+"""The simulated disk: a write is not a flush, and a failed disk keeps failing."""
 
 from __future__ import annotations
 

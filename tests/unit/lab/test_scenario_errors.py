@@ -1,4 +1,4 @@
-"""Scenario files that can be read and not played: refused at their line, with something to try."""
+"""Scenario files that parse and cannot run: the error has a line number and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario files as text: what is read out of them, and how a malformed one is refused."""
+"""Parsing scenario files, and the errors of malformed ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ the same for both
 
 
 def error_of(text: str) -> tuple[str, str]:
-    """What is said of a text that cannot be parsed, and the hint."""
+    """The error of a text that cannot be parsed, and its hint."""
     with pytest.raises(ScenarioError) as caught:
         parse(text, "some.scenario")
     return str(caught.value), caught.value.hint
@@ -103,7 +103,7 @@ def test_each_variant_is_held_to_its_own_block_or_to_the_bare_one() -> None:
     assert last.expects("before") == last.expects("after") == ("the same for both",)
 
 
-def test_a_block_of_its_own_goes_before_the_bare_one() -> None:
+def test_a_variants_own_block_overrides_the_bare_one() -> None:
     text = "# C.\n\nvariant a\nvariant b\n\nverdict\n---- a\nmine\n----\nshared\n"
     (step,) = parse(text, "s").steps
     assert (step.expects("a"), step.expects("b")) == (("mine",), ("shared",))

@@ -1,4 +1,4 @@
-"""Mutilated scenario files are played or refused; nothing else can happen to them."""
+"""Mutated scenario files run, or raise ScenarioError, and nothing else."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def mutilated(draw: st.DrawFn) -> str:
 
 
 def play(text: str) -> bool:
-    """Whether every variant could be played. Any exception but ScenarioError escapes."""
+    """Whether every variant could run. Any exception but ScenarioError escapes."""
     try:
         scenario = parse(text, "some.scenario")
         for variant in scenario.variants:

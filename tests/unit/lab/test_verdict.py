@@ -39,13 +39,13 @@ def start(world: World, *names: str) -> None:
 
 
 def forget_everything(world: World, but: int = 0) -> None:
-    """Every disk loses its records, but for the first few."""
+    """Every disk loses its records, except the first few."""
     for broker in world.brokers.values():
         broker.disk.truncate_to(Offset(but))
 
 
 def acks_1_loss(*, committed: bool = False, **settings: Any) -> World:
-    """A leader answers for m0 and dies before anybody has copied it."""
+    """A leader acknowledges m0 and dies before any follower has copied it."""
     world = world_of("ABC", **settings)
     producer_of(world, acks=1).send(["m0"])
     world.pump()

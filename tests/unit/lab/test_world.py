@@ -149,7 +149,7 @@ def test_a_broker_whose_session_ends_loses_its_leadership() -> None:
     assert len(kinds(world, "session-expired")) == 1
 
 
-def test_a_living_broker_registers_anew_and_comes_back() -> None:
+def test_a_running_broker_registers_again_and_rejoins() -> None:
     world = world_of("ABC")
     world.settle()
     before = world.brokers["A"].incarnation.broker_epoch
@@ -209,7 +209,7 @@ def test_a_clean_stop_flushes_everything_and_says_so() -> None:
     assert stopped.incarnation.intact_since == since
 
 
-def test_a_dead_broker_takes_nothing_and_says_nothing() -> None:
+def test_a_dead_broker_receives_and_sends_nothing() -> None:
     world = world_of(flush_rule=FlushRule.EVERY_APPEND)
     world.settle()
     crash(world, "A")

@@ -1,4 +1,4 @@
-"""Traces written by hand, so that the pictures are tested without the world that makes traces."""
+"""Hand-written traces, so that tests of pictures do not need a simulated world."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def divergence_unclean() -> list[TraceEvent]:
 
 
 def one_of_every_kind() -> list[TraceEvent]:
-    """An event of every kind, with numbers of the right sort, in an order that makes no sense."""
+    """An event of every kind, with numbers of the right type, in arbitrary order."""
     values: dict[str, Any] = {
         "names": {"1": "A", "2": "B"}, "replicas": [1, 2], "isr": [1, 2], "eligible": [2],
         "adding": [2], "removing": [], "settings": {"acks": "all"}, "rules": {"flush": "off"},

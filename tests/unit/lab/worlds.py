@@ -51,14 +51,14 @@ def labels(world: World, name: str) -> list[str]:
 
 
 def crash(world: World, name: str) -> None:
-    """The process of a broker dies, and the store notices."""
+    """Crash a broker, and expire its session."""
     world.brokers[name].die()
     world.break_connections(name)
     world.expire_session(name)
 
 
 def lose_power(world: World, name: str, torn: int = 0) -> list[str]:
-    """The machine of a broker dies; says which records went with its page cache."""
+    """A broker loses power; returns the records that its page cache lost."""
     crash(world, name)
     gone = world.brokers[name].disk.lose_power(torn)
     if gone:

@@ -118,7 +118,7 @@ class Tracker:
         )
 
     def outcome(self, identity: Identity) -> str:
-        """One of the outcomes that must never be mixed up."""
+        """What became of the record, as in `Account.outcome`."""
         acknowledged = self.acknowledgement(identity) is not None
         if self.label(identity) in self._lost:
             return "lost"
@@ -141,11 +141,11 @@ class Tracker:
         return any(broker in self._alive for broker in holders)
 
     def causes(self, identity: Identity) -> list[TraceEvent]:
-        """From the event that took the record away from readers, back along `why`."""
+        """The event that made the record unreadable, and its causes, the nearest first."""
         return self.chain(self._origin(identity))
 
     def chain(self, event: TraceEvent | None) -> list[TraceEvent]:
-        """An event and what led to it, from the nearest cause back."""
+        """An event and its causes, the nearest first."""
         chain = [] if event is None else [event]
         # Every cause is older than its effect, so the walk ends; the bound guards a broken trace.
         while chain and chain[-1].why is not None and len(chain) < _MOST_CAUSES:

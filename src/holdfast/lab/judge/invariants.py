@@ -81,7 +81,7 @@ class Invariants:
             self.violations.append(Violation(invariant, text, len(self.world.recorder.events) - 1))
 
     def check(self) -> None:
-        """Look at everything that is cheap to look at."""
+        """Check the invariants that are cheap to check."""
         if self.world.partition not in self.world.store.partitions:
             return  # The world is still being made.
         for broker in self.world.brokers.values():

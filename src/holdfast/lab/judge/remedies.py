@@ -32,7 +32,7 @@ _SAFER: tuple[Change, ...] = (
 
 
 def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:
-    """Sentences, the smallest changes first; empty if nothing that was tried keeps the record."""
+    """The smallest changes that keep the record, as sentences; empty if there are none."""
     changes = [*_guards_put_back(scenario, variant), *_SAFER]
     for size in (1, 2):
         found = [
@@ -46,7 +46,7 @@ def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:
 
 
 def _guards_put_back(scenario: Scenario, variant: Variant) -> Iterator[Change]:
-    """For each guard that is out: the list of those that stay out."""
+    """For each removed guard, the change that restores it: the other removed guards."""
     removed = _removed(scenario, variant)
     for guard in removed:
         rest = ",".join(one for one in removed if one != guard)

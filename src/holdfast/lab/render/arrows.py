@@ -27,7 +27,7 @@ class Arrow(NamedTuple):
 
 
 def arrow_of(event: TraceEvent, names: Names) -> Arrow | None:
-    """The arrow, or None if the event is about something that happens in one place."""
+    """The arrow, or None if the event is not about a message."""
     renderer = _ARROWS.get(event.kind)
     if renderer is None or (event.broker is None and event.kind in _BROKER_NEEDED):
         return None

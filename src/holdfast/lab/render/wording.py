@@ -35,7 +35,7 @@ class Words:
         return self.name(self.event.broker)
 
     def name(self, who: object) -> str:
-        """A broker's name. Clients and the controller are named in words already."""
+        """A broker's name by its id. Clients and the controller already have names."""
         if isinstance(who, int):
             return "nobody" if who < 0 else self.names.get(who, f"b{who}")
         return "nobody" if who is None else str(who)
@@ -49,12 +49,12 @@ class Words:
         return spoken_list([self.name(who) for who in self[key] or ()])
 
     def client(self, key: str) -> str:
-        """A producer or a consumer: by its name, if it has one of its own."""
+        """A producer or a consumer: by its name, if it has one."""
         name = str(self[key] or "")
         return f"the {key}" if name in ("", key) else f"{key} {name}"
 
     def record(self) -> str:
-        """What a client calls the record: its label, or else where it is."""
+        """The record's label, or else its offset."""
         label = self["record"]
         if label not in (None, ""):
             return str(label)
@@ -69,7 +69,7 @@ class Words:
         return acks_word(self["acks"])
 
     def cause(self) -> str:
-        """The error in plain words if we have any, with its wire name."""
+        """The error in plain words, if known, with its wire name."""
         error = str(self["error"] or "an error")
         plain = ERRORS.get(error)
         return f"{plain} ({error})" if plain else error
@@ -112,7 +112,7 @@ def at_offset(offset: object) -> bool:
 
 
 def headline(verdict: Mapping[str, Any]) -> str:
-    """What became of the records, in a few words: the worst first."""
+    """The worst outcome, in a few words."""
     for key, words in _HEADLINES:
         value = verdict.get(key)
         if value:

@@ -93,7 +93,7 @@ class LeadingSide(BrokerParts):
         return True
 
     def forget_fetch(self, follower: BrokerId) -> None:
-        """A follower's connection is gone, and with it the request that it had parked here."""
+        """Discard the parked fetch of a follower whose connection broke."""
         self.parked.pop(follower, None)
         self.replica.unpark_fetch(("fetch", follower))
 
@@ -173,6 +173,6 @@ class LeadingSide(BrokerParts):
         )
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Let the core handle its timeouts."""
         if self.alive and not self.paused:
             self.run(self.replica.tick(self.world.now_ms))

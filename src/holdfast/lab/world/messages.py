@@ -20,7 +20,7 @@ from holdfast.model import (
 
 
 class Record(NamedTuple):
-    """A record in a simulated log. `key` is unique per append of a client, so copies show."""
+    """A record in a simulated log. `key` is unique per append of a client, to find duplicates."""
 
     label: str
     key: int

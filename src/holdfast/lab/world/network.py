@@ -41,7 +41,7 @@ class Network:
         return [one for one in self.pending if one.source == source and one.target == target]
 
     def drop_node(self, node: str, *, keep_sent: bool = False) -> list[Envelope]:
-        """A node's connections break: everything to it is gone, and what it sent unless kept."""
+        """Drop the messages to a node, and those from it unless `keep_sent`; returns them."""
 
         def dies(one: Envelope) -> bool:
             return one.target == node or (one.source == node and not keep_sent)

@@ -140,7 +140,7 @@ class World:
 
     @property
     def fire_and_forget(self) -> tuple[str, ...]:
-        """Producers that do not look at their answers."""
+        """Producers that ignore errors."""
         return tuple(
             name
             for name, one in self.clients.items()
@@ -283,7 +283,7 @@ class World:
     # Time.
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something when that much time has passed."""
+        """Run an action after a delay."""
         self._timer_count += 1
         heapq.heappush(self._timers, (self.now_ms + delay_ms, self._timer_count, action))
 
