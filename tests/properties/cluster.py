@@ -91,14 +91,14 @@ class Cluster:
     # Messages.
 
     def send(self, target: BrokerId, payload: Payload) -> None:
-        """Put a message on its way to the process that runs there now."""
+        """Send a message to the process that runs there now."""
         incarnation = int(self.controller.controller_epoch)
         if target != CONTROLLER:
             incarnation = self.nodes[target].incarnation
         self.wire.append(Message(target, incarnation, payload))
 
     def deliver(self, message: Message) -> None:
-        """Hand a message over, if the process it was sent to still runs."""
+        """Deliver a message, if the process it was sent to still runs."""
         if message.target == CONTROLLER:
             if message.incarnation == self.controller.controller_epoch:
                 self._to_controller(message.payload)
@@ -170,7 +170,7 @@ class Cluster:
     # Replication.
 
     def fetch(self, node: Node) -> None:
-        """Let a follower ask its leader."""
+        """Let a follower fetch from its leader."""
         asked = node.replica.next_fetch() if node.alive else None
         if asked:
             fetch = Fetch(
@@ -230,14 +230,14 @@ class Cluster:
     # Clients.
 
     def produce(self, node: Node) -> None:
-        """The idempotent producer sends its value, again and again until it is acknowledged."""
+        """The idempotent producer sends its value until it is acknowledged."""
         error = self._append(node, self.value, ACKS_ALL)
         # Who has been deposed without knowing may have missed what came between.
         missed = error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and node is true_leader(self)
         assert not missed, "an acknowledged record is lost"
 
     def fill(self, node: Node) -> None:
-        """Somebody else writes a record and does not wait for the others."""
+        """Another producer writes a record with acks=1."""
         self.fillers += 1
         self._append(node, -self.fillers, ACKS_LEADER)
 
@@ -261,7 +261,7 @@ class Cluster:
     # Sessions, and the controller.
 
     def register(self, node: Node) -> None:
-        """Open a session; the store gives out a new broker epoch."""
+        """Open a session; the store assigns a new broker epoch."""
         self.broker_epochs += 1
         epoch = BrokerEpoch(self.broker_epochs)
         node.broker_epoch = epoch
@@ -321,12 +321,12 @@ class Cluster:
                     pass
 
     def flush_writes(self) -> None:
-        """Let the store take every write that waits for it."""
+        """Let the store handle all waiting writes."""
         while self.writes:
             self.take_write()
 
     def take_write(self) -> None:
-        """The store takes the oldest write: a compare-and-set."""
+        """The store handles the oldest write: a compare-and-set."""
         write = self.writes.pop(0)
         assert write.expected == self.state.partition_epoch
         self.state = write.state
@@ -339,7 +339,7 @@ class Cluster:
         node.alive = False
 
     def stop(self, node: Node) -> None:
-        """A clean end: the next process knows that it still has everything."""
+        """A clean shutdown: the next process still has everything."""
         node.alive = False
         node.shutdown = node.broker_incarnation.shut_down_cleanly()
 
@@ -357,7 +357,7 @@ class Cluster:
 
 
 def true_leader(cluster: Cluster) -> Node | None:
-    """The one who leads and knows it."""
+    """The elected leader, once it leads in that epoch."""
     state = cluster.state
     node = cluster.nodes.get(state.leader)
     if node is None or not node.alive or not isinstance(node.replica.role, Leader):

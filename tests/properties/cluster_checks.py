@@ -59,7 +59,7 @@ def check_acknowledged(cluster: Cluster) -> None:
 
 
 def end_faults(cluster: Cluster) -> None:
-    """End all faults and demand that the cluster comes to rest, whole, in bounded time."""
+    """End all faults, and check that the cluster recovers in bounded time."""
     for node in cluster.nodes.values():
         if not node.alive:
             cluster.restart(node, Offset(0))

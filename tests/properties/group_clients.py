@@ -100,7 +100,7 @@ class Driver(Coordinator):
         self.run(self.groups.persisted(token, ErrorCode.REQUEST_TIMED_OUT, self.now_ms))
 
     def fail_over(self, survivors: int) -> None:
-        """Another broker takes over; so many of the uncommitted writes are in its log."""
+        """Another broker takes over; this many of the uncommitted writes are in its log."""
         self.run(self.groups.unload())
         assert len(self.answers) == self.asked, "somebody still waits for a coordinator that left"
         for write in self.appended[:survivors]:
@@ -130,7 +130,7 @@ class Driver(Coordinator):
                 assert member.assignment == expected
 
     def take_answers(self) -> None:
-        """Clients read what came for them."""
+        """Clients read their responses."""
         for waiter in [each for each in self.joins if each in self.answers]:
             client, answer = self.joins.pop(waiter), self.answers[waiter]
             assert isinstance(answer, AnswerJoin)
@@ -157,7 +157,7 @@ class Driver(Coordinator):
                 assert self.leaders.setdefault(answer.generation, owner) == owner
 
     def check_offsets(self) -> None:
-        """What can be fetched is what the log has committed, no more and no less."""
+        """OffsetFetch returns exactly what the log has committed."""
         expected: dict[TopicPartition, CommittedOffset] = {}
         for record in self.log:
             if isinstance(record, OffsetRecord):

@@ -82,7 +82,7 @@ class ClusterMachine(RuleBasedStateMachine):
             self.fetch_now(broker, 2)
 
     def deliver_new(self, before: int) -> None:
-        """Deliver what was sent just now, the answers to it, and the answers to those."""
+        """Deliver the newest messages, the answers to them, and the answers to those."""
         for _ in range(3):
             sent = self.cluster.wire[before:]
             del self.cluster.wire[before:]

@@ -68,7 +68,7 @@ def fast_check(states: ProducerStates, batch: BatchHeader) -> Verdict:
 
 
 def append_all(sent: list[tuple[int, int, int, int]]) -> tuple[ProducerStates, list[BatchHeader]]:
-    """Send everything; what the slow rules let through is the log."""
+    """Send everything; the log has what the slow rules accept."""
     states, log, end = ProducerStates(), list[BatchHeader](), 0
     for request in sent:
         batch = header(request, end)

@@ -31,7 +31,7 @@ class Walk:
         """Fewer lossy ends than min.insync.replicas: no acknowledged record may be lost."""
 
     def run(self) -> None:
-        """Take every step, checking after each; then end all faults and demand recovery."""
+        """Take every step, with checks after each; then end all faults and check the recovery."""
         names = [
             name
             for name in WEIGHTS
@@ -179,5 +179,5 @@ ESSENTIAL = ("produce", "fetch_now", "deliver", "agree", "restart", "register_ag
 
 
 def walk(seed: int, rules: Rules, minimum: int = 2) -> None:
-    """One seed's schedule; raises AssertionError where something does not hold."""
+    """One seed's schedule; raises AssertionError if a check fails."""
     Walk(seed, rules, minimum).run()

@@ -118,14 +118,14 @@ class Brokers:
         return self._directory / f"broker-{number}"
 
     def log(self, number: int) -> str:
-        """What a broker has said."""
+        """A broker's log file as text."""
         return (self._directory / f"{number}.log").read_text(encoding="utf-8")
 
     # Clients.
 
     @property
     def bootstrap(self) -> str:
-        """Where clients turn to."""
+        """The bootstrap servers."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def new_name(self, opening: str) -> str:

@@ -28,7 +28,7 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 def _shares(item: pytest.Item) -> bool:
-    """Whether it uses a fixture of our tests that outlives it."""
+    """Whether a test uses one of our fixtures that outlives it."""
     info = getattr(item, "_fixtureinfo", None)
     known = info.name2fixturedefs if info is not None else {}
     return any(

@@ -29,7 +29,7 @@ BROKER_PORT, CLIENT_PORT, PEER_PORT, ELECTION_PORT = 9092, 2181, 2888, 3888
 
 
 def chaos_on_machines(folder: Path, seed: int, seconds: float) -> tuple[dict[str, Any], str]:
-    """The check as JSON, and what was said."""
+    """The check as JSON, and the standard error."""
     with Namespaces() as machines:
         options = (machines.opening, str(folder), str(seed), str(seconds))
         done = subprocess.run(
@@ -44,7 +44,7 @@ def chaos_on_machines(folder: Path, seed: int, seconds: float) -> tuple[dict[str
 
 
 def main(opening: str, folder: Path, seed: int, seconds: float) -> None:
-    """Beside the switch."""
+    """Run chaos in the namespace of the switch."""
     machines = Namespaces(opening)
     with ExitStack() as cleanup:
         servers = [_server(machines, folder, machine) for machine in MACHINES]

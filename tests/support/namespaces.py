@@ -26,7 +26,7 @@ LOSSY: Final = ("rate", "2mbit", "burst", "8kb", "latency", "1ms")
 
 
 def why_missing() -> str | None:
-    """What keeps namespaces from being made here, or None."""
+    """Why namespaces cannot be created here, or None."""
     for tool in ("ip", "tc"):
         if shutil.which(tool) is None:
             return f"namespaces need {tool}"
@@ -43,7 +43,7 @@ class Namespaces:
     """Machines 1 to 3, and 0 where the switch and clients are."""
 
     def __init__(self, opening: str | None = None) -> None:
-        """`opening`: of the names; another process has made them."""
+        """`opening`: the prefix of the names of existing namespaces."""
         self.opening = opening or f"holdfast-{os.getpid()}"
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class Namespaces:
         return f"10.77.0.{machine or 254}"
 
     def command(self, machine: int) -> tuple[str, ...]:
-        """A process's command follows."""
+        """The prefix of a command that runs on this machine."""
         return ("ip", "netns", "exec", self.name(machine))
 
     def _make(self) -> None:

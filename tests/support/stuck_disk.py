@@ -60,7 +60,7 @@ class StuckDisk(RealDisk):
         self._hits = hits
 
     def release(self) -> None:
-        """All is well again."""
+        """Let all calls return again."""
         self._hits = None
         self._released.set()
 

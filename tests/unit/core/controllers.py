@@ -60,12 +60,12 @@ def controller(
 
 
 def of(core: Controller) -> PartitionState:
-    """What is agreed."""
+    """The partition's confirmed state."""
     return core.partitions[P]
 
 
 def settle(core: Controller, commands: Commands) -> Commands:
-    """Let the store confirm every write that follows; gives all commands."""
+    """Let the store confirm every write that follows; return all commands."""
     done: list[Command] = []
     waiting = list(commands)
     while waiting:
@@ -106,7 +106,7 @@ def end(epoch: int, offset: int) -> LogEnd:
 
 
 def answer_end(core: Controller, broker: int, epoch: int, offset: int) -> Commands:
-    """A candidate says how far its log goes."""
+    """A candidate reports its log end."""
     return settle(
         core, core.log_end_answered(P, BrokerId(broker), of(core).leader_epoch, end(epoch, offset))
     )

@@ -43,7 +43,7 @@ EffectT = TypeVar("EffectT", bound=Effect)
 
 
 def without(*names: str) -> Rules:
-    """The safe rules with some guards taken out."""
+    """The safe rules with some guards switched off."""
     return Rules(guards=Guards().without(*names))
 
 
@@ -112,7 +112,7 @@ def following(
 
 
 def role_of(replica: Replica) -> Leader:
-    """What only a leader has."""
+    """The leader role of this replica."""
     assert isinstance(replica.role, Leader)
     return replica.role
 
@@ -131,7 +131,7 @@ def fetch(
 
 
 def fetches(replica: Replica, follower: int, offset: int, now_ms: int = 0) -> FetchAnswer:
-    """A follower of this leader asks in its epoch, with a log that is a prefix of the leader's."""
+    """A follower fetches in the leader's epoch, with a log that is a prefix of the leader's."""
     last = replica.log.epochs.epoch_at(Offset(offset - 1)) if offset else NO_EPOCH
     return replica.fetched(fetch(follower, offset, last, replica.leader_epoch), now_ms)
 
@@ -144,7 +144,7 @@ def produce(
     now_ms: int = 0,
     deadline_ms: int = 1_000,
 ) -> Effects:
-    """A batch is taken and written."""
+    """Append and write a batch."""
     answer = replica.append_as_leader(BatchHeader(records), acks, waiter, deadline_ms)
     assert not answer.error, answer
     return (*answer.effects, *replica.appended(now_ms))
@@ -170,7 +170,7 @@ def batch(
 
 
 def end_at(epoch: int, offset: int) -> EpochEnd:
-    """The answer to an epoch question."""
+    """The end of an epoch, as a leader answers it."""
     return EpochEnd(LeaderEpoch(epoch), Offset(offset))
 
 

@@ -100,7 +100,7 @@ def test_the_minimum_is_never_more_than_there_are_replicas() -> None:
     assert only(Acknowledge, produce(leader)) == [("producer", 0)]
 
 
-def test_a_shrink_below_the_minimum_refuses_who_waits_and_keeps_the_record() -> None:
+def test_a_shrink_below_the_minimum_refuses_the_waiters_and_keeps_the_record() -> None:
     leader = leading(held=log(settings=TWO))
     produce(leader)
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
@@ -205,7 +205,7 @@ def test_flush_every_append_makes_acks_all_wait_for_the_leaders_disk() -> None:
     assert only(Acknowledge, leader.flushed(Offset(1), 0)) == [("producer", 0)]
 
 
-def test_a_flush_answers_nobody_under_the_other_rules() -> None:
+def test_a_flush_answers_no_producer_under_the_other_rules() -> None:
     leader = leading(state(isr=(A, B)))
     produce(leader)
     assert leader.flushed(Offset(1), 0) == ()
@@ -291,7 +291,7 @@ def test_a_retry_after_the_isr_shrank_makes_no_second_copy() -> None:
     assert leader.log.next_offset == 1
 
 
-def test_a_follower_that_copied_the_batch_knows_the_duplicate_when_it_leads() -> None:
+def test_a_follower_that_copied_the_batch_detects_the_duplicate_when_it_leads() -> None:
     follower = following(state(isr=(A, B)))
     follower.append_as_follower([batch(0, 2, producer=7, sequence=0)], Offset(0), 0)
     follower.become_leader(state(B, 1, (B,)), 0)

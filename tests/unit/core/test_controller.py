@@ -313,24 +313,24 @@ def test_a_designated_member_leads_when_asked() -> None:
     assert (of(core).leader, of(core).isr) == (C, (A, B, C))
 
 
-def test_who_leads_already_is_not_elected_again() -> None:
+def test_a_current_leader_is_not_elected_again() -> None:
     assert controller().elect(P) == ()
 
 
-def test_who_is_not_in_sync_is_not_preferred() -> None:
+def test_a_replica_that_is_not_in_sync_is_not_preferred() -> None:
     core = controller()
     lose(core, A)
     come_back(core, A, epoch=9)
     assert core.elect(P) == ()
 
 
-def test_who_is_dead_is_not_designated() -> None:
+def test_a_dead_broker_is_not_designated() -> None:
     core = controller()
     lose(core, C)
     assert core.elect(P, C) == ()
 
 
-def test_who_shuts_down_is_not_designated_though_still_in_the_isr() -> None:
+def test_a_broker_that_shuts_down_is_not_designated_though_still_in_the_isr() -> None:
     core = controller()
     core.shutdown_asked(B, BrokerEpoch(2))
     core.store_refused(P, of(core))  # Its leaving did not get into the store.
@@ -344,7 +344,7 @@ def test_no_election_is_made_while_the_store_writes() -> None:
     assert core.elect(P, B) == ()
 
 
-def test_an_unclean_election_is_made_only_when_nobody_leads() -> None:
+def test_an_unclean_election_happens_only_without_a_leader() -> None:
     core = controller(ONE)
     assert core.elect(P, unclean=True) == ()
     lose(core, C, B)
@@ -360,6 +360,6 @@ def test_an_unclean_election_without_living_replicas_is_none() -> None:
     assert core.elect(P, unclean=True) == ()
 
 
-def test_under_the_majority_rule_nobody_is_elected_without_comparing_logs() -> None:
+def test_under_the_majority_rule_no_leader_is_elected_without_comparing_logs() -> None:
     core = controller(rules=MAJORITY)
     assert core.elect(P, B) == ()

@@ -121,7 +121,7 @@ def test_a_member_that_is_no_replica_is_refused() -> None:
 
 
 def refusal_of(core: Controller, asked: ProposeIsr) -> ErrorCode:
-    """Refused, with a new version, so that a copy of the same proposal dies too."""
+    """Refused, with a new partition epoch, so that a copy of the same proposal is refused too."""
     before = of(core)
     done = settle(core, alter(core, asked))
     after = of(core)

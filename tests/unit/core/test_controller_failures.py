@@ -86,7 +86,7 @@ def test_without_a_member_the_eligible_stay_whatever_the_minimum() -> None:
 
 
 def test_a_higher_minimum_begins_with_a_new_leader_epoch() -> None:
-    """The leader of the old one may go on committing alone, so nobody is eligible by it."""
+    """In the old epoch the leader may still commit alone, so no replica is eligible by it."""
     core = controller(settings=ONE)
     settle(core, core.alter_partition(P, A, proposal(core, (A, -1), (B, 2)), "waiter"))
     epoch = of(core).leader_epoch

@@ -86,7 +86,7 @@ def test_a_follower_does_not_answer_where_logs_part() -> None:
     assert answer.diverging is None
 
 
-def test_without_the_truncation_fence_anyone_says_where_logs_part() -> None:
+def test_without_the_truncation_fence_any_replica_answers_where_logs_diverge() -> None:
     # truncate-against-stale-leader: an empty replica truncates what a later leader has committed.
     stale = following(state(C, 2), log(3, epochs=[(0, 0)]), without("fence-truncation"))
     answer = stale.fetched(fetch(A, 5, 0, epoch=1), 0)
@@ -166,13 +166,13 @@ def test_without_kip_279_such_an_epoch_is_unknown_and_the_watermark_is_all_that_
     assert follower.log.log_end_offset == 0
 
 
-def test_a_leader_that_knows_epochs_checks_also_at_its_start() -> None:
+def test_a_leader_with_epochs_checks_also_at_its_start() -> None:
     held = log(6, high_watermark=4, start=2, epochs=[(0, 2)])
     answer = leading(EPOCH_TWO, held).fetched(fetch(B, 2, 1, epoch=2), 0)
     assert answer.diverging == end_at(0, 6)
 
 
-def test_a_leader_that_knows_no_epochs_serves_from_its_start() -> None:
+def test_a_leader_without_epochs_serves_from_its_start() -> None:
     fresh = log(4, high_watermark=4, start=4)
     assert divergence(fresh, Offset(4), LeaderEpoch(0), exact=False) is None
     assert divergence(fresh, Offset(3), LeaderEpoch(0), exact=False) == UNKNOWN_EPOCH_END
@@ -295,7 +295,7 @@ def test_a_follower_does_not_answer_the_epoch_question() -> None:
     assert answer == (ErrorCode.NOT_LEADER_OR_FOLLOWER, UNKNOWN_EPOCH_END)
 
 
-def test_without_kip_279_the_epoch_question_knows_exact_epochs_only() -> None:
+def test_without_kip_279_the_epoch_check_finds_exact_epochs_only() -> None:
     leader = leader_of_two("answer-names-epoch")
     assert leader.end_offset_for(LeaderEpoch(1)) == (ErrorCode.NONE, UNKNOWN_EPOCH_END)
 

@@ -56,7 +56,7 @@ def test_without_a_leader_there_is_nothing_to_ask() -> None:
     assert following(state(-1, 1)).next_fetch() is None
 
 
-def test_a_leader_asks_nobody() -> None:
+def test_a_leader_fetches_nothing() -> None:
     assert leading().next_fetch() is None
 
 

@@ -165,7 +165,7 @@ def test_without_the_epoch_start_guard_a_joiner_may_lack_what_a_predecessor_comm
 # The states of an ISR.
 
 
-def test_who_could_be_elected_while_a_change_is_in_flight() -> None:
+def test_the_maximal_isr_while_a_change_is_in_flight() -> None:
     assert CommittedIsr((A, B)).maximal == (A, B)
     assert PendingExpand((A, B), (A, B, C)).maximal == (A, B, C)
     assert PendingShrink((A, B), (A,)).maximal == (A, B)

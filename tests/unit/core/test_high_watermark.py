@@ -139,7 +139,7 @@ def test_it_waits_for_a_leaver_until_the_store_has_let_it_go() -> None:
     assert only(Acknowledge, effects) == [("producer", 0)]
 
 
-def test_an_optimistic_leader_acknowledges_alone_before_the_store_knows() -> None:
+def test_an_optimistic_leader_acknowledges_alone_before_the_store_has_the_isr() -> None:
     # loss-isr-optimistic: the store still has B in the ISR and elects it.
     settings = Settings(min_insync_replicas=1, replica_lag_time_max_ms=10)
     rules = Rules(isr_update=IsrUpdate.OPTIMISTIC)
@@ -182,7 +182,7 @@ def test_it_moves_again_when_the_isr_is_large_enough() -> None:
 
 
 def re_elected(rules: Rules, follower: int, isr: tuple[int, ...]) -> Replica:
-    """A knew a follower at 10 in epoch 0, and leads again in epoch 2 without having seen 1."""
+    """A had a follower at 10 in epoch 0, and leads again in epoch 2 without having received 1."""
     leader = leading(state(isr=isr), log(10, epochs=[(0, 0)]), rules)
     fetches(leader, follower, 10)
     leader.log.high_watermark = Offset(0)

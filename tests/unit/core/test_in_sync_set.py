@@ -98,7 +98,7 @@ def test_a_candidate_is_checked_again_when_it_is_proposed() -> None:
     assert leader.expand_isr(C) == ()
 
 
-def test_an_unguarded_leader_adds_who_once_qualified() -> None:
+def test_an_unguarded_leader_adds_a_follower_that_once_qualified() -> None:
     # loss-isr-race: the high watermark has moved past C in between.
     leader = wanting_c(rules=Rules(isr_expand=IsrExpand.UNGUARDED))
     produce(leader)
@@ -135,18 +135,18 @@ def test_while_one_joiner_is_proposed_another_must_wait() -> None:
     assert leader.expand_isr(D) == ()
 
 
-def test_while_a_joiner_is_proposed_nobody_is_proposed_to_leave() -> None:
+def test_while_a_joiner_is_proposed_no_member_is_proposed_to_leave() -> None:
     leader = proposing_c()
     produce(leader)
     assert only(ProposeIsr, leader.tick(99_999)) == []
 
 
-def test_even_an_unguarded_leader_adds_nobody_twice() -> None:
+def test_even_an_unguarded_leader_adds_no_follower_twice() -> None:
     leader = leading(AB, log(), Rules(isr_expand=IsrExpand.UNGUARDED))
     assert leader.expand_isr(B) == ()
 
 
-def test_under_the_majority_rule_nobody_joins_or_leaves() -> None:
+def test_under_the_majority_rule_no_replica_joins_or_leaves() -> None:
     rules = Rules(commit_rule=CommitRule.MAJORITY)
     leader = leading(AB, log(settings=LAG), rules)
     produce(leader)
@@ -170,7 +170,7 @@ def test_laggards_are_proposed_to_leave() -> None:
     assert proposal == ProposeIsr((ReplicaBroker(A),), LeaderEpoch(0), PartitionEpoch(1))
 
 
-def test_nobody_lags_within_the_limit() -> None:
+def test_no_member_lags_within_the_limit() -> None:
     assert lagging().tick(10) == ()
 
 
@@ -229,7 +229,7 @@ def test_a_refusal_without_a_newer_state_ends_nothing() -> None:
     assert [one.broker for one in insync(leader).counted] == [B, C]
 
 
-def test_an_answer_nobody_waits_for_is_ignored() -> None:
+def test_an_unexpected_answer_is_ignored() -> None:
     leader = wanting_c()
     assert leader.isr_answer(ErrorCode.NONE, ABC) == ()
     assert insync(leader).isr == (A, B)

@@ -55,7 +55,7 @@ def test_a_joiner_is_a_member_in_its_current_broker_epoch() -> None:
     assert changed.member_epochs[-1] == ReplicaBroker(C, BrokerEpoch(9))
 
 
-def test_before_kip_966_nobody_was_eligible() -> None:
+def test_before_kip_966_no_replica_was_eligible() -> None:
     changed = with_isr(state(), (A,), UP, TWO, without("eligible-leaders"))
     assert changed.eligible_leaders == ()
 
@@ -89,7 +89,7 @@ def test_members_come_before_eligible_leaders_and_both_before_the_rest() -> None
     assert choose_leader(known, {A: UP[A]}, ONE, unclean=True) == Choice(A, "unclean")
 
 
-def test_who_is_avoided_is_not_chosen() -> None:
+def test_an_avoided_broker_is_not_chosen() -> None:
     assert choose_leader(state(), UP, ONE, avoid=(A,)) == Choice(B, "isr")
 
 
@@ -105,7 +105,7 @@ def test_a_clean_leader_keeps_the_isr_in_a_new_epoch() -> None:
     assert (led.leader, led.leader_epoch, led.isr) == (B, 1, (A, B, C))
 
 
-def test_an_unclean_leader_is_alone_and_nobody_else_a_candidate() -> None:
+def test_an_unclean_leader_is_alone_and_there_is_no_other_candidate() -> None:
     known = state(isr=(), epoch=3)._replace(last_known_eligible=(B,), eligible_leaders=(A,))
     led = lead_by(known, Choice(C, "unclean"), UP, TWO, SAFE)
     assert (led.isr, led.eligible_leaders, led.last_known_eligible) == ((C,), (), ())
@@ -117,7 +117,7 @@ def test_the_best_log_is_alone_and_the_others_stay_candidates() -> None:
     assert (led.isr, led.last_known_eligible) == ((A,), (B,))
 
 
-def test_nobody_leads_in_a_new_epoch_once() -> None:
+def test_losing_the_leader_begins_one_new_epoch() -> None:
     gone = without_leader(state(epoch=3))
     assert (gone.leader, gone.leader_epoch) == (NO_BROKER, 4)
     assert without_leader(gone) == gone

@@ -21,7 +21,7 @@ def end_of(epochs: EpochCache, epoch: int, log_end: int, *, exact: bool = False)
     return epochs.end_offset_for(LeaderEpoch(epoch), Offset(log_end), exact=exact)
 
 
-def test_an_empty_cache_has_no_epoch_and_knows_no_end() -> None:
+def test_an_empty_cache_has_no_epoch_and_no_end() -> None:
     assert cache().latest_epoch == -1
     assert end_of(cache(), 0, 5) == UNKNOWN_EPOCH_END
 

@@ -113,7 +113,7 @@ def test_a_batch_may_straddle_the_wrap() -> None:
     assert states.check(batch(producer=7, sequence=1)) == (ErrorCode.NONE, None)
 
 
-def test_a_rebuilt_state_knows_only_what_the_log_holds() -> None:
+def test_a_rebuilt_state_has_only_the_batches_in_the_log() -> None:
     states = knowing(*(batch(n, producer=7, sequence=n) for n in range(3)))
     states.rebuild([batch(0, producer=7, sequence=0), batch(1)])
     assert states.last_sequence(ProducerId(7)) == 0

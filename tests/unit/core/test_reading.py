@@ -98,7 +98,7 @@ def test_with_any_replica_a_follower_serves_below_its_own_watermark() -> None:
     assert (answer.error, answer.end_offset) == (ErrorCode.NONE, 4)
 
 
-def test_a_follower_that_is_behind_says_not_yet() -> None:
+def test_a_follower_that_is_behind_answers_offset_not_available() -> None:
     assert read(reader_at_a_follower(), 5).error is ErrorCode.OFFSET_NOT_AVAILABLE
 
 
@@ -120,7 +120,7 @@ def test_a_follower_without_the_epoch_reports_no_truncation() -> None:
     assert answer.error is ErrorCode.NONE
 
 
-def test_a_leader_that_does_not_know_the_epoch_says_so() -> None:
+def test_a_leader_without_the_epoch_answers_unknown() -> None:
     assert read(leader(), 4, last=3).diverging == UNKNOWN_EPOCH_END
 
 

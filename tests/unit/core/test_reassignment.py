@@ -74,7 +74,7 @@ def test_a_move_waits_until_enough_of_the_target_are_in_sync() -> None:
     assert (state.replicas, state.isr, state.removing) == ((B, C, A), (A, B), (A,))
 
 
-def test_a_move_waits_while_everyone_who_could_lead_shuts_down() -> None:
+def test_a_reassignment_waits_while_all_candidates_shut_down() -> None:
     core = five(ONE)
     core.broker_lost(C)
     core.shutdown_asked(B, BrokerEpoch(2))

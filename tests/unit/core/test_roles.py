@@ -35,7 +35,7 @@ from tests.unit.core.support import (
 )
 
 
-def test_a_replica_starts_offline_and_serves_nobody() -> None:
+def test_a_replica_starts_offline_and_refuses_requests() -> None:
     replica = Replica(A, log())
     assert isinstance(replica.role, Offline)
     assert not replica.has_failed
@@ -114,7 +114,7 @@ def waiting_leader() -> Replica:
     return leader
 
 
-def test_a_deposed_leader_answers_everyone_who_waits() -> None:
+def test_a_deposed_leader_answers_all_waiters() -> None:
     effects = waiting_leader().become_follower(state(B, 1))
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert effects == (

@@ -123,7 +123,7 @@ class Sampler:
 def for_each(
     classes: Sequence[type[Message]],
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Make one test of a check: it runs for each class, and a failure says for which."""
+    """Make one test of a check: it runs for each class, and a failure names the class."""
 
     def decorate(check: Callable[..., None]) -> Callable[[], None]:
         def test() -> None:

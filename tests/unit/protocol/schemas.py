@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 @cache
 def jar(release: str) -> Path:
-    """The jar of a release; skips the test, aloud, where it cannot be had."""
+    """The jar of a release; skips the test, with the reason, if it is not available."""
     path = cache_folder() / f"kafka-clients-{release}.jar"
     with alone(path):
         if not path.exists():

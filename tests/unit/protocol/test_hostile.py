@@ -23,7 +23,7 @@ HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b
 
 
 def read_both_ways(cls: type[Message], version: int, wire: bytes) -> Message | MalformedMessage:
-    """What came of it. The quick decoder and the careful reader must agree."""
+    """The result. The fast and the careful decoder must agree."""
     try:
         careful, end = read_carefully(cls.layout(version), memoryview(wire), 0)
     except MalformedMessage as problem:
@@ -130,7 +130,7 @@ def peak_of_decoding(cls: type[Message], version: int, wire: bytes) -> int:
 @pytest.mark.slow
 @for_each(CLASSES)
 def test_a_huge_length_takes_no_memory(cls: type[Message]) -> None:
-    """Wherever it stands: what is asked for is compared with what is there before it is made."""
+    """In every field: a length is compared with the bytes left before anything is allocated."""
     for version in {cls.VERSIONS[0], cls.VERSIONS[-1]}:
         wire = Sampler(Random(1), small=True).message(cls, version).encode(version)
         cls.decode(wire, version)  # compiled before memory is watched

@@ -63,7 +63,7 @@ def samples(cls: type[Message], version: int, count: int) -> list[Message]:
 
 
 def without_new_errors(value: Any) -> None:
-    """Lower the error codes that kio does not know."""
+    """Lower the error codes that kio does not have."""
     if isinstance(value, list):
         for each in value:
             without_new_errors(each)

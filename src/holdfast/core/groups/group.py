@@ -57,7 +57,7 @@ class Group:
     leader: str | None
     """A member's id whenever there are members."""
     members: dict[str, GroupMember]
-    """By id, in the order of joining: the order decides who leads next."""
+    """By id, in the order of joining: the first one left becomes the next leader."""
     static_members: dict[str, str]
     """Instance id to member id, of exactly those members that have one (KIP-345)."""
     pending_members: dict[str, int]
@@ -138,7 +138,7 @@ class Group:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether nobody is missing for the next generation."""
+        """Whether all members have joined the next generation."""
         joined = all(member.join_waiter is not None for member in self.members.values())
         return joined and not self.pending_members
 
@@ -202,7 +202,7 @@ class Group:
     # Protocols.
 
     def supports(self, protocol_type: str, names: Sequence[str]) -> bool:
-        """Whether somebody with these protocols can be a member."""
+        """Whether a client with these protocols can be a member."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(names)
         if protocol_type != self.protocol_type:

@@ -15,7 +15,7 @@ A driver's duties:
   acks=all would. Then call `persisted(token, error)`: NONE once the high watermark has passed them;
   the error if they were refused. NONE for one token says the same of all earlier ones that were
   not refused. REQUEST_TIMED_OUT (offsets.commit.timeout.ms) and NOT_ENOUGH_REPLICAS_AFTER_APPEND
-  only answer those who wait: the records are in the log, so call again when the high watermark
+  only answer the waiters: the records are in the log, so call again when the high watermark
   passes them.
 - time: call `tick` when `next_deadline_ms` has come; calling it earlier or more often is harmless.
 - draw `new_member_id` for every JoinGroup: the instance id, or else the client id, then "-" and a

@@ -108,7 +108,7 @@ class GroupMember:
         raise AssertionError(f"{self.member_id} does not know {protocol_name}")
 
     def knows(self, protocol_name: str) -> bool:
-        """Whether the protocol is one of its own."""
+        """Whether the member supports this protocol."""
         return any(protocol.name == protocol_name for protocol in self.protocols)
 
     def vote(self, candidates: Sequence[str]) -> str:

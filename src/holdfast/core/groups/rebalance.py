@@ -51,10 +51,10 @@ def prepare_rebalance(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
 
 
 def maybe_complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Begin the generation if nobody is missing and no initial delay is running."""
+    """Begin the generation if all have joined and no initial delay is running."""
     if group.state is not GroupState.PREPARING_REBALANCE or not group.have_all_joined:
         return
-    # Nobody is left to wait for: without members there is nothing to delay.
+    # Without members there is nothing to delay.
     if group.initial_delay is None or not group.members:
         _complete_join(turn, group, topics_of)
 

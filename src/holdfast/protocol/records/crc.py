@@ -48,5 +48,5 @@ def crc32c_parts(data: bytes | memoryview, spans: array[int] | memoryview) -> li
 
 
 def crc32c_in_place(array: Any) -> int:
-    """The checksum of a numpy array of bytes, which the package reads where it lies."""
+    """The checksum of a numpy array of bytes, which the package reads without a copy."""
     return _extend(0, array)

@@ -85,7 +85,7 @@ class Coordinator:
             self.run(self.groups.persisted(effect.token, ErrorCode.NONE, self.now_ms))
 
     def finish(self, error: ErrorCode = ErrorCode.NONE, *, place: int = 0) -> None:
-        """Give a held write its verdict; with success the log has it."""
+        """End a held write; on success its records are in the log."""
         write = self.writes.pop(place)
         if not error:
             self.log += write.records
@@ -246,7 +246,7 @@ class Coordinator:
         return Caller(G, member_id, self.group.generation)
 
     def settle_group(self) -> None:
-        """Everybody joins again and asks for an assignment; the leader deals out b"id"."""
+        """All members join and sync again; the leader assigns b"id"."""
         for member in tuple(self.group.members.values()):
             if self.state() is GroupState.PREPARING_REBALANCE and member.join_waiter is None:
                 instance = member.group_instance_id

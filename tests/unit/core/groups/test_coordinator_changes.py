@@ -115,7 +115,7 @@ def test_an_old_record_has_the_session_timeout_for_the_rebalance_timeout() -> No
         GroupRecord(G, GroupMetadata("consumer", -1, "range", "a", 0, (member("a"),))),
     ],
 )
-def test_a_record_that_cannot_be_true_changes_nothing_and_says_why(record: GroupRecord) -> None:
+def test_an_invalid_record_changes_nothing_and_returns_the_reason(record: GroupRecord) -> None:
     coordinator = Coordinator(records=[group_of(member("good")), record])
     assert coordinator.skipped[0] is None
     assert coordinator.skipped[1]
@@ -168,7 +168,7 @@ def test_a_loading_coordinator_asks_to_wait() -> None:
     assert groups.next_deadline_ms() is None
 
 
-def test_a_coordinator_that_is_gone_sends_everybody_away() -> None:
+def test_an_unloaded_coordinator_answers_not_coordinator() -> None:
     coordinator = stable("a")
     assert coordinator.groups.unload() == ()
     elsewhere = ErrorCode.NOT_COORDINATOR

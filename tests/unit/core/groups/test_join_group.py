@@ -52,7 +52,7 @@ def test_an_id_that_is_never_used_is_forgotten_with_the_session_timeout() -> Non
     assert coordinator.join_error(coordinator.join("a")) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_waits_for_those_who_were_given_an_id() -> None:
+def test_a_rebalance_waits_for_pending_members() -> None:
     coordinator = stable("a")
     coordinator.join(new_id="b", requires_member_id=True)
     waiter = coordinator.join("a")
@@ -256,7 +256,7 @@ def test_a_repeated_request_releases_the_first_one() -> None:
 # Rebalances that somebody misses.
 
 
-def test_who_does_not_join_in_time_is_out() -> None:
+def test_a_member_that_does_not_join_in_time_is_removed() -> None:
     coordinator = stable("a", "b")
     waiter = coordinator.join("a", rebalance_ms=20_000)
     for _ in range(12):

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def write_groups(bootstrap: str, copy: Path, node: kafka.Node, data: Path) -> None:
-    """A living group with a static member, an emptied one, and a simple consumer's offset."""
+    """A group with a static member, an emptied one, and a simple consumer's offset."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic("t", 2, 1)]).values():
         future.result(30)

@@ -42,7 +42,7 @@ def test_heartbeats_are_welcome_before_the_assignment() -> None:
     assert coordinator.heartbeat("a") is ErrorCode.NONE
 
 
-def test_who_waits_for_an_answer_need_not_send_heartbeats() -> None:
+def test_a_waiting_member_need_not_send_heartbeats() -> None:
     coordinator = stable("a", "b")
     waiter = coordinator.join("a")
     for _ in range(11):
@@ -53,7 +53,7 @@ def test_who_waits_for_an_answer_need_not_send_heartbeats() -> None:
     assert coordinator.joined(waiter).generation == 3
 
 
-def test_the_clock_of_who_waited_starts_with_the_answer() -> None:
+def test_the_session_of_a_waiting_member_starts_with_the_answer() -> None:
     coordinator = stable("a", "b")
     coordinator.join("a")
     for _ in range(4):
@@ -99,7 +99,7 @@ def test_several_leave_at_once_with_a_verdict_for_each() -> None:
     assert list(coordinator.group.members) == ["a"]
 
 
-def test_nobody_left_means_no_rebalance() -> None:
+def test_a_leave_without_a_member_begins_no_rebalance() -> None:
     coordinator = stable("a")
     coordinator.leave("x")
     assert coordinator.state() is GroupState.STABLE

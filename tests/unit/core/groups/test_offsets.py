@@ -104,7 +104,7 @@ def test_a_generation_without_an_assignment_may_not_commit() -> None:
     assert errors == [ErrorCode.REBALANCE_IN_PROGRESS]
 
 
-def test_a_generation_without_a_group_is_refused_by_the_name_its_version_knows() -> None:
+def test_a_generation_without_a_group_is_refused_with_the_error_of_its_version() -> None:
     coordinator = Coordinator()
     lost = Caller(G, "a", 3)
     assert coordinator.commit_errors(coordinator.commit(1, lost)) == [ErrorCode.ILLEGAL_GENERATION]

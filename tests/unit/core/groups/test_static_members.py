@@ -213,7 +213,7 @@ def test_a_member_that_came_back_need_not_sync_in_time() -> None:
     assert coordinator.state() is GroupState.STABLE
 
 
-def test_a_write_of_a_group_that_is_gone_concerns_nobody() -> None:
+def test_a_write_of_a_deleted_group_changes_nothing() -> None:
     coordinator = stable_static("i")
     coordinator.holds_writes = True
     coordinator.join(new_id="i-2", instance="i")

@@ -10,7 +10,7 @@ from tests.unit.core.groups.support import Coordinator, G, stable
 
 
 def completing(*member_ids: str) -> Coordinator:
-    """A generation whose leader has yet to deal out."""
+    """A generation whose leader has yet to send the assignments."""
     coordinator = stable(*member_ids)
     for member_id in member_ids:  # The leader first: its joining is what begins the rebalance.
         coordinator.join(member_id)
@@ -18,7 +18,7 @@ def completing(*member_ids: str) -> Coordinator:
     return coordinator
 
 
-def test_everybody_gets_what_the_leader_dealt_out() -> None:
+def test_each_member_gets_the_leaders_assignment() -> None:
     coordinator = completing("a", "b")
     follower = coordinator.sync("b")
     assert coordinator.waits(follower)
@@ -29,7 +29,7 @@ def test_everybody_gets_what_the_leader_dealt_out() -> None:
     assert coordinator.state() is GroupState.STABLE
 
 
-def test_nobody_learns_of_an_assignment_before_it_is_stored() -> None:
+def test_no_member_gets_an_assignment_before_it_is_stored() -> None:
     coordinator = completing("a", "b")
     coordinator.holds_writes = True
     follower, leader = coordinator.sync("b"), coordinator.sync("a", {"a": b"A", "b": b"B"})
@@ -43,7 +43,7 @@ def test_nobody_learns_of_an_assignment_before_it_is_stored() -> None:
     assert [each.assignment for each in stored.metadata.members] == [b"A", b"B"]
 
 
-def test_who_asks_late_gets_its_assignment_at_once() -> None:
+def test_a_late_sync_gets_its_assignment_immediately() -> None:
     coordinator = completing("a", "b")
     coordinator.sync("a", {"b": b"B"})
     assert coordinator.answer(coordinator.sync("b"), AnswerSync).assignment == b"B"
@@ -98,7 +98,7 @@ def test_an_assignment_that_cannot_be_stored_means_another_rebalance(
     assert all(each.assignment == b"" for each in coordinator.group.members.values())
 
 
-def test_an_assignment_of_a_generation_that_has_passed_is_given_to_nobody() -> None:
+def test_an_assignment_of_an_earlier_generation_is_sent_to_no_member() -> None:
     coordinator = completing("a", "b")
     coordinator.holds_writes = True
     leader = coordinator.sync("a", {"a": b"A", "b": b"B"})
@@ -167,7 +167,7 @@ def test_an_empty_group_id_is_refused() -> None:
 # Time.
 
 
-def test_who_never_asks_for_its_assignment_is_out_after_the_rebalance_timeout() -> None:
+def test_a_member_that_never_syncs_is_removed_after_the_rebalance_timeout() -> None:
     coordinator = completing("a", "b")
     coordinator.sync("a", {"a": b"A"})
     for _ in range(12):
@@ -188,7 +188,7 @@ def test_a_leader_that_never_deals_out_is_out() -> None:
     assert coordinator.group.leader == "b"
 
 
-def test_nobody_is_out_when_all_have_asked() -> None:
+def test_no_member_is_removed_when_all_have_synced() -> None:
     coordinator = completing("a")
     coordinator.sync("a", {})
     for _ in range(30):
@@ -197,7 +197,7 @@ def test_nobody_is_out_when_all_have_asked() -> None:
     assert coordinator.state() is GroupState.STABLE
 
 
-def test_a_refused_write_of_a_group_that_is_gone_concerns_nobody() -> None:
+def test_a_refused_write_of_a_deleted_group_changes_nothing() -> None:
     coordinator = stable("a")
     coordinator.join("a")
     coordinator.holds_writes = True

@@ -36,7 +36,7 @@ def kafka_python_sum(data: bytes) -> int:
 
 
 def build(oracle: str, records: Iterable[NewRecord], options: BatchOptions) -> bytes:
-    """A producer's batch as the oracle writes it; it knows no broker's fields."""
+    """A producer's batch as the oracle writes it; it does not set the broker's fields."""
     builder: Any = {"aiokafka": AiokafkaBuilder, "kafka-python": KafkaPythonBuilder}[oracle](
         magic=2,
         compression_type=int(options.compression),

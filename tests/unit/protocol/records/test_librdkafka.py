@@ -63,7 +63,7 @@ def name(topic: str) -> bytes:
 
 
 def fetch(mock: Mock) -> bytes:
-    """Fetch v4 of partition 0 from the start: the records as they lie there."""
+    """Fetch v4 of partition 0 from the start: the records as stored."""
     request = struct.pack(">iiiib", -1, 1000, 1, 1 << 24, 0)
     request += struct.pack(">i", 1) + name(TOPIC) + struct.pack(">iiqi", 1, 0, 0, 1 << 24)
     answer = mock.call(1, 4, request)

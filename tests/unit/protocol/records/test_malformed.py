@@ -39,7 +39,7 @@ Outcome = list[Plain] | str
 
 
 def outcome(data: bytes, *, check_crc: bool) -> Outcome:
-    """What the plain reader says: the records, or the error."""
+    """The result of the plain reader: the records, or the error."""
     try:
         found: list[Plain] = []
         for batch in batches(data):

@@ -119,7 +119,7 @@ def record_starts(data: bytes | memoryview, begins: Ints, ends: Ints, counts: In
     """
     if (counts > (ends - begins) // LEAST_RECORD_BYTES).any():
         raise Untrue
-    # Longest first, so that the batches still under way are always the first so many.
+    # Longest first, so that the unfinished batches are always at the front.
     order = np.argsort(-counts, kind="stable")
     sorted_counts = counts[order]
     slots = (np.cumsum(counts) - counts)[order]
