@@ -154,7 +154,7 @@ def test_pure_packages_are_held_by_their_contract() -> None:
     [held] = [c["source_modules"] for c in contracts if c["name"].startswith("Pure packages")]
     expect_none(
         [
-            at(ROOT / "pyproject.toml", 1, f"name holdfast.{room} in the contract 'Pure rooms'")
+            at(ROOT / "pyproject.toml", 1, f"name holdfast.{room} in the contract 'Pure packages'")
             for room in ("model", "core", "protocol")
             if (PACKAGE / room / "__init__.py").exists() and f"holdfast.{room}" not in held
         ]
