@@ -123,7 +123,7 @@ def test_a_batch_that_a_read_splits_keeps_its_numbering() -> None:
 
 
 @pytest.mark.parametrize("why", ["input/output error", "no space left on device"])
-def test_a_failing_disk_refuses_to_write_and_to_flush_until_it_is_mended(why: str) -> None:
+def test_a_failing_disk_refuses_to_write_and_to_flush_until_it_is_repaired(why: str) -> None:
     disk = disk_with(2, flushed=1)
     disk.fails = why
     with pytest.raises(DiskError, match=why):

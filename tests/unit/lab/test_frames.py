@@ -130,7 +130,7 @@ def test_a_restart_says_how_long_the_log_is() -> None:
     assert frame.snapshot.replicas[0].condition == "none"
 
 
-def test_a_log_that_begins_anew_beyond_its_end_is_empty() -> None:
+def test_a_log_that_begins_again_beyond_its_end_is_empty() -> None:
     trace = TraceBuilder()
     trace.begin()
     trace.append(2, 0, 1, "m0", "m1")
