@@ -111,7 +111,7 @@ async def test_a_missing_server_is_one_clear_error() -> None:
 
 @on_loop
 async def test_a_malformed_address_is_one_clear_error() -> None:
-    with pytest.raises(StoreUnusableError, match=r"names no ZooKeeper.*write host:port"):
+    with pytest.raises(StoreUnusableError, match=r"is not a ZooKeeper address.*write host:port"):
         await ZooKeeperStore("localhost:notaport").open()
 
 

@@ -29,5 +29,7 @@ def check_zookeeper(hosts: str) -> None:
     try:
         check_hosts(hosts)
     except ValueError as error:
-        message = f"{hosts!r} names no ZooKeeper ({error}); write host:port,host:port/folder"
+        message = (
+            f"{hosts!r} is not a ZooKeeper address ({error}); write host:port,host:port/folder"
+        )
         raise StoreUnusableError(message) from error

@@ -120,7 +120,7 @@ def _wanted(kind: Kind, columns: Sequence[str] | None) -> list[str]:
     for name in columns:
         if name not in kind.logical.names:
             raise LedgerError(
-                f"a ledger of what was {kind.name} has no column {name!r}",
+                f"the {kind.name} table of a ledger has no column {name!r}",
                 hint=f"it has {', '.join(kind.logical.names)}",
             )
     return list(columns)
@@ -183,9 +183,9 @@ def _body_length(path: Path, position: int, table: bytes) -> int:
         (at,) = struct.unpack_from("<H", table, root - back + _BODY_LENGTH_SLOT)
         body: int = struct.unpack_from("<q", table, root + at)[0] if at else 0
     except struct.error:
-        _damaged(path, position, "the description of an Arrow message is broken")
+        _damaged(path, position, "the metadata of an Arrow message is damaged")
     if not 0 <= body <= _BODY_LIMIT:
-        _damaged(path, position, f"an Arrow message says that it has {body} bytes")
+        _damaged(path, position, f"an Arrow message claims {body} bytes")
     return body
 
 
@@ -242,7 +242,7 @@ def _is_about(path: Path, schema: Any, kind: Kind, topic: str | None) -> bool:
     for field in kind.cells:
         place = schema.get_field_index(field.name)
         if place < 0 or schema.field(place) != field:
-            _damaged(path, 0, f"it has no single column {field}")
+            _damaged(path, 0, f"it lacks the column {field}, or has it twice")
     return True
 
 

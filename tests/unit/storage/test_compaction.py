@@ -100,7 +100,7 @@ def test_a_second_run_skips_the_clean_part(disk: Disk) -> None:
     settle(log)
     clean(log, first.cleaned_below, log.log_end_offset, NOW)
     assert newest(log) == {b"a": b"2", b"b": b"1", b"end": b"x"}
-    # The first "end" stays: the second one is in the active segment, which is not looked at.
+    # The first "end" stays: the second one is in the active segment, which is not cleaned.
     assert [key for _, key, _ in content(log)] == [b"b", b"end", b"a", b"end"]
 
 

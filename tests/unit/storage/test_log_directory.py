@@ -181,7 +181,7 @@ def test_meta_properties_and_ids_keep_kafkas_spelling(disk: Disk) -> None:
     write_meta_properties(disk, meta)
     assert read_meta_properties(disk) == meta
     assert id_text(parse_id("dR4XlZSAQaOSMGBKDi_20w")) == "dR4XlZSAQaOSMGBKDi_20w"
-    with pytest.raises(ValueError, match="no id"):
+    with pytest.raises(ValueError, match="not an id"):
         parse_id("too short")
 
 

@@ -368,8 +368,8 @@ def test_other_logs_stay_in_use() -> None:
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_bytes_that_a_killed_process_left_in_the_page_cache_are_flushed(is_closed: bool) -> None:
-    # The bytes are not this process's own, and were never flushed all the same: a flush that
-    # skipped them would raise the recovery point, or vouch for a clean end, over nothing.
+    # Another process wrote these bytes and never flushed them. A flush that skipped them would
+    # raise the recovery point, or mark the shutdown clean, without a guarantee.
     disk = ByteDisk()
     log = open_(disk)
     log.flush(NOW)

@@ -102,7 +102,7 @@ def _inspect(file: Path, connection: sqlite3.Connection) -> None:
 
 def _translated(file: Path, error: sqlite3.Error) -> StoreUnusableError | StoreAwayError:
     if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-        what = "is not a Holdfast store: not even a SQLite file"
+        what = "is not a Holdfast store, nor any SQLite file"
         return _unusable(file, what, "name another file, or move it away")
     if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
         return _damaged(file, str(error))
@@ -110,7 +110,7 @@ def _translated(file: Path, error: sqlite3.Error) -> StoreUnusableError | StoreA
 
 
 def _damaged(file: Path, detail: str) -> StoreUnusableError:
-    advice = "restore a copy, or move it away together with its -wal file to begin with none"
+    advice = "restore a copy, or move it away with its -wal file to start with an empty store"
     one_line = " ".join(detail.split())
     return _unusable(file, f"is damaged ({one_line})", advice)
 

@@ -94,7 +94,7 @@ def _read_lines(disk: Disk, path: str) -> list[str]:
         raise DamagedFileError(path, f"version {lines[0]!r}, not {_VERSION}")
     [count] = _numbers(path, lines[1], [lines[1]])
     if count != len(lines) - 2 or not content.endswith(b"\n"):
-        raise DamagedFileError(path, f"{len(lines) - 2} lines, {count} are announced")
+        raise DamagedFileError(path, f"{len(lines) - 2} lines instead of {count}")
     return lines[2:]
 
 
@@ -102,6 +102,6 @@ def _numbers(path: str, line: str, parts: Iterable[str]) -> list[int]:
     numbers = []
     for part in parts:
         if not (part.isascii() and part.isdigit()) or int(part) >= 1 << 63:
-            raise DamagedFileError(path, f"no number where one belongs: {line!r}")
+            raise DamagedFileError(path, f"not a number: {line!r}")
         numbers.append(int(part))
     return numbers

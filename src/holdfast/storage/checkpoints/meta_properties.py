@@ -30,9 +30,9 @@ def parse_id(text: str) -> uuid.UUID:
     try:
         content = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise ValueError(f"no id: {text!r}") from error
+        raise ValueError(f"not an id: {text!r}") from error
     if len(content) != 16 or len(text) != 22:
-        raise ValueError(f"no id: {text!r}")
+        raise ValueError(f"not an id: {text!r}")
     return uuid.UUID(bytes=content)
 
 
@@ -60,7 +60,7 @@ def read_meta_properties(disk: Disk) -> MetaProperties | None:
             version=int(found["version"]),
         )
     except (KeyError, ValueError) as error:
-        raise DamagedFileError(META_PROPERTIES, f"missing or no number: {error}") from None
+        raise DamagedFileError(META_PROPERTIES, f"missing or not a number: {error}") from None
 
 
 def write_meta_properties(disk: Disk, meta: MetaProperties) -> None:

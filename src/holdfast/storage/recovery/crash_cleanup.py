@@ -85,7 +85,7 @@ def _finish(disk: Disk, directory: str, names: list[LogFileName], notes: list[st
     for name in sorted(names, key=lambda name: name.kind == LOG):
         if name.state == SWAP:
             path = f"{directory}/{file_name(name.base_offset, name.kind)}"
-            notes.append(f"{path}: the cleaner's work is taken over")
+            notes.append(f"{path}: replaced by the cleaner's segment")
             disk.rename(path + SWAP, path)
     disk.flush_directory(directory)
 

@@ -232,7 +232,7 @@ class _Opening:
         if base > self.end and (self.end < gaps_below or int(base) in self.proved):
             return True
         self.report.notes.append(
-            f"{self.directory}: segment {base} does not follow on {self.end}; it is dropped"
+            f"{self.directory}: segment {base} does not follow offset {self.end}; dropped"
         )
         return False
 
@@ -395,5 +395,5 @@ class _Opening:
 
 def _objection(base: int, end: int, epoch: int, latest: int) -> str:
     if base != end:
-        return f"offset {base} where {end} is the next"
+        return f"offset {base} instead of {end}"
     return f"leader epoch {epoch} after {latest}"

@@ -144,7 +144,7 @@ class IndexedSegment(SegmentFiles):
             self._times = TimeIndex.from_bytes(*self.content(TIME_INDEX))
             self._highest = self._times.last() or NOTHING
             if self._is_earlier_than_log():
-                raise DamagedFileError(self.path(TIME_INDEX), "not the batches' times")
+                raise DamagedFileError(self.path(TIME_INDEX), "does not match the batches")
         except DamagedFileError:
             self.rebuild()
         INDEXES.used(self)

@@ -196,7 +196,7 @@ class TimeIndex:
         index._timestamps.frombytes(halves.tobytes())
         index._offsets = words[2::3]
         if len(index) and (index._timestamps[0] < 0 or index._offsets[-1] > _LARGEST_RELATIVE):
-            raise DamagedFileError(path, "no time, or no offset")
+            raise DamagedFileError(path, "an invalid timestamp or offset")
         if not _rise(index._timestamps) or not _rise(index._offsets):
             raise DamagedFileError(path, "entries do not rise")
         return index

@@ -39,7 +39,7 @@ def decode_transactions(content: bytes, path: str) -> list[AbortedTransaction]:
     for version, *numbers in _ENTRY.iter_unpack(content):
         entry = AbortedTransaction._make(numbers)
         if version != _VERSION or not 0 <= entry.first_offset <= entry.last_offset:
-            raise DamagedFileError(path, f"no entry: version {version}, {entry}")
+            raise DamagedFileError(path, f"invalid entry: version {version}, {entry}")
         if found and entry.last_offset <= found[-1].last_offset:
             raise DamagedFileError(path, f"entries do not rise: {found[-1]} then {entry}")
         found.append(entry)
