@@ -134,7 +134,7 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.cluster.session_changes)
     @rule()
-    def controller_hears(self) -> None:
+    def controller_receives(self) -> None:
         self.cluster.deliver_oldest_session_change()
 
     @precondition(lambda self: self.cluster.session_changes or self.cluster.writes)

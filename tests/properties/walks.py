@@ -111,7 +111,7 @@ class Walk:
         if self.cluster.writes:
             self.cluster.take_write()
 
-    def controller_hears(self, _: Node) -> None:
+    def controller_receives(self, _: Node) -> None:
         if self.cluster.session_changes:
             self.cluster.deliver_oldest_session_change()
 
@@ -164,7 +164,7 @@ WEIGHTS = {
     "lose": 20,
     "tick": 40,
     "store_answers": 60,
-    "controller_hears": 40,
+    "controller_receives": 40,
     "agree": 30,
     "replace_controller": 3,
     "elect": 10,

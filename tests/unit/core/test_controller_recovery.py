@@ -139,7 +139,7 @@ def test_the_logs_are_compared_when_all_candidates_are_back() -> None:
     assert asked[0].leader_epoch == of(core).leader_epoch
 
 
-def test_candidates_hear_of_the_epoch_before_they_are_asked() -> None:
+def test_candidates_receive_the_epoch_before_they_are_asked() -> None:
     core = controller()
     lose(core, C, B, A)
     come_back(core, B, epoch=8)

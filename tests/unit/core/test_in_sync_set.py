@@ -306,7 +306,7 @@ def test_an_added_replica_is_known_with_an_unknown_position_and_a_removed_one_fo
 # The optimistic variant.
 
 
-def test_an_optimistic_leader_believes_its_own_proposal_at_once() -> None:
+def test_an_optimistic_leader_uses_its_own_proposal_immediately() -> None:
     leader = lagging(rules=Rules(isr_update=IsrUpdate.OPTIMISTIC))
     effects = leader.tick(11)
     assert only(IsrApplied, effects) == [((A,), 1)]

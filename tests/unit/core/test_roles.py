@@ -87,7 +87,7 @@ def test_without_that_guard_a_delayed_command_makes_a_stale_follower() -> None:
     assert isinstance(replica.role, Follower)
 
 
-def test_a_follower_that_hears_of_its_epoch_again_keeps_its_role() -> None:
+def test_a_follower_that_receives_its_epoch_again_keeps_its_role() -> None:
     follower = following(state(A, 1))
     role = follower.role
     assert follower.become_follower(state(A, 1, version=9)) == ()

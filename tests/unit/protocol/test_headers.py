@@ -109,7 +109,7 @@ def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: st
     assert request_start(frame) == (APIS[12], version, 5, client_id, position)
 
 
-def test_the_quick_look_believes_no_more_than_the_decoder() -> None:
+def test_the_fast_path_accepts_no_more_than_the_decoder() -> None:
     rng = Random(5)
     for _ in range(3000):
         key, version, size = rng.randrange(90), rng.randrange(20), rng.randrange(-2, 6)

@@ -128,7 +128,7 @@ def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFact
     batch = Batch(data)
     header = batch.header
     if header[1] + LENGTH_END != len(data):
-        raise _refused(header.size, "a producer may send one batch a partition, here is more")
+        raise _refused(header.size, "a producer may send one batch per partition, here is more")
     check_batch(batch, rules.max_message_bytes)
     if not _is_plain(header) or not rules.allows_zstd:
         _check_codec(header, rules)

@@ -40,7 +40,7 @@ _COMMON = _Common()
 
 
 def encode_varint(value: int) -> bytes:
-    """Any integer of 32 or 64 bits; the caller knows which of the two the field holds."""
+    """Any integer of 32 or 64 bits; the caller chooses the size of the field."""
     return _COMMON[value]
 
 

@@ -95,7 +95,7 @@ def commit_refusal(group: Group | None, caller: Caller, *, names_missing_group: 
     if caller.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is GroupState.COMPLETING_REBALANCE:
-        # The member knows the new generation, but not yet what is its own in it.
+        # The member has the new generation, but not yet its assignment.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 
