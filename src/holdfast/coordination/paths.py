@@ -67,5 +67,5 @@ def delete_topic(name: str) -> str:
 
 
 def broker_incarnation(broker: int) -> str:
-    """A broker's last incarnation, which outlives its session, and the logs it kept intact."""
+    """A broker's last incarnation, and since which its logs are intact; outlives its session."""
     return f"{BROKER_INCARNATIONS}/{broker}"

@@ -1,4 +1,4 @@
-"""Retention: moves the log start above segments that are too old, too large in sum, or deleted.
+"""Retention: drops old segments, by age, by the size of the log, or below the log start.
 
 It drops only whole segments, oldest first, and never above the high watermark: the next leader may
 still need uncommitted records. A segment's age is that of its latest record.

@@ -128,7 +128,7 @@ class CrashCheckedLog:
         flushed = self.expected.flushed
         self.expected.flushed = {at: data for at, data in flushed.items() if at < offset}
         self._do(lambda: self.log.truncate_to(Offset(offset), NOW), kept)
-        # A truncation flushes the rest of its segment; other segments stay as they are.
+        # A truncation flushes what remains of its segment; nothing is claimed about others.
 
     def restart(self, offset: int) -> None:
         """Delete everything and restart at `offset`."""
