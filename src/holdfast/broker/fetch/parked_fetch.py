@@ -116,7 +116,7 @@ class ParkedFetch:
             if session.follower is not None and reader.partition is not None:
                 self._verdicts[reader] = self._note(reader, reader.partition, session.follower)
         if is_first and session.id != NO_SESSION:
-            # The first answer names every partition, so that the client knows the session's state.
+            # The first answer names every partition, so that the client has the session's state.
             self.finish()
             return
         self._answer_or_park()

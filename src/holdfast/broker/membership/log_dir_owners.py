@@ -25,7 +25,7 @@ def read_owner(path: str, disk: Disk, broker: int) -> MetaProperties | None:
         return None
     if meta.version not in META_VERSIONS:
         raise StartError(
-            f"{path}/meta.properties has version {meta.version}, and this release knows "
+            f"{path}/meta.properties has version {meta.version}, and this release reads "
             "0 and 1: start the release that wrote it, or correct log.dirs"
         )
     if meta.node_id != broker:

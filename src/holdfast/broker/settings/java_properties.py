@@ -73,7 +73,7 @@ def _unescaped(text: str, line: int) -> str:
     def meant(found: re.Match[str]) -> str:
         escaped = found[1]
         if escaped == "u":
-            raise PropertiesError(line, "\\u wants four hexadecimal digits")
+            raise PropertiesError(line, "\\u needs four hexadecimal digits")
         if len(escaped) > 1:
             return chr(int(escaped[1:], 16))
         return _NAMED.get(escaped, escaped)

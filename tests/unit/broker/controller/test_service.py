@@ -285,7 +285,7 @@ def test_without_live_brokers_there_is_no_leader(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
         await harness.die(A, B, C)
-        await harness.until(lambda state: state.leader == NO_BROKER, "nobody leads")
+        await harness.until(lambda state: state.leader == NO_BROKER, "there is no leader")
         assert not harness.service.channels
         assert harness.service.knows(TopicPartition("events", 0))
 

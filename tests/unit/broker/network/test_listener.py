@@ -137,7 +137,7 @@ def test_bytes_in_progress_block_all_reads_until_they_are_answered() -> None:
             one.send(1)
             await eventually(lambda: len(here.calls) == 1, "the first is under way")
             other.send(2)
-            await eventually(lambda: len(here.calls) == 2, "one more each, then nobody is read")
+            await eventually(lambda: len(here.calls) == 2, "one more each, then reading stops")
             one.send(3)
             other.send(4)
             here.answer(0)
