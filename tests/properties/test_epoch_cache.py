@@ -66,7 +66,7 @@ def test_a_truncated_cache_is_the_cache_of_the_truncated_log(log: list[int], end
 
 
 @given(log=logs, start=st.integers(0, 12))
-def test_a_new_start_changes_no_epoch_behind_it(log: list[int], start: int) -> None:
+def test_a_new_start_changes_no_epoch_after_it(log: list[int], start: int) -> None:
     cache = EpochCache.rebuilt_from(headers(log))
     cache.advance_start_to(Offset(start))
     cache.check_invariants()
@@ -115,7 +115,7 @@ def replica_of(broker: BrokerId, log: list[int], empty_epoch: int | None) -> Rep
     leaders_epoch=st.none() | st.sampled_from((10, 12)),
     followers_epoch=st.none() | st.sampled_from((11, 13)),
 )
-def test_rounds_of_truncation_end_exactly_where_the_logs_part(
+def test_rounds_of_truncation_end_exactly_where_the_logs_diverge(
     pair: tuple[list[int], list[int]], leaders_epoch: int | None, followers_epoch: int | None
 ) -> None:
     theirs, ours = pair

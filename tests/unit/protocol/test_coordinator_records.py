@@ -108,7 +108,7 @@ def test_an_offset_has_kafkas_bytes() -> None:
     assert value == b"\0\x03\0\0\0\0\0\0\0\x05\0\0\0\x02\0\x04note" + bytes(7) + b"M"
 
 
-def test_an_offset_with_an_end_of_its_own_has_the_version_for_it() -> None:
+def test_an_offset_with_an_expiry_timestamp_has_the_version_for_it() -> None:
     expiring = CommittedOffset(Offset(5), metadata="", commit_timestamp_ms=1, expire_timestamp_ms=2)
     record = OffsetRecord("g", P0, expiring)
     key, value = encode_record(record)

@@ -101,7 +101,7 @@ def test_random_frames_are_read_refused_or_malformed() -> None:
 
 @pytest.mark.parametrize("version", HeartbeatRequest.VERSIONS)
 @pytest.mark.parametrize("client_id", ["me", "", None, "schön"])
-def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: str | None) -> None:
+def test_the_fast_path_reads_what_the_decoder_reads(version: int, client_id: str | None) -> None:
     request = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
     parts = encode_request(request, version, correlation_id=5, client_id=client_id)
     frame = bytearray(one_frame(parts))

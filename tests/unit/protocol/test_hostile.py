@@ -150,7 +150,7 @@ def test_a_huge_length_takes_no_memory(cls: type[Message]) -> None:
         (FetchRequest, 12, bytes(25) + b"\xff\xff\xff\xff\x07"),
     ],
 )
-def test_a_count_beyond_the_input_is_refused_at_once(
+def test_a_count_beyond_the_input_is_refused_immediately(
     cls: type[Message], version: int, head: bytes
 ) -> None:
     wire = head + bytes(1000)

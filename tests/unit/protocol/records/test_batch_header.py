@@ -124,7 +124,7 @@ def test_old_formats_are_refused_by_name_even_where_they_are_shorter(magic: int)
 
 
 @pytest.mark.parametrize("magic", [3, 127, -1])
-def test_a_magic_from_nowhere_is_damage(magic: int) -> None:
+def test_an_unknown_magic_is_damage(magic: int) -> None:
     data = build_batch(SOME)
     data[16] = magic & 0xFF
     with pytest.raises(MalformedBatchError, match=f"number {magic}") as caught:
@@ -161,7 +161,7 @@ def test_impossible_spans_are_refused(position: int, format_: str, number: int) 
     assert caught.value.error_code is ErrorCode.INVALID_RECORD
 
 
-def test_more_records_than_bytes_are_refused_before_anything_is_set_aside() -> None:
+def test_more_records_than_bytes_are_refused_before_anything_is_allocated() -> None:
     data = build_batch(SOME)
     struct.pack_into(">i", data, 23, 2**31 - 1)
     struct.pack_into(">i", data, 57, 2**31 - 1)

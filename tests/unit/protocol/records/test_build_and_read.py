@@ -104,7 +104,7 @@ def test_a_header_name_that_is_not_utf8_is_shown_as_java_does() -> None:
 
 
 @pytest.mark.parametrize(("body", "reason"), LIES)
-def test_a_record_that_lies_is_refused_where_it_does(body: str, reason: str) -> None:
+def test_a_contradictory_record_is_refused_with_its_position(body: str, reason: str) -> None:
     data = with_body(body)
     with pytest.raises(MalformedBatchError) as caught:
         list(read_records(Batch(b"--" + data, 2)))

@@ -139,7 +139,7 @@ def test_a_bomb_takes_no_more_memory_from_the_system_than_a_few_limits() -> None
         (4, bytes.fromhex("28b52ffd 00 f8 0100 00".replace(" ", "")) + b"\0" * 20),  # window
     ],
 )
-def test_a_claim_alone_sets_nothing_aside(codec: int, claim: bytes) -> None:
+def test_a_claim_alone_allocates_nothing(codec: int, claim: bytes) -> None:
     tracemalloc.start()
     refusal(codec, claim)
     _, peak = tracemalloc.get_traced_memory()

@@ -153,7 +153,7 @@ def test_any_noise(data: bytes) -> None:
 
 @some
 @given(body=st.binary(max_size=120), count=st.integers(-2, 20), codec=st.integers(0, 7))
-def test_any_noise_behind_an_honest_header(body: bytes, count: int, codec: int) -> None:
+def test_any_noise_after_a_valid_header(body: bytes, count: int, codec: int) -> None:
     header = build_batch(SOME[:1])[:61]
     data = header + body
     struct.pack_into(">i", data, 8, len(data) - 12)
@@ -164,7 +164,7 @@ def test_any_noise_behind_an_honest_header(body: bytes, count: int, codec: int) 
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**30, 10**6])
-def test_claims_of_many_headers_or_records_set_nothing_aside(count: int) -> None:
+def test_claims_of_many_headers_or_records_allocate_nothing(count: int) -> None:
     record = bytearray(build_batch(SOME[:1]))
     claim = bytearray(record)
     struct.pack_into(">i", claim, 23, count)
