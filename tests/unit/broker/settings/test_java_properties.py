@@ -37,4 +37,4 @@ def test_an_entry_has_its_first_line() -> None:
 def test_a_wrong_escape_names_its_line() -> None:
     with pytest.raises(PropertiesError, match="line 2") as caught:
         read_properties("a=1\nb=\\u12g4")
-    assert (caught.value.line, caught.value.reason) == (2, "\\u wants four hexadecimal digits")
+    assert (caught.value.line, caught.value.reason) == (2, "\\u needs four hexadecimal digits")

@@ -159,7 +159,7 @@ def test_every_setting_that_acts_is_read() -> None:
         ("qwertz=3", "f:2: qwertz is not a setting"),
         ("num.partitions=0", "f:2: num.partitions=0: Value must be at least 1"),
         ("offsets.topic.replication.factor=0", "f:2: offsets.topic.replication.factor=0: Value mu"),
-        ("ssl.key.password=\\u00zz", "f:2: \\u wants four hexadecimal digits"),
+        ("ssl.key.password=\\u00zz", "f:2: \\u needs four hexadecimal digits"),
         ("retention.ms=5", "f:2: retention.ms is a setting of topics; a broker's is log.retention"),
         ("remote.storage.enable=true", "f:2: remote.storage.enable is a setting of topics"),
         ("replica.lag.time.max.ms=400", "f:2: replica.lag.time.max.ms=400: is below replica.fetch"),
