@@ -141,7 +141,7 @@ def test_standing_still_is_seen(child: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere ports are not held")
-def test_a_held_port_goes_to_whoever_asks_for_it_and_to_nobody_else() -> None:
+def test_a_held_port_goes_only_to_a_program_that_asks_for_it() -> None:
     port = Port()
     try:
         with socket.create_server(("127.0.0.1", port.number)) as broker:

@@ -137,7 +137,7 @@ class Breaking(Lifecycle):
             self.ask(broker, "links", do="cut", to=[*others, None], both_ways=True)
             self.ask(broker, "store", do="cut")
             self._isolated[broker] = None
-            self._emit_cut(broker, [*others, None])
+            self._emit_disconnected(broker, [*others, None])
 
     def partition(self, *groups: Sequence[int]) -> None:
         """Disconnect brokers of different groups from each other, not from clients and store.
@@ -155,7 +155,7 @@ class Breaking(Lifecycle):
             for broker in group:
                 if broker in self.running() and others:
                     self.ask(broker, "links", do="cut", to=others, both_ways=True)
-                    self._emit_cut(broker, others)
+                    self._emit_disconnected(broker, others)
 
     def delay(self, broker: int, seconds: float, to: Iterable[End] | None = None) -> None:
         """Delay what this broker sends; to all other brokers if none is named."""
@@ -169,7 +169,7 @@ class Breaking(Lifecycle):
         """Disconnect one way: what this broker sends does not arrive."""
         ends = self._ends(broker, to)
         self.ask(broker, "links", do="cut", to=ends)
-        self._emit_cut(broker, ends)
+        self._emit_disconnected(broker, ends)
 
     def heal(self, *brokers: int) -> None:
         """End the faults of links, store and disks; of all brokers if none is named.
@@ -240,7 +240,7 @@ class Breaking(Lifecycle):
         if self._manifest.trace and self._trace_file is None:
             self._trace_file = TraceFile(self.data_dir / "traces" / "cluster.trace", None)
 
-    def _emit_cut(self, source: int, targets: Sequence[int | None]) -> None:
+    def _emit_disconnected(self, source: int, targets: Sequence[int | None]) -> None:
         names = [CLIENTS if one is None else f"b{one}" for one in targets]
         self._emit("cut", None, source=f"b{source}", targets=names)
 

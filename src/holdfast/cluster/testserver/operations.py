@@ -195,7 +195,7 @@ def _drop(cluster: Cluster, fields: Fields) -> Prepared:
     return _of_all(brokers, lambda broker: cluster.drop(broker, probability, to))
 
 
-def _cut(cluster: Cluster, fields: Fields) -> Prepared:
+def _disconnect(cluster: Cluster, fields: Fields) -> Prepared:
     brokers, to = _running(cluster, fields), fields.ends("to")
     return _of_all(brokers, lambda broker: cluster.cut(broker, to))
 
@@ -321,7 +321,7 @@ OPERATIONS: Final[dict[str, Prepare]] = {
     "heal": _or_all("heal"),
     "delay": _delay,
     "drop": _drop,
-    "cut": _cut,
+    "cut": _disconnect,
     "power-loss": _all_at_once("power_loss"),
     "disk-full": _disk("disk_full"),
     "io-error": _disk("io_error"),
