@@ -1,11 +1,11 @@
-"""The audit of a ledger, three replicas and a table: wall time, rows a second, memory.
+"""The audit of a ledger, three replicas and a table: wall time, rows per second, memory.
 
     python -m bench.audit --records 5000000 20000000
 
 Inputs are built in numpy: batches of 64 records with 8-byte keys and 100 random bytes, twelve
 partitions, three equal copies, one ledger of as many sends, one Delta table. Every millionth record
 is missing in every copy, so that the audit has losses to name. local[2], a driver of 2 GB. The
-audit runs in a process of its own; session and Java included in "whole", not in "audit".
+audit runs in its own process; session and Java included in "whole", not in "audit".
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RECORD_BYTES = 2 + BODY_BYTES
 VALUE_AT = 2 + 4 + KEY_BYTES + 2
 BATCH_BYTES = HEADER_BYTES + BATCH * RECORD_BYTES
 CHUNK = 1 << 13
-"""Batches made at a time."""
+"""Batches created at a time."""
 LOSS_EVERY = 1_000_000
 NOW_MS = 1_700_000_000_000
 BROKERS = ("b1", "b2", "b3")
@@ -63,15 +63,15 @@ def zigzag(number: int) -> list[int]:
     return [coded] if coded < 0x80 else [coded & 0x7F | 0x80, coded >> 7]
 
 
-def records(count: int, dice: np.random.Generator) -> Any:
+def records(count: int, rng: np.random.Generator) -> Any:
     """Batches without headers, as (batches, BATCH, RECORD_BYTES)."""
     made = np.zeros((count, BATCH, RECORD_BYTES), np.uint8)
     made[:, :, :2] = zigzag(BODY_BYTES)
     made[:, :, 4] = np.arange(BATCH) * 2
     made[:, :, 5] = KEY_BYTES * 2
     made[:, :, 6 + KEY_BYTES : VALUE_AT] = zigzag(VALUE_BYTES)
-    made[:, :, 6 : 6 + KEY_BYTES] = dice.integers(65, 91, (count, BATCH, KEY_BYTES), np.uint8)
-    values = np.frombuffer(dice.bytes(count * BATCH * VALUE_BYTES), np.uint8)
+    made[:, :, 6 : 6 + KEY_BYTES] = rng.integers(65, 91, (count, BATCH, KEY_BYTES), np.uint8)
+    values = np.frombuffer(rng.bytes(count * BATCH * VALUE_BYTES), np.uint8)
     made[:, :, VALUE_AT : VALUE_AT + VALUE_BYTES] = values.reshape(count, BATCH, VALUE_BYTES)
     return made
 
@@ -103,11 +103,11 @@ def sums_of(part: Any) -> Any:
 
 
 class Inputs:
-    """Builds a directory of them."""
+    """Builds a directory of inputs."""
 
     def __init__(self, root: Path, count: int) -> None:
         self.root, self.count = root, count
-        self.dice = np.random.default_rng(1)
+        self.rng = np.random.default_rng(1)
         self.sequence = 0
         for broker in BROKERS:
             (root / broker).mkdir(parents=True)
@@ -116,7 +116,7 @@ class Inputs:
         (root / "table").mkdir()
 
     def build(self) -> int:
-        """All of it; how many records are missing in every copy."""
+        """Build all inputs; returns how many records are missing in every copy."""
         each = self.count // PARTITIONS // BATCH * BATCH
         lost = sum(self._partition(number, each) for number in range(PARTITIONS))
         ends = {TopicPartition(TOPIC, number): each for number in range(PARTITIONS)}
@@ -131,7 +131,7 @@ class Inputs:
         lost = 0
         with (folder / f"{0:020}.log").open("wb") as log:
             for base in range(0, each, CHUNK * BATCH):
-                bodies = records(min(CHUNK, (each - base) // BATCH), self.dice)
+                bodies = records(min(CHUNK, (each - base) // BATCH), self.rng)
                 first = self._send(bodies, number, base)
                 gone = np.flatnonzero((first + np.arange(len(bodies) * BATCH)) % LOSS_EVERY == 0)
                 kept = np.ones(len(bodies), np.bool_)
@@ -148,7 +148,7 @@ class Inputs:
         return lost
 
     def _send(self, bodies: Any, number: int, base: int) -> int:
-        """Write the ledger's and the table's rows; the first sequence."""
+        """Write the rows of the ledger and of the table; returns the first sequence."""
         rows = bodies.reshape(-1, RECORD_BYTES)
         count, first = len(rows), self.sequence
         keys = np.ascontiguousarray(rows[:, 6 : 6 + KEY_BYTES])
@@ -220,7 +220,7 @@ def cpu_of_descendants() -> float:
 
 
 def audit(root: Path) -> dict[str, Any]:
-    """In a process of its own: the figures of one audit."""
+    """The figures of one audit, in its own process."""
     from delta.tables import DeltaTable
 
     from holdfast.pipeline.audit import AuditInputs, run
@@ -270,10 +270,10 @@ def main() -> None:
             lost = Inputs(root, count).build()
             started = time.perf_counter()
             command = [sys.executable, "-m", "bench.audit", "--audit", str(root)]
-            told = subprocess.run(  # noqa: S603  # ourselves
+            finished = subprocess.run(  # noqa: S603  # ourselves
                 command, check=True, capture_output=True, text=True
             )
-            figures = json.loads(told.stdout)
+            figures = json.loads(finished.stdout)
             assert figures["lost"] == lost, (figures, lost)
             figures |= {"whole_seconds": round(time.perf_counter() - started, 1)}
             figures |= {"records": count, "load": os.getloadavg()[0], "schema": SCHEMA}

@@ -1,4 +1,4 @@
-"""What one acks=all batch costs the core, in microseconds of CPU.
+"""The cost of one acks=all batch in the core, in microseconds of CPU.
 
 One leader, two followers that wait at its end, min.insync.replicas 2. The cycle of one batch:
 append, written (wakes both parked fetches), both followers copy it and ask for more, the second
@@ -8,7 +8,7 @@ of these fetches raises the high watermark, the producer is answered, both fetch
     leader, idempotent   the same for a producer with sequence numbers
     cycle                the leader's and both followers' calls
 
-No bytes, sockets or disks: this is what the replication rules add to them. Exit code 0 always: a
+No bytes, sockets or disks: this is the cost of the replication rules alone. Exit code 0 always: a
 shared machine is no place for a verdict.
 """
 
@@ -48,7 +48,7 @@ from holdfast.model import (
 SCHEMA = "holdfast-bench-core/1"
 LEADER, *FOLLOWERS = BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
 EPOCH = LeaderEpoch(1)
-LIFE = BrokerEpoch(1)
+BROKER_EPOCH = BrokerEpoch(1)
 STATE = PartitionState(BROKERS, BROKERS, LEADER, EPOCH, PartitionEpoch(1))
 SETTINGS = Settings(min_insync_replicas=2)
 RECORDS = 16
@@ -80,7 +80,7 @@ def new_follower(broker: BrokerId) -> Replica:
 
 
 def fetch_from(follower: BrokerId, offset: Offset) -> Fetch:
-    return Fetch(follower, offset, EPOCH, EPOCH, LIFE)
+    return Fetch(follower, offset, EPOCH, EPOCH, BROKER_EPOCH)
 
 
 def plain_batch(_: int) -> BatchHeader:
@@ -138,7 +138,7 @@ def whole_cycle(cycles: int) -> float:
 
 
 def answer_of(leader: Replica, fetch_offset: Offset) -> FetchAnswer:
-    """What a driver answers a woken fetch with."""
+    """The answer of a driver to a woken fetch."""
     log = leader.log
     return FetchAnswer(
         ErrorCode.NONE,
@@ -152,7 +152,7 @@ def answer_of(leader: Replica, fetch_offset: Offset) -> FetchAnswer:
 
 
 def copy(follower: Replica, answer: FetchAnswer, batch: BatchHeader, now_ms: int) -> Fetch:
-    """A follower's part: take the answer over, and ask for more."""
+    """A follower's part: apply the answer, and fetch again."""
     follower.append_as_follower((batch,), answer.high_watermark, now_ms)
     asked = follower.next_fetch()
     assert asked
@@ -161,7 +161,7 @@ def copy(follower: Replica, answer: FetchAnswer, batch: BatchHeader, now_ms: int
         asked.fetch_offset,
         asked.last_fetched_epoch,
         asked.current_leader_epoch,
-        LIFE,
+        BROKER_EPOCH,
     )
 
 

@@ -1,9 +1,9 @@
-"""What partitions cost that nobody uses: CPU of requests elsewhere, start, idling, memory.
+"""The cost of idle partitions: CPU of requests to others, start, idling, memory.
 
     python -m bench.growth [--idle 1000] [--many 5000] [--requests 20000] [--json]
 
-Three Holdfast brokers, replication factor 3, so every broker has a replica of every partition. The
-clock says little on a shared machine; CPU seconds of the brokers, from /proc, hold better.
+Three Holdfast brokers, replication factor 3, so every broker has a replica of every partition. Wall
+time means little on a shared machine; CPU seconds of the brokers, from /proc, are more stable.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the ledger costs a producer: LedgerProducer against the plain class it stands in for.
+"""The cost of the ledger for a producer: LedgerProducer against the plain class it replaces.
 
 Both have the same counting callback and take turns in one run, so that the noise of a shared
-machine falls on both. `rate`: three Holdfast brokers on this machine, replication factor 3,
+machine affects both. `rate`: three Holdfast brokers on this machine, replication factor 3,
 acks=all, from the first send to the last answer. `client`: against the mock brokers inside
-librdkafka, so that nothing else of ours runs.
+librdkafka, so that no Holdfast broker runs.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from holdfast.ledger import LedgerProducer
 
 SIZES: Final = (100, 1024)
 CONFIG: Final = {"log_level": 0}
-"""Else librdkafka's defaults."""
+"""Otherwise librdkafka's defaults."""
 PARTITIONS: Final = 6
 WARM_UP: Final = 120_000
-"""Records: more than librdkafka's queue holds, so that as many are under way as ever will be."""
+"""In records: more than librdkafka's queue holds, so that the queue is full."""
 Make = Callable[[dict[str, Any]], Producer]
 
 
 class Counter:
-    """What an application does at least: count answers, and notice errors."""
+    """The least that an application does: count answers, and notice errors."""
 
     def __init__(self) -> None:
         self.answers = 0
 
-    def told(self, error: Any, _: Any) -> None:
+    def delivered(self, error: Any, _: Any) -> None:
         assert error is None, error
         self.answers += 1
 
 
 def send(producer: Producer, topic: str, size: int, records: int) -> tuple[float, float]:
-    """Microseconds a record: by the clock, and of this thread's CPU."""
+    """Microseconds per record: wall time, and CPU time of this thread."""
     values = [os.urandom(size) for _ in range(1000)]
     counter = Counter()
-    told = counter.told
-    _send_all(producer, topic, values, WARM_UP, told)  # connections, memory, the first blocks
+    on_delivery = counter.delivered
+    _send_all(
+        producer, topic, values, WARM_UP, on_delivery
+    )  # connections, memory, the first blocks
     began, cpu = time.perf_counter(), time.thread_time()
-    _send_all(producer, topic, values, records, told)
+    _send_all(producer, topic, values, records, on_delivery)
     took, used = time.perf_counter() - began, time.thread_time() - cpu
     asked = WARM_UP + records
     assert counter.answers == asked, f"{counter.answers} answers to {asked} records"
@@ -58,12 +60,16 @@ def send(producer: Producer, topic: str, size: int, records: int) -> tuple[float
 
 
 def _send_all(
-    producer: Producer, topic: str, values: list[bytes], records: int, told: Callable[..., None]
+    producer: Producer,
+    topic: str,
+    values: list[bytes],
+    records: int,
+    on_delivery: Callable[..., None],
 ) -> None:
     for number in range(records):
         while True:
             try:
-                producer.produce(topic, values[number % 1000], on_delivery=told)
+                producer.produce(topic, values[number % 1000], on_delivery=on_delivery)
             except BufferError:
                 producer.poll(0.01)
             else:
@@ -76,7 +82,7 @@ def _send_all(
 def alternate(
     config: dict[str, Any], folder: Path, topic: Callable[[], str], size: int, options: Any
 ) -> dict[str, float]:
-    """Medians of both, and of the ratio of neighbours."""
+    """Medians of both, and of the ratio of adjacent rounds."""
     makers: dict[str, Make] = {
         "plain": Producer,
         "ledger": lambda config: LedgerProducer(config, ledger=folder),

@@ -1,7 +1,7 @@
-"""What a client sees of three brokers, and what that costs them; each measure gives its figures.
+"""Measures three brokers as a client sees them, and their processor time.
 
 The client is confluent-kafka for both rivals. Replication factor 3, min.insync.replicas 2, six
-partitions. A measure makes its own topic, unless it reads what another has written.
+partitions. A measure creates its own topic, unless it reads what another has written.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _send(stage: Stage, topic: str, records: int, size: int, **settings: Any) ->
 
 
 class _Failures:
-    """Records that were refused: a figure without them would be none."""
+    """Counts refused records, which would make a figure meaningless."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -231,7 +231,7 @@ class _Failures:
 
 
 def one_record_requests(stage: Stage) -> Figures:
-    """100 bytes a request, five requests in flight a connection."""
+    """100 bytes per request, five requests in flight per connection."""
     requests = stage.records // 10
     topic = stage.new_topic()
     seconds, cpu = _one_by_one(stage, topic, requests)
@@ -303,7 +303,7 @@ def latency(stage: Stage) -> Figures:
 
 
 def consume(stage: Stage) -> Figures:
-    """Everything `produce` has written; the median of some readings, as one takes a second."""
+    """Read all that `produce` has written; the median of several reads of about a second."""
     if not stage.to_consume:
         produce(stage)
     taken = [_read(stage, stage.to_consume, stage.records) for _ in range(READINGS)]
@@ -396,4 +396,4 @@ MEASURES: Final[dict[str, Callable[[Stage], Figures]]] = {
     "memory": memory,
     "idle": idle,
 }
-"""Those that warm clusters take in turns. `start` and `fail_over` need processes that are new."""
+"""The measures of warm clusters. `start` and `fail_over` need new processes."""

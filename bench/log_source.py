@@ -3,15 +3,15 @@ connector from the broker itself, which runs on the same two cores.
 
     python bench/log_source.py [--records 2000000] [--rounds 5] [--json]
 
-The same rows on both sides, 100 bytes of value and a key each, counted by a sink that throws them
-away. Sides are alternated; the ratio is the median over the rounds of their times, and above 1 says
+The same rows on both sides, 100 bytes of value and a key each, counted by a sink that discards
+them. Sides are alternated; the ratio is the median over the rounds of their times, and above 1 says
 that the files are faster. A first round is not counted: Java has to warm up. `cpu` is the ratio of
 processor time, of Spark, its Python workers and the broker together: it holds on a busy machine.
 
     same       topic, partition, offset, timestamp, key, value: what the connector gives
     audit      offset, leader epoch, checksums and lengths of key and value, no bytes
     all        all columns, the checksum of every value among them
-    batches    holdfast-batches: a row a batch
+    batches    holdfast-batches: one row per batch
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AUDIT = "offset,leader_epoch,key_crc,key_len,value_crc,value_len"
 
 
 class Result(NamedTuple):
-    """One way of reading: records a second, best round, and the ratio to the connector."""
+    """One way of reading: records per second, best round, and the ratio to the connector."""
 
     case: str
     records_a_second: float
@@ -57,8 +57,8 @@ class Result(NamedTuple):
 
 def fill(bootstrap: str, records: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000})
-    dice = random.Random(7)
-    values = [dice.randbytes(VALUE_BYTES) for _ in range(1_000)]
+    rng = random.Random(7)
+    values = [rng.randbytes(VALUE_BYTES) for _ in range(1_000)]
     for nth in range(records):
         value, key = values[nth % len(values)], b"key-%08d" % nth
         while True:  # Until there is room in the queue.

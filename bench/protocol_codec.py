@@ -67,7 +67,7 @@ KAFKA_PYTHON: dict[str, Any] = {
 
 ROUND_SECONDS = 0.005
 CODECS = ("holdfast", "kafka-python", "kio")
-"""Encoding twice as fast as kafka-python, and decoding as fast, is what we promise."""
+"""Encoding twice as fast as kafka-python, and decoding as fast, is the target."""
 ENCODE_TARGET = 2.0
 DECODE_TARGET = 1.0
 

@@ -78,22 +78,22 @@ class Result(NamedTuple):
     worst_ratio: float
 
 
-def new_records(size: int, count: int, dice: random.Random, *, mixed: bool) -> list[NewRecord]:
+def new_records(size: int, count: int, rng: random.Random, *, mixed: bool) -> list[NewRecord]:
     records = []
     for nth in range(count):
-        value_bytes = dice.randrange(size // 2, size * 3 // 2) if mixed else size
-        key = b"key-%08d" % dice.randrange(10**8)
-        records.append(NewRecord(dice.randbytes(value_bytes), key, 1_794_726_597_000 + nth))
+        value_bytes = rng.randrange(size // 2, size * 3 // 2) if mixed else size
+        key = b"key-%08d" % rng.randrange(10**8)
+        records.append(NewRecord(rng.randbytes(value_bytes), key, 1_794_726_597_000 + nth))
     return records
 
 
 def log_of(size: int, batch_bytes: int, *, mixed: bool) -> tuple[bytes, int]:
     """A log of some megabytes, and how many records it holds."""
-    dice = random.Random(7)
+    rng = random.Random(7)
     per_batch = max(1, batch_bytes // (size + 20))
     out, count = bytearray(), 0
     while len(out) < TOTAL_BYTES:
-        batch = build_batch(new_records(size, per_batch, dice, mixed=mixed))
+        batch = build_batch(new_records(size, per_batch, rng, mixed=mixed))
         stamp(batch, 0, count, 3)
         out += batch
         count += per_batch

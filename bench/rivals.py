@@ -228,7 +228,7 @@ RIVALS: Final[tuple[type[Rival], ...]] = (Holdfast, Kafka)
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
@@ -282,7 +282,7 @@ def memory_mb(pid: int) -> float:
 
 
 def sync_disks() -> None:
-    """Nobody pays for the writes of another."""
+    """Write out dirty pages, so that no measure pays for the writes of another."""
     os.sync()
     time.sleep(0.5)
 

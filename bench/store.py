@@ -1,10 +1,10 @@
-"""The embedded store: how soon a death is noticed, what idling costs, how fast it commits.
+"""The embedded store: time to notice a death, cost of idling, rate of commits.
 
-    death      kill -9 of a process until a neighbour's watch tells that its node is gone
-    change     a commit in one session until a watch in another process's stead tells it
+    death      from kill -9 of a process until another process's watch reports its node gone
+    change     from a commit in one session until a watch in another session fires
     idle       CPU of one open store that has two neighbours, in percent of one core
-    commits    one after the other, and 1,000 partition states in one go
-    start      opening a store that 1,000 states lie in, and reading them
+    commits    one after the other, and 1,000 partition states in one call
+    start      opening a store with 1,000 states, and reading them
 
 Exit code 0 always: a shared machine is no place for a verdict.
 """
@@ -43,44 +43,44 @@ asyncio.run(main())
 """
 
 
-async def until_told(store: EmbeddedStore, path: str, told: asyncio.Event) -> float:
-    """The moment at which there is no such node any more."""
+async def until_gone(store: EmbeddedStore, path: str, notified: asyncio.Event) -> float:
+    """The time at which the node is gone."""
     while await store.get(path) is not None:
-        await told.wait()
-        told.clear()
+        await notified.wait()
+        notified.clear()
     return time.perf_counter()
 
 
 async def death_ms(file: Path, store: EmbeddedStore) -> float:
-    """From kill -9 until we know."""
+    """From kill -9 until the watch has reported it."""
     victim = await asyncio.create_subprocess_exec(
         sys.executable, "-c", VICTIM, str(file), stdout=subprocess.PIPE
     )
     assert victim.stdout is not None
     await victim.stdout.readline()
-    told = asyncio.Event()
-    watch = store.watch("/victim", lambda _: told.set())
+    notified = asyncio.Event()
+    watch = store.watch("/victim", lambda _: notified.set())
     started = time.perf_counter()
     victim.kill()
-    ended = await until_told(store, "/victim", told)
+    ended = await until_gone(store, "/victim", notified)
     watch.cancel()
     await victim.wait()
     return (ended - started) * 1000
 
 
 async def change_ms(store: EmbeddedStore, other: EmbeddedStore) -> float:
-    """From the answer to a commit until another session is told."""
-    told = asyncio.Event()
-    watch = store.watch("/changing", lambda _: told.set())
+    """From the answer to a commit until another session is notified."""
+    notified = asyncio.Event()
+    watch = store.watch("/changing", lambda _: notified.set())
     await other.commit(Set("/changing", b""))
     started = time.perf_counter()
-    await told.wait()
+    await notified.wait()
     watch.cancel()
     return (time.perf_counter() - started) * 1000
 
 
 async def idle_percent(seconds: float) -> float:
-    """Of one core, for this process, which has three stores open; so a third of it each."""
+    """Percent of one core for each of the three stores of this process."""
     started = time.process_time()
     await asyncio.sleep(seconds)
     return (time.process_time() - started) / seconds * 100 / 3

@@ -1,4 +1,4 @@
-"""The checklist, second part: topics, settings, and the places of replicas."""
+"""The checklist, second part: topics, settings and replica placement."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def create_and_delete_topic(client: Client, world: World) -> None:
 
 
 def refuse_topics(client: Client, world: World) -> None:
-    """Kafka's own error for each way to be wrong."""
+    """Kafka's own error for each mistake."""
     topic = world.topic("there")
     for expected, call in (
         ("TOPIC_ALREADY_EXISTS", lambda: client.create_topic(topic, 1, 1, {})),
@@ -39,7 +39,7 @@ def refuse_topics(client: Client, world: World) -> None:
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """The error a broker answered with."""
+    """The error in a broker's answer."""
     with pytest.raises(RefusedError) as caught:
         call()
     return caught.value.error
@@ -57,7 +57,7 @@ def create_partitions(client: Client, world: World) -> None:
 
 
 def topic_configs(client: Client, world: World) -> None:
-    """Set, seen, in force; and what was set before stays."""
+    """A setting is set, described and effective; earlier ones stay."""
     topic = world.topic("configured", configs={"retention.ms": "7200000"})
     before = client.topic_configs(topic)
     assert before["retention.ms"] == "7200000"
@@ -72,7 +72,7 @@ def topic_configs(client: Client, world: World) -> None:
 
 
 def drop_topic_configs(client: Client, world: World) -> None:
-    """Incremental changes: one is dropped, the others stay."""
+    """Incremental changes: one setting is deleted, the others stay."""
     topic = world.topic("dropping", configs={"retention.ms": "1", "segment.bytes": "2000000"})
     client.alter_topic_configs(topic, {"max.message.bytes": "3000"}, ["retention.ms"])
     wanted = {"max.message.bytes": "3000", "segment.bytes": "2000000"}
@@ -121,7 +121,7 @@ def elect_leaders(client: Client, world: World) -> None:
 
 
 def reassign_partitions(client: Client, world: World) -> None:
-    """A replica is copied to its new place and removed from the old one."""
+    """A replica is copied to its new broker and removed from the old one."""
     topic = world.topic("moving", assignment={0: [1, 2]})
     values = [b"%d" % number for number in range(50)]
     world.send_values(topic, 0, values)

@@ -1,8 +1,8 @@
-"""The checklist: what a client does with a cluster, each case once, for all clients.
+"""The checklist: the cases of using a cluster, each written once for all clients.
 
-A case takes a client and the world, and asserts. Its name is what `Client.lacks` refers to. Every
-byte, offset, header and timestamp is compared; where a client cannot say something (see `Limits`)
-the rest still is.
+A case takes a client and the world, and asserts. `Client.lacks` refers to its name. Every byte,
+offset, header and timestamp is compared; where a client cannot express something (see `Limits`)
+the rest is still compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 Case = Callable[[Client, World], None]
 
 T0 = 1_700_000_000_000
-"""A time long past, in milliseconds: nobody's clock could have set it."""
+"""A time long past, in milliseconds: no clock could have set it."""
 
 RECORDS = (
     Record(value=b"plain", key=b"key", timestamp=T0),
@@ -44,7 +44,7 @@ WAYS = (How(acks=0), How(acks=1), How(acks=-1), How(acks=-1, is_idempotent=True)
 
 
 def produce(codec: str, client: Client, world: World) -> None:
-    """Every acks and idempotently, in one compression; kept byte by byte by all replicas."""
+    """Every acks and idempotently, in one compression; all replicas have the same bytes."""
     records = [fit for one in RECORDS if (fit := client.limits.fit(one)) is not None]
     assert len(records) >= 40
     for way in WAYS:
@@ -61,7 +61,7 @@ def produce(codec: str, client: Client, world: World) -> None:
 
 
 def check_records(kept: Sequence[Read], sent: Sequence[Record], clock: tuple[int, int]) -> None:
-    """All that was sent, in its order, at offsets without gaps."""
+    """All sent records, in order, at offsets without gaps."""
     assert [one.offset for one in kept] == list(range(len(sent)))
     for found, record in zip(kept, sent, strict=True):
         assert (found.key, found.value, found.headers) == (
@@ -76,7 +76,7 @@ def check_records(kept: Sequence[Read], sent: Sequence[Record], clock: tuple[int
 
 
 def check_batches(kept: Kept, codec: str, *, is_idempotent: bool) -> None:
-    """As the producer was told to make them. A client may send a batch that would grow as it is."""
+    """Batches as configured. A client may leave a batch uncompressed that would grow."""
     codecs = {CODECS[header.compression] for header in kept.headers}
     assert codec in codecs
     assert codecs <= {codec, "none"}
@@ -115,7 +115,7 @@ def list_offsets(client: Client, world: World) -> None:
 
 
 def wait_for_records(client: Client, world: World) -> None:
-    """A consumer that waits at the end gets what comes later."""
+    """A consumer that waits at the end receives later records."""
     topic = world.topic("tail")
     world.send_values(topic, 0, [b"first"])
     assert client.consume(topic, 0, 0, 1)[0].value == b"first"
@@ -124,7 +124,7 @@ def wait_for_records(client: Client, world: World) -> None:
 
 
 def see_topics(client: Client, world: World) -> None:
-    """Metadata: leaders, replicas and in-sync sets as they are."""
+    """Metadata: the actual leaders, replicas and ISRs."""
     topic = world.topic("metadata", assignment={0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]})
     wait_until(lambda: topic in client.topics(), f"{topic} is known")
     seen = client.topics()[topic]
@@ -149,7 +149,7 @@ CASES: dict[str, Case] = {
 
 
 def cases_of(client: type[Client]) -> pytest.MarkDecorator:
-    """Parametrize a client's test with all it can do."""
+    """Parametrize a client's test with all its cases."""
     unknown = set(client.lacks) - set(CASES)
     assert not unknown, f"{client.__name__} lacks what no case asks for: {sorted(unknown)}"
     names = [name for name in CASES if name not in client.lacks]

@@ -1,7 +1,7 @@
-"""What every client is asked to do, in one vocabulary; each adapter says it in its client's words.
+"""The operations of every client; each adapter implements them with its client.
 
-An adapter overrides what its client can do. What it cannot do it names in `lacks`, with the reason,
-and that case is not run with it; `limits` says which records it can send at all.
+An adapter overrides what its client can do. It names what its client cannot do in `lacks`, with
+the reason, and that case is not run with it; `limits` describes the records that it can send.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What a producer sends."""
+    """A record to produce."""
 
     value: bytes | None
     key: bytes | None = None
@@ -27,7 +27,7 @@ class Record:
 
 
 class Read(NamedTuple):
-    """What a consumer gets."""
+    """A consumed record."""
 
     offset: int
     timestamp: int
@@ -46,11 +46,11 @@ class How(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What of a record a client can say."""
+    """The parts of a record that a client can express."""
 
     timestamps: bool = True
     binary: bool = True
-    """Bytes that are no UTF-8, and line ends."""
+    """Bytes that are not UTF-8, and line ends."""
     empties: bool = True
     """Keys and values that are empty and not null."""
     headers: bool = True
@@ -82,7 +82,7 @@ def _is_a_line(part: bytes | None) -> bool:
 
 
 class Placed(NamedTuple):
-    """A partition, as metadata tells it."""
+    """A partition, from metadata."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -93,7 +93,7 @@ class ClusterSeen(NamedTuple):
     """A cluster, as a client describes it."""
 
     cluster_id: str | None
-    """None where a client does not say, as for the controller."""
+    """None if the client does not show it; likewise the controller."""
     controller: int | None
     brokers: Mapping[int, int]
     """Ports by broker id."""
@@ -108,7 +108,7 @@ class GroupSeen(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A broker said no."""
+    """A broker refused the request."""
 
     def __init__(self, error: str, message: str = "") -> None:
         super().__init__(f"{error}: {message}")
@@ -124,11 +124,11 @@ class Member:
         raise NotImplementedError
 
     def values(self) -> list[bytes]:
-        """All values it has got so far, in the order it got them."""
+        """All values received so far, in order."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Commit what was read and leave the group."""
+        """Commit the read offsets and leave the group."""
         raise NotImplementedError
 
 
@@ -143,18 +143,18 @@ class Client:
         self.bootstrap = bootstrap
 
     def close(self) -> None:
-        """Let go of whatever runs."""
+        """Stop everything that runs."""
 
     # Records.
 
     def produce(
         self, topic: str, partition: int, records: Sequence[Record], how: How
     ) -> list[int] | None:
-        """Send in this order; the offsets that were acknowledged, None if the client hides them."""
+        """Send in this order; returns the acknowledged offsets, None if the client hides them."""
         raise NotImplementedError
 
     def consume(self, topic: str, partition: int, start: int, count: int) -> list[Read]:
-        """So many records from an offset on."""
+        """Read so many records from an offset."""
         raise NotImplementedError
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
@@ -199,15 +199,15 @@ class Client:
         raise NotImplementedError
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
-        """Bytes by (broker, partition), as DescribeLogDirs tells them."""
+        """Bytes by (broker, partition), from DescribeLogDirs."""
         raise NotImplementedError
 
     def elect(self, topic: str, partition: int) -> None:
-        """The preferred leader."""
+        """Elect the preferred leader."""
         raise NotImplementedError
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
-        """Begin to move a partition to other brokers."""
+        """Start to move a partition to other brokers."""
         raise NotImplementedError
 
     # Groups.

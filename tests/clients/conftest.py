@@ -1,7 +1,7 @@
 """One cluster for the checklist of all clients.
 
 Tests use their own topics and groups. HOLDFAST_CLIENTS_AGAINST=kafka runs the checklist against
-Apache Kafka, to tell a wrong expectation from a wrong broker.
+Apache Kafka, to distinguish a wrong expectation from a wrong broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SETTINGS = {
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
     "auto.create.topics.enable": "false",
-    # A test says when the preferred leader is elected; nobody waits for more members of a group.
+    # Tests elect preferred leaders themselves, and groups do not wait for more members.
     "auto.leader.rebalance.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
@@ -32,7 +32,7 @@ COMPLAINTS = ("Traceback", " error ")
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three brokers for the checklist; what they complain of fails the run."""
+    """Three brokers for the checklist; their warnings and errors fail the run."""
     folder = tmp_path_factory.mktemp("clients")
     is_kafka = os.environ.get("HOLDFAST_CLIENTS_AGAINST") == "kafka"
     cluster = KafkaBrokers(folder, SETTINGS) if is_kafka else Brokers(folder, SETTINGS)
@@ -48,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
-    """Ends with its file: kafka-python's thread rolls the global dice, which Hypothesis forbids."""
+    """Per file: kafka-python's thread uses global randomness, which Hypothesis forbids."""
     made = World(cluster)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""The checklist, third part: consumer groups that share, rebalance and remember."""
+"""The checklist, third part: consumer groups that share, rebalance and commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTITIONS = 4
 
 
 def group_resumes(client: Client, world: World) -> None:
-    """A member reads all; who comes after it goes on where it stopped."""
+    """A member reads all; its successor continues where it stopped."""
     topic, group = world.topic("resumed", PARTITIONS), world.name("group")
     first = _send(world, topic, "first")
     with closing(client.join(group, topic)) as member:
@@ -56,7 +56,7 @@ def group_rebalances(client: Client, world: World) -> None:
 
 
 def group_admin(client: Client, world: World) -> None:
-    """Groups are listed and described, committed offsets told, an empty group deleted."""
+    """Groups are listed and described, committed offsets read, an empty group deleted."""
     topic, group = world.topic("governed", PARTITIONS), world.name("group")
     sent = _send(world, topic, "x")
     with closing(client.join(group, topic)) as member:
@@ -69,7 +69,7 @@ def group_admin(client: Client, world: World) -> None:
 
 
 def delete_group(client: Client, world: World) -> None:
-    """An empty one goes; one with members stays."""
+    """An empty group is deleted; one with members is not."""
     topic, group = world.topic("dissolved", PARTITIONS), world.name("group")
     sent = _send(world, topic, "x")
     with closing(client.join(group, topic)) as member:

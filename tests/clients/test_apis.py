@@ -1,6 +1,6 @@
-"""Every API that we serve, as a real client sends it: seen on the wire, and by what it does.
+"""Every served API from a real client: observed on the wire, and by its effect.
 
-Each broker is behind a proxy that notes the requests. `apis.txt` says in which of these tests a
+Each broker is behind a proxy that records the requests. `apis.txt` names the test in which a
 client, or another broker where no client sends it, uses an API.
 """
 
@@ -86,7 +86,7 @@ THREE = (1, 2, 3)
 
 
 class Watched:
-    """Three brokers, each behind a proxy: what `World` wants of a cluster."""
+    """Three brokers, each behind a proxy: the cluster interface of `World`."""
 
     def __init__(self, folder: Path) -> None:
         self.servers = Servers(folder, *(SETTINGS,) * len(THREE))
@@ -170,7 +170,7 @@ def test_records(watched: Watched, world: World, confluent: Confluent) -> None:
 
 
 def test_leader_epochs(watched: Watched, world: World, kafka_python: KafkaPython) -> None:
-    """A consumer asks where a log of a new leader epoch parts from what it has read."""
+    """A consumer asks where the log of a new leader diverges from what it has read."""
     topic = world.topic("epochs", assignment={0: [1, 2, 3]})
     world.send_values(topic, 0, [b"one"])
     consumer = Consumer({"bootstrap.servers": world.bootstrap, "group.id": topic, **QUIET})
@@ -219,11 +219,11 @@ def test_topics(watched: Watched, world: World, confluent: Confluent) -> None:
     watched.clients_sent(CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest)
     watched.clients_sent(DeleteRecordsRequest)
     watched.clients_sent(DescribeConfigsRequest, IncrementalAlterConfigsRequest)
-    # What a controller tells brokers about them.
+    # The controller's requests to brokers.
     watched.brokers_sent(LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
 
 
-def test_settings_as_old_clients_alter_them(watched: Watched, world: World) -> None:
+def test_settings_changed_by_old_clients(watched: Watched, world: World) -> None:
     with closing(Aio(world.bootstrap)) as aiokafka:
         admin_cases.topic_configs(aiokafka, world)
     watched.clients_sent(AlterConfigsRequest)
@@ -238,8 +238,8 @@ def test_replicas(watched: Watched, world: World, kafka_python: KafkaPython) -> 
         controller = admin.describe_cluster()["controller_id"]
     watched.clients_sent(ElectLeadersRequest, AlterPartitionReassignmentsRequest)
     watched.clients_sent(DescribeLogDirsRequest, ListPartitionReassignmentsRequest)
-    # A new replica that has caught up is in the ISR because its leader asked for it. A leader that
-    # is the controller itself sends nothing.
+    # A new replica that has caught up is in the ISR because its leader proposed it. A leader that
+    # is the controller itself sends no request.
     leader = next(one for one in THREE if one != controller)
     topic = world.topic("joined", assignment={0: [leader]})
     kafka_python.reassign(topic, 0, [leader, controller])
@@ -255,13 +255,13 @@ def test_the_cluster(watched: Watched, world: World, kafka_python: KafkaPython) 
 def test_topics_page_by_page(watched: Watched, world: World) -> None:
     topic = world.topic("pages", 3)
     with closing(KafkaAdminClient(bootstrap_servers=world.bootstrap.split(","))) as admin:
-        told = admin.describe_topic_partitions([topic], response_partition_limit=2)
-    assert [len(one["partitions"]) for one in told["topics"]] == [2]
-    assert told["next_cursor"]["partition_index"] == 2
+        response = admin.describe_topic_partitions([topic], response_partition_limit=2)
+    assert [len(one["partitions"]) for one in response["topics"]] == [2]
+    assert response["next_cursor"]["partition_index"] == 2
     watched.clients_sent(DescribeTopicPartitionsRequest)
 
 
-def test_a_broker_that_stops_hands_its_partitions_over(watched: Watched, world: World) -> None:
+def test_a_stopping_broker_moves_its_leaderships(watched: Watched, world: World) -> None:
     controller = watched.servers.controller().number
     leader, other = (number for number in THREE if number != controller)
     topic = world.topic("handed-over", assignment={0: [leader, other]})
@@ -273,7 +273,7 @@ def test_a_broker_that_stops_hands_its_partitions_over(watched: Watched, world: 
 
 
 def test_brokers_that_were_all_killed_compare_their_logs(watched: Watched, world: World) -> None:
-    """Nobody knows who should lead: the controller asks each broker how far its log reaches."""
+    """No replica is known to be complete: the controller asks each broker for its log end."""
     topic = world.topic("compared", assignment={0: [1, 2, 3]})
     world.send_values(topic, 0, [b"kept"])
     for number in THREE:

@@ -43,7 +43,7 @@ def test_java_tools(case: Case, client: JavaTools, world: World) -> None:
     case(client, world)
 
 
-def test_a_throttled_move_is_begun_verified_and_freed(client: JavaTools, world: World) -> None:
+def test_a_throttled_reassignment_is_started_and_verified(client: JavaTools, world: World) -> None:
     topic = world.topic("throttled", assignment={0: [1, 2]})
     world.send_values(topic, 0, [b"x" * 1000] * 20)
     plan, option = moved(topic, 0, [3, 2]), "--reassignment-json-file"
@@ -58,13 +58,13 @@ def test_a_throttled_move_is_begun_verified_and_freed(client: JavaTools, world: 
     assert client.run(REASSIGN, "--list").out.strip() == "No partition reassignments found."
 
 
-def test_a_slow_move_is_seen_and_cancelled(client: JavaTools, world: World) -> None:
+def test_a_slow_reassignment_is_listed_and_cancelled(client: JavaTools, world: World) -> None:
     topic = world.topic("cancelled", assignment={0: [1, 2]})
     world.send_values(topic, 0, [b"x" * 100_000] * 20)
     plan, option = moved(topic, 0, [3, 2]), "--reassignment-json-file"
     client.run_with_file(REASSIGN, option, plan, "--execute", "--throttle", "1000")
-    told = client.run(REASSIGN, "--list").out
-    assert f"{topic}-0: replicas: 3,2,1. adding: 3. removing: 1." in told
+    output = client.run(REASSIGN, "--list").out
+    assert f"{topic}-0: replicas: 3,2,1. adding: 3. removing: 1." in output
     done = client.run_with_file(REASSIGN, option, plan, "--cancel")
     assert f"Successfully cancelled partition reassignment for: {topic}-0" in " ".join(
         done.out.split()
@@ -72,14 +72,14 @@ def test_a_slow_move_is_seen_and_cancelled(client: JavaTools, world: World) -> N
     world.wait_replicas(topic, 0, [2, 1])  # what is left of 3, 2, 1
     plan = {"version": 1, "topics": [{"topic": topic}]}
     words = ("--broker-list", "2,3", "--generate")
-    told = client.run_with_file(REASSIGN, "--topics-to-move-json-file", plan, *words).out
-    assert "Proposed partition reassignment configuration" in told
+    output = client.run_with_file(REASSIGN, "--topics-to-move-json-file", plan, *words).out
+    assert "Proposed partition reassignment configuration" in output
 
 
 def test_brokers_are_configured(client: JavaTools, world: World) -> None:
     entity = ("--entity-type", "brokers", "--entity-name", "2")
-    told = client.run(CONFIGS, *entity, "--describe", "--all").out
-    assert "node.id=2 sensitive=false" in told
+    output = client.run(CONFIGS, *entity, "--describe", "--all").out
+    assert "node.id=2 sensitive=false" in output
     client.run(CONFIGS, *entity, "--alter", "--add-config", "log.cleaner.backoff.ms=14000")
     wait_until(
         lambda: "log.cleaner.backoff.ms=14000" in client.run(CONFIGS, *entity, "--describe").out,
@@ -94,8 +94,8 @@ def test_brokers_are_configured(client: JavaTools, world: World) -> None:
 def test_the_performance_test_runs(client: JavaTools, world: World) -> None:
     topic = world.topic("measured", 3)
     words = ["--topic", topic, "--num-records", "5000", "--record-size", "1000"]
-    told = client.run(PERFORMANCE, *words, "--throughput", "-1").out
-    assert told.splitlines()[-1].startswith("5000 records sent, ")
+    output = client.run(PERFORMANCE, *words, "--throughput", "-1").out
+    assert output.splitlines()[-1].startswith("5000 records sent, ")
     ends = [client.offsets(topic, partition)[1] for partition in range(3)]
     assert sum(ends) == 5000
 
@@ -136,34 +136,34 @@ def test_offsets_of_a_group_are_set_back(client: JavaTools, world: World) -> Non
     assert client.committed(group, topic) == {}
 
 
-def test_versions_are_told(client: JavaTools, world: World) -> None:
-    """Everything this client needs is usable at its newest version, but for transactions."""
-    told = client.run(API_VERSIONS).out
+def test_versions_are_listed(client: JavaTools, world: World) -> None:
+    """Everything this client needs is usable at its newest version, except transactions."""
+    output = client.run(API_VERSIONS).out
     for port in world.ports.values():
-        assert f"127.0.0.1:{port} (id: " in told
+        assert f"127.0.0.1:{port} (id: " in output
     for api in ("Produce(0): 0 to 13", "Fetch(1): 4 to 18", "Metadata(3): 0 to 13"):
-        assert told.count(api) == 3
-    assert "[unusable: " not in told
-    assert "UNKNOWN(" not in told
-    assert told.count("ConsumerGroupHeartbeat(68): 0 to 1 [usable: 1]") == 3
+        assert output.count(api) == 3
+    assert "[unusable: " not in output
+    assert "UNKNOWN(" not in output
+    assert output.count("ConsumerGroupHeartbeat(68): 0 to 1 [usable: 1]") == 3
 
 
 def test_features_are_described(client: JavaTools) -> None:
-    """Those of Kafka's brokers, but for what belongs to KRaft."""
+    """Those of Kafka's brokers, except KRaft's."""
     words = ["--bootstrap-server", client.bootstrap, "describe"]  # in this order only
     lines = client.ask(tool=FEATURES, args=words, input="")["out"].splitlines()
-    told = {line.split()[1]: line.split()[2:8] for line in lines if line.startswith("Feature:")}
+    output = {line.split()[1]: line.split()[2:8] for line in lines if line.startswith("Feature:")}
     names = ("group", "share", "streams", "transaction")
     off = ["SupportedMinVersion:", "0", "SupportedMaxVersion:", "0", "FinalizedVersionLevel:", "0"]
     on = ["SupportedMinVersion:", "0", "SupportedMaxVersion:", "1", "FinalizedVersionLevel:", "1"]
-    assert told == {
+    assert output == {
         "eligible.leader.replicas.version": on,
         **{f"{name}.version": off for name in names},
     }
 
 
 def test_files_are_dumped_beside_a_running_broker(client: JavaTools, world: World) -> None:
-    """Also those of the active segment: its indexes are there, full of zeros as Kafka's are."""
+    """Also those of the active segment: its indexes exist, filled with zeros as in Kafka."""
     configs = {"segment.index.bytes": "40", "index.interval.bytes": "1"}
     topic = world.topic("dumped", configs=configs)
     world.send_values(topic, 0, [b"%d" % number for number in range(4)])
@@ -174,9 +174,9 @@ def test_files_are_dumped_beside_a_running_broker(client: JavaTools, world: Worl
     before = {path.name: path.stat().st_size for path in folder.iterdir()}
     assert (before[files[0].name], before[files[2].name]) == (40, 36)
     names = ",".join(map(str, files))
-    told = client.ask(tool=DUMP, args=["--files", names, "--print-data-log"])
-    assert told["code"] == 0, told
-    assert "payload: 3" in told["out"]
+    output = client.ask(tool=DUMP, args=["--files", names, "--print-data-log"])
+    assert output["code"] == 0, output
+    assert "payload: 3" in output["out"]
     sane = client.ask(tool=DUMP, args=["--files", names, "--index-sanity-check"])
     assert sane["out"].count("passed sanity check") == 2, sane
     assert {path.name: path.stat().st_size for path in folder.iterdir()} == before

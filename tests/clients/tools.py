@@ -1,7 +1,7 @@
-"""Programs that the clients of other languages need: made once, kept in the cache, offline after.
+"""Programs of the clients in other languages: built once, cached, then used offline.
 
-What cannot be had here skips the test that asks for it, and says why. Packages come from wherever
-the machine's own tools are told to look.
+If a program is not available, its test is skipped with the reason. Packages come from the sources
+that the machine's own tools are configured for.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KCAT_PACKAGES = ("kcat", "librdkafka1", "libyajl2")
 
 
 class Kcat(NamedTuple):
-    """The program and what it needs to find its libraries."""
+    """The program and the environment for its libraries."""
 
     path: str
     environment: Mapping[str, str]
 
 
 def _put(draft: Path, folder: Path) -> None:
-    """Give a draft its name, unless another worker was faster."""
+    """Rename a draft, unless another worker was faster."""
     try:
         draft.rename(folder)
     except OSError:
@@ -44,7 +44,7 @@ def _put(draft: Path, folder: Path) -> None:
 
 @cache
 def kcat() -> Kcat:
-    """Debian's; unpacked into the cache, not installed, where it is missing."""
+    """Debian's; where it is missing, unpacked into the cache, not installed."""
     found = shutil.which("kcat")
     if found is not None:
         return Kcat(found, dict(os.environ))
@@ -107,7 +107,7 @@ def java_tools() -> Sequence[str]:
 
 
 def _digest(folder: str) -> str:
-    """Of the sources, so that a change makes anew."""
+    """A digest of the sources, so that a change builds again."""
     found = hashlib.sha256()
     for file in sorted((HERE / folder).iterdir()):
         if file.is_file():
@@ -122,7 +122,7 @@ def _need(*programs: str) -> None:
 
 
 class _draft:  # noqa: N801 - used as `tempfile.TemporaryDirectory` is
-    """A folder beside the wanted one: half-made things never look whole."""
+    """A folder beside the final one: an incomplete build never looks complete."""
 
     def __init__(self, wanted: Path) -> None:
         wanted.parent.mkdir(parents=True, exist_ok=True)

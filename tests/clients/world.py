@@ -1,7 +1,6 @@
-"""The cluster that all clients share, and a stage hand who asks no client under test.
+"""The cluster that all clients share, and helpers that do not use the client under test.
 
-Topics are made with kafka-python, records are sent with librdkafka, and what a broker keeps is read
-from its files, by our own reader.
+kafka-python creates topics, librdkafka sends records, and our own reader reads a broker's files.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ NUMBERS = itertools.count(1)
 
 
 class Cluster(Protocol):
-    """Brokers, whoever made them."""
+    """Brokers of Holdfast or of Kafka."""
 
     ports: dict[int, int]
 
@@ -42,7 +41,7 @@ class Kept(NamedTuple):
 
 
 class World:
-    """A running cluster and a stage hand."""
+    """A running cluster, and helpers to set up tests."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.bootstrap = cluster.bootstrap
@@ -55,7 +54,7 @@ class World:
         self._admin.close()
 
     def name(self, hint: str) -> str:
-        """One that nobody else uses."""
+        """A unique name."""
         return f"{hint}-{next(NUMBERS)}"
 
     def topic(
@@ -79,25 +78,25 @@ class World:
         return name
 
     def wait_partitions(self, topic: str, count: int) -> None:
-        """Until all have leaders and whole in-sync sets."""
+        """Wait until all have leaders and complete ISRs."""
 
         def is_ready() -> bool:
             found = self.partitions(topic)
-            told = self._producer.list_topics(topic, 30).topics[topic]
-            return len(found) == len(told.partitions) == count and all(
+            response = self._producer.list_topics(topic, 30).topics[topic]
+            return len(found) == len(response.partitions) == count and all(
                 one.leader >= 0 and len(one.isr) == len(one.replicas) for one in found.values()
             )
 
         wait_until(is_ready, f"{topic} has {count} partitions with leaders")
 
     def partitions(self, topic: str) -> dict[int, Placed]:
-        """As the controller's broker tells it now; empty if there is no such topic."""
-        [told] = self._admin.describe_topics([topic])
+        """From the controller's broker; empty if there is no such topic."""
+        [response] = self._admin.describe_topics([topic])
         return {
             one["partition_index"]: Placed(
                 one["leader_id"], tuple(one["replica_nodes"]), tuple(one["isr_nodes"])
             )
-            for one in told["partitions"]
+            for one in response["partitions"]
         }
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
@@ -117,7 +116,7 @@ class World:
         """Returns when all are acknowledged."""
         failed: list[KafkaError] = []
 
-        def tell(error: KafkaError | None, _: Message) -> None:
+        def delivered(error: KafkaError | None, _: Message) -> None:
             if error is not None:
                 failed.append(error)
 
@@ -129,7 +128,7 @@ class World:
                 partition,
                 timestamp=record.timestamp if record.timestamp is not None else now_ms(),
                 headers=list(record.headers),
-                on_delivery=tell,
+                on_delivery=delivered,
             )
         assert self._producer.flush(60) == 0
         assert not failed
@@ -138,7 +137,7 @@ class World:
         self.send(topic, partition, [Record(value=value) for value in values])
 
     def kept(self, broker: int, topic: str, partition: int) -> Kept:
-        """What a broker has in its files."""
+        """The log of a partition in a broker's files."""
         headers, records = [], []
         for file in sorted(self.folder(broker, topic, partition).glob("*.log")):
             for batch in batches(file.read_bytes(), partial_end=True):
@@ -151,7 +150,7 @@ class World:
         return Kept(headers, records)
 
     def folder(self, broker: int, topic: str, partition: int) -> Path:
-        """Where a broker keeps a partition."""
+        """The folder of a partition."""
         return self._log_dir(broker) / f"{topic}-{partition}"
 
     def has_log(self, broker: int, topic: str, partition: int) -> bool:

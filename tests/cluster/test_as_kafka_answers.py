@@ -72,10 +72,10 @@ def test_records_to_blame_are_named(cluster: Cluster) -> None:
     topics = [TopicProduceData(name="compacted", partition_data=[data])]
     request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
     [topic] = ask(cluster, request, 9, ProduceResponse).responses
-    [told] = topic.partition_responses
-    assert told.error_code == ErrorCode.INVALID_RECORD
-    assert [one.batch_index for one in told.record_errors] == [1, 2]
-    assert all("no key" in (one.batch_index_error_message or "") for one in told.record_errors)
+    [response] = topic.partition_responses
+    assert response.error_code == ErrorCode.INVALID_RECORD
+    assert [one.batch_index for one in response.record_errors] == [1, 2]
+    assert all("no key" in (one.batch_index_error_message or "") for one in response.record_errors)
     assert cluster.consume("compacted") == []
 
 
@@ -93,17 +93,17 @@ def test_without_an_authorizer_every_operation_is_authorized(
         return ask(cluster, request, version, MetadataResponse)
 
     for asked, of_topic in ((True, ALL_OF_TOPIC), (False, NOT_ASKED)):
-        told = metadata(asked=asked)
-        assert [one.topic_authorized_operations for one in told.topics] == [of_topic] * 2
+        response = metadata(asked=asked)
+        assert [one.topic_authorized_operations for one in response.topics] == [of_topic] * 2
         of_cluster = ALL_OF_CLUSTER if asked and version <= 10 else NOT_ASKED
-        assert told.cluster_authorized_operations == of_cluster
+        assert response.cluster_authorized_operations == of_cluster
 
 
 def test_the_cluster_and_its_partitions_are_described_with_operations(cluster: Cluster) -> None:
     for asked, of_cluster in ((True, ALL_OF_CLUSTER), (False, NOT_ASKED)):
         request = DescribeClusterRequest(include_cluster_authorized_operations=asked)
-        told = ask(cluster, request, 1, DescribeClusterResponse)
-        assert told.cluster_authorized_operations == of_cluster
+        response = ask(cluster, request, 1, DescribeClusterResponse)
+        assert response.cluster_authorized_operations == of_cluster
     every = DescribeTopicPartitionsRequest(topics=[], response_partition_limit=10)
     partitions = ask(cluster, every, 0, DescribeTopicPartitionsResponse)
     assert {one.topic_authorized_operations for one in partitions.topics} == {ALL_OF_TOPIC}
@@ -128,8 +128,8 @@ def altered(cluster: Cluster, group: str, name: str, value: str) -> tuple[ErrorC
         resource_type=GROUP, resource_name=group, configs=[config]
     )
     request = configs.IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-    [told] = ask(cluster, request, 1, configs.IncrementalAlterConfigsResponse).responses
-    return ErrorCode(told.error_code), told.error_message
+    [response] = ask(cluster, request, 1, configs.IncrementalAlterConfigsResponse).responses
+    return ErrorCode(response.error_code), response.error_message
 
 
 def test_a_group_has_settings_that_cannot_be_changed_here(cluster: Cluster) -> None:
@@ -159,15 +159,15 @@ def test_clients_see_no_api_of_brokers_and_kafkas_features(cluster: Cluster) -> 
     keys = {one.api_key for one in versions(cluster).api_keys}
     assert not keys & BETWEEN_BROKERS
     assert max(keys) <= 92, "no key that Kafka 4.3.1 does not know"
-    told = versions(cluster)
-    assert {(one.name, one.max_version) for one in told.supported_features} == {
+    response = versions(cluster)
+    assert {(one.name, one.max_version) for one in response.supported_features} == {
         ("eligible.leader.replicas.version", 1),
         ("group.version", 0),
         ("share.version", 0),
         ("streams.version", 0),
         ("transaction.version", 0),
     }
-    [elr] = told.finalized_features
+    [elr] = response.finalized_features
     assert (elr.name, elr.max_version_level) == ("eligible.leader.replicas.version", 1)
     # Clients that speak version 3 may not know a lowest level of 0 (KAFKA-17011).
     assert list(versions(cluster, 3).supported_features) == []
@@ -287,9 +287,9 @@ def test_key_93_is_kafkas_but_for_brokers_of_release_0_1(cluster: Cluster) -> No
     first = (ApiVersionsRequest(), None)
     got = sent_raw(cluster, "holdfast-broker-7", first, (asks, 93))
     size = int.from_bytes(got[:4], "big")
-    told = decode_response(got[4 : 4 + size], APIS[18], 0)[1]
-    assert isinstance(told, ApiVersionsResponse)
-    assert {one.api_key for one in told.api_keys} >= BETWEEN_BROKERS | {30_093}
+    response = decode_response(got[4 : 4 + size], APIS[18], 0)[1]
+    assert isinstance(response, ApiVersionsResponse)
+    assert {one.api_key for one in response.api_keys} >= BETWEEN_BROKERS | {30_093}
     answer = decode_response(got[8 + size :], APIS[GetReplicaLogInfoRequest.API_KEY], 0)[1]
     assert isinstance(answer, GetReplicaLogInfoResponse)
     assert sent_raw(cluster, "a client", (asks, 93)) == b""

@@ -29,17 +29,17 @@ def other_than(cluster: Cluster, *brokers: int) -> int:
     return next(one for one in cluster.brokers if one not in brokers)
 
 
-def test_replicas_tell_their_numbers(cluster: Cluster) -> None:
+def test_a_replica_reports_its_numbers(cluster: Cluster) -> None:
     leader = cluster.leader("t")
-    told = cluster.replica("t", 0, leader)
-    assert (told.leo, told.hw, told.role, told.in_isr, told.log_start) == (
+    replica = cluster.replica("t", 0, leader)
+    assert (replica.leo, replica.hw, replica.role, replica.in_isr, replica.log_start) == (
         10,
         10,
         "leader",
         True,
         0,
     )
-    assert set(told.isr) == set(cluster.brokers)
+    assert set(replica.isr) == set(cluster.brokers)
     assert cluster.consume("t") == [b"v%d" % number for number in range(10)]
     with pytest.raises(ClusterError, match="has no replica of nothing-0"):
         cluster.replica("nothing", 0, leader)
@@ -170,8 +170,8 @@ def test_a_power_failure_takes_what_was_not_flushed(cluster: Cluster) -> None:
     cluster.produce("t", ["not flushed"])
     log = cluster.files(follower).log / "t-0" / "00000000000000000000.log"
     size = log.stat().st_size
-    [cut] = cluster.power_loss(follower).values()
-    before, after = cut["t-0/00000000000000000000.log"]
+    [truncated] = cluster.power_loss(follower).values()
+    before, after = truncated["t-0/00000000000000000000.log"]
     assert before == size
     assert log.stat().st_size == after < before
     cluster.restart(follower)
@@ -191,7 +191,7 @@ def test_when_all_lose_power_what_nobody_flushed_is_lost_and_the_ledger_says_so(
         assert not cluster.is_running(broker)
     cluster.restart(*cluster.brokers)
     [finding] = cluster.acked_loss()
-    assert (finding.kind, finding.promise.offset) == ("lost", 10)
+    assert (finding.kind, finding.acknowledgement.offset) == ("lost", 10)
 
 
 @pytest.mark.holdfast(config={"log.flush.interval.messages": "1"})
@@ -224,8 +224,8 @@ def test_a_timeline_has_everything_so_far(cluster: Cluster) -> None:
         path = cluster.timeline()
         assert path is not None
         events = parse_trace(path.read_text().splitlines())
-        told = [event.numbers["offset"] for event in events if event.kind == "acknowledged"]
-        assert told[-1] == offset
+        offsets = [event.numbers["offset"] for event in events if event.kind == "acknowledged"]
+        assert offsets[-1] == offset
 
 
 def test_a_refusal_has_kafka_s_own_code(holdfast_cluster: Cluster) -> None:
@@ -266,7 +266,7 @@ def test_a_confluent_producer_keeps_the_ledger(cluster: Cluster) -> None:
     for number in range(100):
         producer.produce("t", b"r%d" % number, b"key")
     assert producer.flush() == 0
-    assert len(cluster.ledger.promises) == 110
+    assert len(cluster.ledger.acknowledgements) == 110
     cluster.kill(cluster.leader("t"))
     for number in range(100):
         producer.produce("t", b"s%d" % number)

@@ -1,4 +1,4 @@
-"""The schedule of a chaos run: one seed, one row of phases, within what the settings promise."""
+"""The schedule of a chaos run: one seed, one sequence of phases, within the guarantees."""
 
 from __future__ import annotations
 

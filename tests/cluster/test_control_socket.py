@@ -1,4 +1,4 @@
-"""The control socket takes nothing on trust, and does what it is asked."""
+"""The control socket checks every field, and carries out requests."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class FakeBroker:
     def status(self) -> dict[str, Any]:
         return {"id": 1}
 
-    def cut_store(self) -> None:
+    def disconnect_store(self) -> None:
         self.done.append("cut store")
 
-    def heal_store(self) -> None:
+    def reconnect_store(self) -> None:
         self.done.append("heal store")
 
     async def expire_session(self) -> None:
@@ -64,25 +64,25 @@ def ask(broker: FakeBroker, request: object) -> dict[str, Any]:
     return asyncio.run(control.answer(line))
 
 
-def test_links_are_cut_slowed_thinned_and_healed(broker: FakeBroker) -> None:
+def test_links_are_disconnected_delayed_dropped_and_reconnected(broker: FakeBroker) -> None:
     assert ask(broker, {"call": "links", "do": "cut", "to": [2, None]}) == {"answer": {}}
-    assert broker.links.is_cut(2)
-    assert broker.links.is_cut(None)
+    assert broker.links.is_disconnected(2)
+    assert broker.links.is_disconnected(None)
     ask(broker, {"call": "links", "do": "delay", "to": [3], "seconds": 0.5})
     ask(broker, {"call": "links", "do": "drop", "to": [3], "probability": 1})
-    told = ask(broker, {"call": "status"})["answer"]
-    assert told["links"]["3"] == {"cut": False, "deaf": False, "delay_s": 0.5, "drop": 1.0}
+    response = ask(broker, {"call": "status"})["answer"]
+    assert response["links"]["3"] == {"cut": False, "deaf": False, "delay_s": 0.5, "drop": 1.0}
     ask(broker, {"call": "links", "do": "heal"})
     assert broker.links.faults() == {}
 
 
-def test_disks_fail_and_are_mended(broker: FakeBroker) -> None:
+def test_disks_fail_and_are_repaired(broker: FakeBroker) -> None:
     ask(broker, {"call": "disk", "do": "full"})
     ask(broker, {"call": "disk", "do": "io-error", "partition": "t-0"})
     assert broker.disks[0].faults == (DiskFault("full"), DiskFault("io-error", "t-0"))
-    told = ask(broker, {"call": "status"})["answer"]
+    response = ask(broker, {"call": "status"})["answer"]
     root = broker.disks[0].root
-    assert told["disk_faults"][1] == {"kind": "io-error", "below": "t-0", "directory": root}
+    assert response["disk_faults"][1] == {"kind": "io-error", "below": "t-0", "directory": root}
     ask(broker, {"call": "disk", "do": "mend"})
     assert not broker.disks[0].faults
 
@@ -92,8 +92,8 @@ def test_a_fault_is_aimed_at_one_log_directory(broker: FakeBroker) -> None:
     ask(broker, {"call": "disk", "do": "full", "directory": root})
     assert broker.disks[0].faults == (DiskFault("full"),)
     for wrong in ("/elsewhere", 7):
-        told = ask(broker, {"call": "disk", "do": "full", "directory": wrong})
-        assert told == {"error": f"disk: directory is one of log.dirs ({root}), or missing"}
+        response = ask(broker, {"call": "disk", "do": "full", "directory": wrong})
+        assert response == {"error": f"disk: directory is one of log.dirs ({root}), or missing"}
 
 
 def test_the_store_the_session_and_the_end(broker: FakeBroker) -> None:
@@ -145,7 +145,7 @@ def test_no_bytes_break_it(data: bytes) -> None:
         broker.close()
 
 
-def test_a_failure_inside_is_told(broker: FakeBroker) -> None:
+def test_an_internal_failure_is_reported(broker: FakeBroker) -> None:
     assert ask(broker, {"call": "flush"}) == {"error": "OSError: the disk is gone"}
 
 
@@ -186,7 +186,7 @@ def test_answers_come_in_order_at_a_path_of_any_length(
     assert not (folder / "control").exists()
 
 
-def test_an_endless_line_is_cut_off(broker: FakeBroker, tmp_path: Path) -> None:
+def test_an_endless_line_is_refused(broker: FakeBroker, tmp_path: Path) -> None:
     answers = asyncio.run(talk(broker, tmp_path / "control", b"x" * (3 * LONGEST_LINE)))
     assert "at most" in json.loads(answers[0])["error"]
 

@@ -1,4 +1,4 @@
-"""A disk that fails when it is told to, and a log on it."""
+"""A disk that fails on command, and a log on it."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def test_a_neighbour_with_a_longer_name_is_left_alone(disk: FaultyDisk) -> None:
     disk.create_directory("t-10")
 
 
-def test_mended_is_as_before(disk: FaultyDisk) -> None:
+def test_a_repaired_disk_works_as_before(disk: FaultyDisk) -> None:
     file = disk.open("t-0/log")
     disk.fail(DiskFault(FULL))
     disk.fail(DiskFault(IO_ERROR, "t-0"))
-    disk.mend()
+    disk.clear_faults()
     file.append([b"more"])
     assert file.read(0, 9) == b"theremore"

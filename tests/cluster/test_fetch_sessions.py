@@ -1,6 +1,6 @@
-"""Incremental fetch sessions, as the protocol has them: who is not named wants what it wanted.
+"""Incremental fetch sessions: a partition that a request omits keeps its fetch offset.
 
-Apache Kafka 4.3.1 answered the same walks in the same way.
+Apache Kafka 4.3.1 answered the same requests in the same way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 class Session:
-    """A client's session with broker 1, and what that must remember of it."""
+    """A client's session with broker 1, and its expected state."""
 
     def __init__(
         self,
@@ -53,17 +53,17 @@ class Session:
         self._connection = Connection(Address(entry.host, entry.port), 10.0)
         self._id, self._epoch = 0, 0
         self.places: dict[int, int] = {}
-        """Where each partition of the session is read."""
+        """The fetch offset of each partition of the session."""
         self.marks: dict[int, int] = {}
-        """High watermarks as they were told last."""
+        """The high watermarks of the last answer."""
         self.first = self.ask(places, forget)
-        """What the request that opened the session brought."""
+        """The answer to the request that opened the session."""
 
     def close(self) -> None:
         self._connection.close()
 
     def ask(self, places: dict[int, int], forget: tuple[int, ...] = ()) -> dict[int, int]:
-        """Name these places; gives the first offset of what came, by partition."""
+        """Name these offsets; returns the first offset of the received records, by partition."""
         self.places.update(places)
         for partition in forget if self._epoch else ():
             self.places.pop(partition, None)
@@ -87,12 +87,12 @@ class Session:
         assert isinstance(answer, FetchResponse)
         assert answer.error_code == ErrorCode.NONE
         self._id, self._epoch = answer.session_id, self._epoch + 1
-        told = [one for topic in answer.responses for one in topic.partitions]
-        assert not any(one.error_code for one in told)
-        self.marks = {one.partition_index: one.high_watermark for one in told}
+        partitions = [one for topic in answer.responses for one in topic.partitions]
+        assert not any(one.error_code for one in partitions)
+        self.marks = {one.partition_index: one.high_watermark for one in partitions}
         return {
             one.partition_index: next(batches(memoryview(one.records))).header.base_offset
-            for one in told
+            for one in partitions
             if one.records
         }
 
@@ -125,23 +125,23 @@ def test_a_partition_that_a_request_names_and_forgets_is_forgotten(cluster: Clus
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: int) -> None:
-    dice, topic = random.Random(seed), f"walk-{seed}"
+    rng, topic = random.Random(seed), f"walk-{seed}"
     cluster.create_topic(topic, PARTITIONS)
     ends = dict.fromkeys(range(PARTITIONS), 0)
     with closing(Session(cluster, topic, {0: 0, 1: 0})) as session:
         for _ in range(100):
-            if dice.random() < 0.3:
-                grown = dice.randrange(PARTITIONS)
+            if rng.random() < 0.3:
+                grown = rng.randrange(PARTITIONS)
                 cluster.produce(topic, ["value"], partition=grown)
                 ends[grown] += 1
-            some = [one for one in ends if dice.random() < 0.3]
-            forget = tuple(one for one in ends if dice.random() < 0.1)
-            got = session.ask({one: dice.randint(0, ends[one]) for one in some}, forget)
+            some = [one for one in ends if rng.random() < 0.3]
+            forget = tuple(one for one in ends if rng.random() < 0.1)
+            got = session.ask({one: rng.randint(0, ends[one]) for one in some}, forget)
             assert got == {one: at for one, at in session.places.items() if at < ends[one]}
 
 
-def test_a_follower_hears_the_high_watermark_again_where_it_asks_anew() -> None:
-    """It may have thrown away the answer that said it: records it had got already came along."""
+def test_a_follower_receives_the_high_watermark_again_if_it_repeats_its_offset() -> None:
+    """It may have discarded the answer with it: records that it already had came along."""
     with Cluster(brokers=3, config={"replica.lag.time.max.ms": "60000"}) as cluster:
         cluster.create_topic("t", assignment={0: [1, 2, 3]})
         cluster.wait_isr("t")

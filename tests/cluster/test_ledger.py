@@ -1,10 +1,10 @@
-"""What was promised, and what is there."""
+"""The ledger: acknowledged records, and the check that they exist."""
 
 from __future__ import annotations
 
 import pytest
 
-from holdfast.cluster import AckedLossError, Ledger, Promise
+from holdfast.cluster import AckedLossError, Acknowledgement, Ledger
 from holdfast.cluster.client.producer import CheckedProducer
 from holdfast.cluster.client.records import Kept
 
@@ -12,7 +12,7 @@ from holdfast.cluster.client.records import Kept
 def ledger(*offsets: int) -> Ledger:
     made = Ledger()
     for offset in offsets:
-        made.acknowledged(Promise("t", 0, offset, None, b"v%d" % offset))
+        made.acknowledged(Acknowledgement("t", 0, offset, None, b"v%d" % offset))
     return made
 
 
@@ -26,11 +26,11 @@ def test_all_there() -> None:
 
 def test_what_is_gone_is_lost() -> None:
     [finding] = ledger(0, 1, 2).check("t", 0, 0, kept(0, 2))
-    assert (finding.kind, finding.promise.offset) == ("lost", 1)
+    assert (finding.kind, finding.acknowledgement.offset) == ("lost", 1)
     assert str(finding) == "t-0 offset 1: b'v1' was acknowledged and is gone"
 
 
-def test_another_record_in_its_place_is_told() -> None:
+def test_another_record_in_its_place_is_reported() -> None:
     [finding] = ledger(0).check("t", 0, 0, [Kept(0, None, b"other")])
     assert finding.kind == "changed"
     assert "b'other' is there" in str(finding)
@@ -54,9 +54,9 @@ def test_the_error_names_some_and_counts_the_rest() -> None:
     assert isinstance(error, AssertionError)
 
 
-@pytest.mark.parametrize(("offset", "promises"), [(7, 1), (-1001, 0)])
+@pytest.mark.parametrize(("offset", "acknowledgements"), [(7, 1), (-1001, 0)])
 def test_what_is_acknowledged_without_an_offset_cannot_be_checked(
-    offset: int, promises: int
+    offset: int, acknowledgements: int
 ) -> None:
     """Librdkafka has none where a retry found its record stored."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -64,4 +64,4 @@ def test_what_is_acknowledged_without_an_offset_cannot_be_checked(
     producer = CheckedProducer(made, "127.0.0.1:1", {"log_level": 0})
     message = confluent_kafka.Message(topic="t", partition=0, offset=offset, value=b"v")
     producer._delivered(None, message)
-    assert (len(made.promises), made.refused) == (promises, 0)
+    assert (len(made.acknowledgements), made.refused) == (acknowledgements, 0)

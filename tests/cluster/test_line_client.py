@@ -1,4 +1,4 @@
-"""Asking control sockets: who may not ask is told so."""
+"""The client of control sockets: a user without permission gets an error."""
 
 from __future__ import annotations
 

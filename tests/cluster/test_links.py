@@ -1,4 +1,4 @@
-"""Links that are cut, slow, deaf or lossy: what the other side gets to see."""
+"""Links that are disconnected, slow, deaf or lossy: what the other side receives."""
 
 from __future__ import annotations
 
@@ -71,19 +71,19 @@ def test_a_healthy_link_lets_everything_through(setup: Setup) -> None:
     assert not setup.links.swallows(1, setup.transport)
 
 
-def test_a_cut_link_swallows_and_is_broken_when_healed(setup: Setup) -> None:
-    setup.links.cut(1)
+def test_a_disconnected_link_drops_data_and_is_closed_when_reconnected(setup: Setup) -> None:
+    setup.links.disconnect(1)
     setup.write(b"a")
     assert setup.wire.sent == b""
     assert not setup.wire.is_aborted
-    setup.links.heal()
+    setup.links.clear_faults()
     assert setup.wire.is_aborted
 
 
-def test_a_cut_is_one_way_unless_asked(setup: Setup) -> None:
-    setup.links.cut(1)
+def test_a_disconnection_is_one_way_unless_asked(setup: Setup) -> None:
+    setup.links.disconnect(1)
     assert not setup.links.swallows(1, setup.transport)
-    setup.links.cut(1, both_ways=True)
+    setup.links.disconnect(1, both_ways=True)
     assert setup.links.swallows(1, setup.transport)
     assert not setup.links.swallows(None, setup.transport)
 
@@ -100,7 +100,7 @@ def test_slow_writes_keep_their_order_whatever_timer_fires_first(setup: Setup) -
 def test_nothing_overtakes_what_is_late(setup: Setup) -> None:
     setup.links.delay(1, 0.5)
     setup.write(b"a")
-    setup.links.heal()
+    setup.links.clear_faults()
     assert setup.wire.sent == b"a"
     setup.write(b"b")
     setup.loop.fire()
@@ -122,8 +122,8 @@ def test_a_link_that_seldom_drops_usually_does_not(setup: Setup) -> None:
 
 
 def test_faults_are_of_one_broker(setup: Setup) -> None:
-    setup.links.cut(2)
-    setup.links.cut(None)
+    setup.links.disconnect(2)
+    setup.links.disconnect(None)
     setup.write(b"a")
     assert setup.wire.sent == b"a"
     assert [*setup.links.faults()] == ["2", "clients"]

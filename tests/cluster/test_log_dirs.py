@@ -37,9 +37,11 @@ def kept_in(folder: Path, topic: str = "t") -> list[int]:
 
 
 def offline_on(cluster: Cluster, broker: int) -> list[int]:
-    told = cluster.status(broker)["partitions"]
+    partitions = cluster.status(broker)["partitions"]
     return [
-        one for one in PARTITIONS if told.get(f"t-{one}", {"role": "offline"})["role"] == "offline"
+        one
+        for one in PARTITIONS
+        if partitions.get(f"t-{one}", {"role": "offline"})["role"] == "offline"
     ]
 
 
@@ -52,7 +54,7 @@ def wait_offline(cluster: Cluster, broker: int, partitions: list[int]) -> None:
 
 
 def described(cluster: Cluster, broker: int) -> dict[str, tuple[int, list[int]]]:
-    """Of each directory its error and its partitions of t, as clients are told."""
+    """The error of each directory and its partitions of t, as DescribeLogDirs returns them."""
     with cluster.client() as client:
         answer = client.ask(broker, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
     return {
@@ -128,11 +130,11 @@ def test_a_power_failure_takes_what_was_not_flushed_from_every_directory(cluster
     victim = cluster.brokers[0]
     cluster.flush()
     produce(cluster, "not flushed")
-    [cut] = cluster.power_loss(victim).values()
+    [truncated] = cluster.power_loss(victim).values()
     for log in cluster.files(victim).logs:
         assert log.with_name(f"{log.name}{UNFLUSHED}").is_dir()
         for partition in kept_in(log):
-            before, after = cut[f"{log.name}/t-{partition}/00000000000000000000.log"]
+            before, after = truncated[f"{log.name}/t-{partition}/00000000000000000000.log"]
             assert before > after > 0
     cluster.restart(victim)
     for partition in PARTITIONS:

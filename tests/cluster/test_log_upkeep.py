@@ -80,12 +80,12 @@ class Sender:
         self.newest: dict[bytes, bytes | None] = {}
 
     def send(self, topic: str, key: bytes, value: bytes | None) -> None:
-        def told(error: object, _: object) -> None:
+        def delivered(error: object, _: object) -> None:
             assert error is None, error
 
         while True:
             try:
-                self._producer.produce(topic, value, key, partition=0, on_delivery=told)
+                self._producer.produce(topic, value, key, partition=0, on_delivery=delivered)
                 break
             except BufferError:
                 self._producer.poll(0.1)

@@ -47,13 +47,13 @@ def test_what_is_saved_is_found(tmp_path: Path) -> None:
         '{"schema": "holdfast-cluster/1", "brokers": [], "config": 3}',
     ],
 )
-def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / manifest.FILE).write_text(content)
     with pytest.raises(ClusterError, match="is not a cluster's file"):
         manifest.load(tmp_path)
 
 
-def test_no_cluster_is_told(tmp_path: Path) -> None:
+def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="there is no cluster in"):
         manifest.load(tmp_path)
 
@@ -141,7 +141,7 @@ def test_standing_still_is_seen(child: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere ports are not held")
-def test_a_held_port_goes_to_whoever_asks_for_it_and_to_nobody_else() -> None:
+def test_a_held_port_goes_only_to_a_program_that_asks_for_it() -> None:
     port = Port()
     try:
         with socket.create_server(("127.0.0.1", port.number)) as broker:
@@ -154,7 +154,7 @@ def test_a_held_port_goes_to_whoever_asks_for_it_and_to_nobody_else() -> None:
         port.release()
 
 
-def test_a_port_in_use_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         with pytest.raises(ClusterError, match=f"port {number} cannot be used"):

@@ -1,4 +1,4 @@
-"""The same cluster, agreeing through ZooKeeper."""
+"""The same cluster with ZooKeeper as its coordination store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls over a socket: every field is looked at before anything is done."""
+"""Calls over a socket: every field is checked before anything is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.cluster.testserver.server import Session, TestSession, answer
 
 
 class Recording(Cluster):
-    """A cluster that is only talked about."""
+    """A cluster that only records calls."""
 
     def __init__(self) -> None:
         super().__init__("/nowhere/at/all")
@@ -46,8 +46,8 @@ def test_calls_are_carried_out() -> None:
     assert ask(cluster, {"call": "kill", "brokers": [1, 2]}) == {"answer": None}
     ask(cluster, {"call": "partition", "groups": [[1], [2, 3]]})
     ask(cluster, {"call": "delay", "brokers": [1], "seconds": 0.5, "to": [2, "clients"]})
-    told = ask(cluster, {"call": "produce", "topic": "t", "values": ["aGk="], "acks": 1})
-    assert told == {"answer": 7}
+    response = ask(cluster, {"call": "produce", "topic": "t", "values": ["aGk="], "acks": 1})
+    assert response == {"answer": 7}
     assert cluster.done == [
         ("kill", 1),
         ("kill", 2),
@@ -92,8 +92,8 @@ def test_bad_requests_are_refused_and_nothing_is_done(request_: object, complain
 def test_without_a_cluster_there_is_nothing_to_ask() -> None:
     assert ask(None, {"call": "info"})["error"] == "there is no cluster"
     session = TestSession()
-    told = answer(session, b'{"call":"info"}')
-    assert told["error"] == "there is no cluster None here"
+    response = answer(session, b'{"call":"info"}')
+    assert response["error"] == "there is no cluster None here"
     assert "has no field colour" in answer(session, b'{"call":"start-cluster","colour":1}')["error"]
 
 

@@ -28,17 +28,17 @@ GOOD = """
 
     @pytest.mark.holdfast(brokers=2)
     def test_async(async_holdfast_cluster):
-        async def story():
+        async def scenario():
             cluster = async_holdfast_cluster
             await cluster.create_topic("t")
             assert await cluster.produce("t", ["a", "b"]) == 0
             leader = await cluster.leader("t")
-            told = await cluster.replica("t", 0, leader)
-            assert told.leo == 2
+            replica = await cluster.replica("t", 0, leader)
+            assert replica.leo == 2
             assert len(cluster.bootstrap.split(",")) == 2
             await cluster.kill(leader)
             assert await cluster.wait_leader("t", not_broker=leader) != leader
-        asyncio.run(story())
+        asyncio.run(scenario())
 """
 
 
@@ -90,8 +90,8 @@ def test_a_failing_test_shows_what_happened_and_keeps_the_trace(pytester: pytest
         def test_it(holdfast_cluster):
             holdfast_cluster.create_topic("t")
             holdfast_cluster.produce("t", ["a"])
-            holdfast_cluster.ledger.promises[0] = (
-                holdfast_cluster.ledger.promises[0]._replace(value=b"other")
+            holdfast_cluster.ledger.acknowledgements[0] = (
+                holdfast_cluster.ledger.acknowledgements[0]._replace(value=b"other")
             )
             holdfast_cluster.assert_no_acked_loss()
         """
@@ -111,8 +111,8 @@ def test_a_failing_test_shows_what_happened_and_keeps_the_trace(pytester: pytest
     )
     [trace] = (pytester.path / ".pytest_cache" / "d" / "holdfast").iterdir()
     command = [sys.executable, "-m", "holdfast", "lab", "replay", str(trace), "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(told.stdout)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)
 
 
 def test_a_broker_that_dies_by_itself_fails_the_test(pytester: pytest.Pytester) -> None:
@@ -132,7 +132,7 @@ def test_a_broker_that_dies_by_itself_fails_the_test(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(["*brokers died by themselves*", "*broker 1: exit code -9*"])
 
 
-def test_a_marker_with_a_mistake_is_told(pytester: pytest.Pytester) -> None:
+def test_a_marker_with_a_mistake_is_reported(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -170,7 +170,7 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
         "heavy = ('holdfast.protocol', 'holdfast.broker', 'confluent_kafka', 'asyncio');"
         "print([name for name in heavy if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = told.stdout.strip()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.strip()
     assert "holdfast" not in loaded, loaded
     assert Path(sys.executable).exists()

@@ -23,9 +23,9 @@ def test_a_data_directory_of_a_release_opens(archive: Path, tmp_path: Path) -> N
     with Cluster(tmp_path, config=OLD_IS_KEPT) as cluster:
         for partition in (0, 1):
             cluster.wait_isr("events", partition)
-            told = [(value or b"").rstrip(b".") for value in cluster.consume("events", partition)]
-            assert told[:SENT] == [b"event %d" % n for n in range(partition, 2 * SENT, 2)]
-            assert told[SENT:] == [b"after the kill %d" % n for n in range(partition, 20, 2)]
+            values = [(value or b"").rstrip(b".") for value in cluster.consume("events", partition)]
+            assert values[:SENT] == [b"event %d" % n for n in range(partition, 2 * SENT, 2)]
+            assert values[SENT:] == [b"after the kill %d" % n for n in range(partition, 20, 2)]
         assert cluster.consume("facts") == [b"one", b"two"]
         assert committed(cluster) == [SENT, SENT]
         for partition in (0, 1):
@@ -34,7 +34,7 @@ def test_a_data_directory_of_a_release_opens(archive: Path, tmp_path: Path) -> N
 
 
 def committed(cluster: Cluster) -> list[int]:
-    """How far the group `readers` is."""
+    """The committed offset of the group `readers`."""
     config = {"bootstrap.servers": cluster.bootstrap, "group.id": "readers", "log_level": 0}
     consumer = Consumer(config)
     try:

@@ -49,14 +49,14 @@ def test_what_may_have_been_appended_is_not_sent_again(failure: Exception) -> No
 
 def test_the_last_failure_is_named_at_the_deadline() -> None:
     def refused() -> str:
-        raise UnreachableError("nobody knows a live broker 1")
+        raise UnreachableError("there is no live broker 1")
 
-    with pytest.raises(ClusterTimeoutError, match="nobody knows a live broker 1"):
+    with pytest.raises(ClusterTimeoutError, match="there is no live broker 1"):
         retried(refused, 0.0)
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4abcd", b""])
-def test_what_is_no_broker_is_told_quickly(answer: bytes) -> None:
+def test_what_is_no_broker_is_reported_quickly(answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -91,7 +91,7 @@ def test_a_broker_that_dies_before_it_is_asked_has_carried_out_nothing() -> None
 @pytest.mark.slow
 @pytest.mark.holdfast(brokers=3, config={"min.insync.replicas": "1"})
 def test_a_dead_leader_in_the_metadata_is_waited_out(holdfast_cluster: Cluster) -> None:
-    """The controller stands still: until its session ends every broker names the dead leader."""
+    """The controller is paused: until its session ends every broker names the dead leader."""
     cluster = holdfast_cluster
     controller = cluster.controller()
     leader, third = (one for one in cluster.brokers if one != controller)
@@ -99,7 +99,7 @@ def test_a_dead_leader_in_the_metadata_is_waited_out(holdfast_cluster: Cluster) 
     cluster.produce("t", ["one", "two"])
     cluster.pause(controller)
     cluster.kill(leader)
-    assert cluster.leader("t") == leader  # what the only broker left believes
+    assert cluster.leader("t") == leader  # by the metadata of the only broker left
     cluster.assert_no_acked_loss()
     assert cluster.consume("t") == [b"one", b"two"]
     assert cluster.wait_leader("t") == third
@@ -126,7 +126,7 @@ def test_a_cluster_without_any_broker_says_so_and_does_not_wait(holdfast_cluster
 
 
 def test_a_connection_that_the_broker_closed_while_idle_is_replaced() -> None:
-    """A request on the old one would have no answer, and nobody could say whether it counted."""
+    """A request on the old one would get no answer, and might have been carried out."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Client([listener.getsockname()]) as client,

@@ -1,4 +1,4 @@
-"""`holdfast testserver`, spoken to as another language would."""
+"""`holdfast testserver`, used as from another language."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def where(server: subprocess.Popen[str]) -> int:
     return int(json.loads(server.stdout.readline())["port"])
 
 
-def test_a_whole_story(server: subprocess.Popen[str]) -> None:
+def test_a_whole_session(server: subprocess.Popen[str]) -> None:
     talk = Talk(where(server))
     started = talk.ask("start-cluster", brokers=3)["answer"]
     assert len(started["bootstrap"].split(",")) == 3
@@ -96,7 +96,7 @@ def test_two_clusters_at_once_end_with_their_connection(server: subprocess.Popen
     assert not any(broker is not None and broker.is_alive() for broker in brokers)
 
 
-def test_it_ends_with_whoever_holds_its_stdin(server: subprocess.Popen[str]) -> None:
+def test_it_ends_when_its_stdin_closes(server: subprocess.Popen[str]) -> None:
     talk = Talk(where(server))
     started = talk.ask("start-cluster", brokers=1)["answer"]
     assert server.stdin is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.broker.trace_file import TraceFile
-from holdfast.cluster.timeline import MERGED, told, write_timeline
+from holdfast.cluster.timeline import MERGED, last_events, write_timeline
 from holdfast.lab import fold
 from holdfast.model import TopicPartition, parse_trace
 
@@ -21,7 +21,7 @@ def write(folder: Path) -> None:
         )
         for broker in (1, 2)
     }
-    story = TraceFile(folder / "traces" / "cluster.trace", None, clock_ns=lambda: next(clock))
+    trace = TraceFile(folder / "traces" / "cluster.trace", None, clock_ns=lambda: next(clock))
     files[1].emit("registered")
     files[2].emit("registered")
     files[1].emit(
@@ -38,8 +38,8 @@ def write(folder: Path) -> None:
     files[1].emit("appended", PARTITION, **appended, as_leader=True)
     files[2].emit("appended", PARTITION, **appended, as_leader=False, why=1)
     files[1].emit("high-watermark", PARTITION, high_watermark=1, was=0)
-    story.emit("crashed", None, b=1)
-    for file in (*files.values(), story):
+    trace.emit("crashed", None, b=1)
+    for file in (*files.values(), trace):
         file.close()
 
 
@@ -86,11 +86,11 @@ def test_torn_lines_are_left_out(tmp_path: Path) -> None:
     assert len(merged.read_text().splitlines()) == 9
 
 
-def test_it_is_told_in_short_lines(tmp_path: Path) -> None:
+def test_it_is_rendered_in_short_lines(tmp_path: Path) -> None:
     write(tmp_path)
     merged = write_timeline(tmp_path)
     assert merged is not None
-    lines = told(merged, 2)
+    lines = last_events(merged, 2)
     assert "high-watermark   high_watermark=1 was=0" in lines[0]
     assert lines[1].split() == ["0.000", "b1", "crashed"]
 

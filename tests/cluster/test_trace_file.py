@@ -44,7 +44,7 @@ def test_ids_go_on_after_a_restart_even_if_the_last_line_is_torn(tmp_path: Path)
     assert (last["id"], last["k"]) == (2, "stopped")
 
 
-def test_what_does_not_fit_is_counted_and_told(
+def test_what_does_not_fit_is_counted_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.broker.trace_file.PAUSE_S", 60)  # the writer does not get to it
@@ -53,9 +53,9 @@ def test_what_does_not_fit_is_counted_and_told(
         trace.emit("registered")
     assert trace.dropped == 7
     trace.flush()
-    told = lines(tmp_path / "t")
-    assert [line["k"] for line in told] == ["registered"] * 3 + ["said"]
-    assert "7 events are missing" in str(told[-1]["text"])
+    written = lines(tmp_path / "t")
+    assert [line["k"] for line in written] == ["registered"] * 3 + ["said"]
+    assert "7 events are missing" in str(written[-1]["text"])
     trace.emit("registered")
     trace.flush()
     assert [line["id"] for line in lines(tmp_path / "t")] == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Transactional batches, which no coordinator could ever end here: they freeze no reader."""
+"""Transactional batches without a coordinator that could end them: they block no reader."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def sent(cluster: Cluster, topic: str, records: bytes, transactional_id: str | N
     finally:
         connection.close()
     assert isinstance(answer, ProduceResponse)
-    [told] = answer.responses[0].partition_responses
-    return ErrorCode(told.error_code)
+    [partition_response] = answer.responses[0].partition_responses
+    return ErrorCode(partition_response.error_code)
 
 
 def committed(cluster: Cluster, topic: str, count: int) -> list[bytes | None]:

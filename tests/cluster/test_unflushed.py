@@ -120,12 +120,12 @@ calls = st.one_of(
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(story=st.lists(calls, min_size=5, max_size=40))
+@given(steps=st.lists(calls, min_size=5, max_size=40))
 def test_a_power_failure_leaves_what_was_flushed(
-    story: list[tuple[object, ...]], tmp_path_factory: pytest.TempPathFactory
+    steps: list[tuple[object, ...]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     both = Both(tmp_path_factory.mktemp("power"))
-    for call in [("create_directory", "x"), ("create", "a"), ("create", "x/a"), *story]:
+    for call in [("create_directory", "x"), ("create", "a"), ("create", "x/a"), *steps]:
         if call[0] == "crash":
             both.crash()
         elif not is_odd(both.simulated, call):
@@ -168,7 +168,7 @@ def lose_power(disk: FaultyDisk) -> dict[str, tuple[int, int]]:
     return take_unflushed(disk.root, str(Path(disk.root).parent / "side"))
 
 
-def test_it_says_what_it_cut(disk: FaultyDisk) -> None:
+def test_it_returns_what_it_truncated(disk: FaultyDisk) -> None:
     file = disk.open("a", create=True)
     file.append([b"kept"])
     file.flush()
@@ -185,7 +185,7 @@ def test_a_flush_of_the_file_is_not_one_of_its_name(disk: FaultyDisk) -> None:
     assert not disk.exists("a")
 
 
-def test_bytes_written_after_a_cut_are_not_covered_by_the_flush_before_it(disk: FaultyDisk) -> None:
+def test_bytes_after_a_truncation_are_not_covered_by_the_flush_before_it(disk: FaultyDisk) -> None:
     file = disk.open("a", create=True)
     file.append([b"0123456789"])
     file.flush()

@@ -74,11 +74,11 @@ def test_one_line_on_stdout_says_where_the_cluster_is(up: Up) -> None:
     for address in addresses:
         host, _, port = address.rpartition(":")
         socket.create_connection((host, int(port)), 60).close()
-    told = status(up)
-    assert told["bootstrap"] == up.bootstrap
-    assert told["is_running"]
-    assert [broker["state"] for broker in told["brokers"]] == ["running"] * 3
-    assert sum(broker["is_controller"] for broker in told["brokers"]) == 1
+    report = status(up)
+    assert report["bootstrap"] == up.bootstrap
+    assert report["is_running"]
+    assert [broker["state"] for broker in report["brokers"]] == ["running"] * 3
+    assert sum(broker["is_controller"] for broker in report["brokers"]) == 1
 
 
 def test_ctrl_c_stops_all_and_the_next_start_goes_on(up: Up) -> None:
@@ -101,23 +101,23 @@ def test_killing_it_leaves_no_orphan(up: Up, paused: bool) -> None:
     if paused:
         assert holdfast("fault", "pause", "2", "--data-dir", str(up.folder)).returncode == 0
     up.end(signal.SIGKILL)
-    wait_for(lambda: all_are_gone(brokers), 60, lambda: "a broker lives on")
-    told = holdfast("fault", "kill", "1", "--data-dir", str(up.folder))
-    assert told.returncode == 64
-    assert "is not running" in told.stderr
+    wait_for(lambda: all_are_gone(brokers), 60, lambda: "a broker is still running")
+    done = holdfast("fault", "kill", "1", "--data-dir", str(up.folder))
+    assert done.returncode == 64
+    assert "is not running" in done.stderr
 
 
 def test_a_broker_killed_on_purpose_stays_dead_until_it_is_restarted(up: Up) -> None:
     folder = ("--data-dir", str(up.folder))
     assert holdfast("fault", "kill", "2", *folder).returncode == 0
     assert [broker["state"] for broker in status(up)["brokers"]] == ["running", "killed", "running"]
-    told = holdfast("fault", "kill", "2", *folder)
-    assert (told.returncode, "does not run" in told.stderr) == (64, True)
+    done = holdfast("fault", "kill", "2", *folder)
+    assert (done.returncode, "does not run" in done.stderr) == (64, True)
     assert holdfast("fault", "restart", "2", *folder).returncode == 0
     assert [broker["state"] for broker in status(up)["brokers"]] == ["running"] * 3
 
 
-def test_faults_are_shown_and_healed(up: Up) -> None:
+def test_faults_are_shown_and_ended(up: Up) -> None:
     folder = ("--data-dir", str(up.folder))
     for command in (
         ("delay", "1", "--ms", "50", "--to", "2"),
@@ -125,8 +125,8 @@ def test_faults_are_shown_and_healed(up: Up) -> None:
         ("partition", "1,2"),
         ("disk-full", "3", "--partition", "t-0"),
     ):
-        told = holdfast("fault", *command, *folder)
-        assert told.returncode == 0, told.stderr
+        done = holdfast("fault", *command, *folder)
+        assert done.returncode == 0, done.stderr
     faults = {broker["id"]: broker["faults"] for broker in status(up)["brokers"]}
     assert faults == {
         1: ["delay 0.05 to 2", "cut to 3"],
@@ -139,7 +139,7 @@ def test_faults_are_shown_and_healed(up: Up) -> None:
     assert (table.returncode, "the controller" in table.stdout) == (0, True)
 
 
-def test_a_broker_that_dies_by_itself_is_told(up: Up) -> None:
+def test_a_broker_that_dies_by_itself_is_reported(up: Up) -> None:
     os.kill(up.brokers()[0].pid, signal.SIGKILL)
     words = up.process.stderr
     assert words is not None
@@ -165,21 +165,21 @@ def test_bad_input_is_one_line_and_touches_nothing(tmp_path: Path, up: Up) -> No
         (("fault", "partition", "a", "--data-dir", str(up.folder)), "not a list of broker ids"),
         (("fault", "delay", "1", "--ms", "5", "--to", "x", "--data-dir", str(up.folder)), "to is"),
     ):
-        told = holdfast(*arguments)
-        assert told.returncode == 64, arguments
-        assert complaint in told.stderr, arguments
-        assert len(told.stderr.splitlines()) == 1, told.stderr
+        done = holdfast(*arguments)
+        assert done.returncode == 64, arguments
+        assert complaint in done.stderr, arguments
+        assert len(done.stderr.splitlines()) == 1, done.stderr
     assert not Path(new).exists()
     assert [broker["state"] for broker in status(up)["brokers"]] == ["running"] * 3
 
 
-def test_a_port_that_somebody_took_is_told(up: Up) -> None:
+def test_a_port_that_another_program_took_is_reported(up: Up) -> None:
     port = int(up.bootstrap.split(",")[1].rpartition(":")[2])
     up.end(signal.SIGTERM)
     with socket.create_server(("127.0.0.1", port)):
-        told = holdfast("up", "--data-dir", str(up.folder))
-    assert told.returncode == 64
-    assert f"port {port} cannot be used" in told.stderr
+        done = holdfast("up", "--data-dir", str(up.folder))
+    assert done.returncode == 64
+    assert f"port {port} cannot be used" in done.stderr
 
 
 def in_temporary(tmp_path: Path, *arguments: str) -> Process:
@@ -249,7 +249,7 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     running = Up(tmp_path / "data", "--brokers", "1")
     running.end(signal.SIGTERM)
     (tmp_path / "data" / "brokers" / "1" / "log" / "meta.properties").write_text("nonsense")
-    told = holdfast("up", "--data-dir", str(tmp_path / "data"))
-    assert told.returncode == 64
-    assert "broker 1 did not start" in told.stderr
-    assert "meta.properties" in told.stderr
+    done = holdfast("up", "--data-dir", str(tmp_path / "data"))
+    assert done.returncode == 64
+    assert "broker 1 did not start" in done.stderr
+    assert "meta.properties" in done.stderr

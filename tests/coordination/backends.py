@@ -1,4 +1,4 @@
-"""The three stores, each with what a test needs to make it fail."""
+"""The three stores, each with the means to make it fail."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from tests.support.zookeeper import ZooKeeperServer
 
 P = ParamSpec("P")
 TIMEOUT_MS = 20_000
-"""Of sessions that must not end by silence, however busy the machine is."""
+"""The timeout of sessions that must not expire, however busy the machine is."""
 
 
-def on_loop(story: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run a test on an event loop of its own."""
+def on_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test on its own event loop."""
 
-    @functools.wraps(story)
+    @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(story(*args, **kwargs))
+        asyncio.run(test(*args, **kwargs))
 
     return run
 
 
 class Backend:
-    """Makes stores that all see the same nodes."""
+    """Creates stores that share the same nodes."""
 
     @property
     def address(self) -> list[str]:
-        """How another process says where the store is."""
+        """The address of the store for another process."""
         raise NotImplementedError
 
     def new(self, timeout_ms: int = TIMEOUT_MS) -> Store:
@@ -49,7 +49,7 @@ class Backend:
 
     @asynccontextmanager
     async def store(self, timeout_ms: int = TIMEOUT_MS) -> AsyncIterator[Store]:
-        """A store, open and closed again."""
+        """An open store; closed at the end."""
         store = self.new(timeout_ms)
         await store.open()
         try:

@@ -1,4 +1,4 @@
-"""Every test of the store runs on each of them."""
+"""Runs every test of the store on each backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of its own with a session: run by tests, to be killed and stopped.
+"""A separate process with a session, for tests that kill or stop it.
 
     python holder.py embedded|zookeeper ADDRESS TIMEOUT_MS PATH [with-child]
 

@@ -1,4 +1,4 @@
-"""What only the embedded store can go through: its file, its locks, a loop that hangs."""
+"""Faults of the embedded store only: its file, its locks, an event loop that hangs."""
 
 from __future__ import annotations
 
@@ -89,13 +89,15 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_folder_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusableError, match="the folder must exist"):
         asyncio.run(EmbeddedStore(tmp_path / "missing" / "store.db").open())
 
 
 @on_loop
-async def test_many_may_make_the_file_at_once(embedded: EmbeddedBackend) -> None:
+async def test_many_processes_may_create_the_file_at_the_same_time(
+    embedded: EmbeddedBackend,
+) -> None:
     stores = [embedded.new() for _ in range(8)]
     await asyncio.gather(*(store.open() for store in stores))
     assert len({store.session_id for store in stores}) == 8
@@ -110,7 +112,7 @@ async def test_many_may_make_the_file_at_once(embedded: EmbeddedBackend) -> None
 
 
 @on_loop
-async def test_opening_waits_for_a_busy_file_and_then_says_that_it_is_away(
+async def test_opening_waits_for_a_busy_file_and_then_raises_store_away(
     embedded: EmbeddedBackend,
 ) -> None:
     await make(embedded.file)
@@ -151,20 +153,20 @@ async def test_a_file_that_was_replaced_is_not_written_any_more(embedded: Embedd
 
 
 @on_loop
-async def test_a_watcher_that_lags_too_far_behind_takes_all_for_changed(
+async def test_a_watcher_that_lags_too_far_treats_every_node_as_changed(
     embedded: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.coordination.embedded.node_tree.KEPT_CHANGES", 10)
     async with embedded.store() as store:
         await store.commit_all([[Create("/a")], [Create("/b")]])
-        told: list[str] = []
-        store.watch("/a", told.append)
+        notified: list[str] = []
+        store.watch("/a", notified.append)
         await store.commit_all([[Set("/b", b"%d" % number)] for number in range(50)])
-        await eventually(lambda: bool(told), "told, to be safe")
+        await eventually(lambda: bool(notified), "notified, to be safe")
 
 
 def test_a_broker_whose_event_loop_hangs_loses_its_session(embedded: EmbeddedBackend) -> None:
-    hung, release, told = threading.Event(), threading.Event(), threading.Event()
+    hung, release, notified = threading.Event(), threading.Event(), threading.Event()
 
     async def hang() -> None:
         store = embedded.new(timeout_ms=3000)
@@ -172,8 +174,8 @@ def test_a_broker_whose_event_loop_hangs_loses_its_session(embedded: EmbeddedBac
         await store.commit(Create("/hung", ephemeral=True))
         hung.set()
         release.wait(60)
-        await eventually(lambda: store.state is SessionState.LOST, "told when it goes on")
-        told.set()
+        await eventually(lambda: store.state is SessionState.LOST, "notified when it continues")
+        notified.set()
         await store.close()
 
     async def observe() -> None:
@@ -194,4 +196,4 @@ def test_a_broker_whose_event_loop_hangs_loses_its_session(embedded: EmbeddedBac
     finally:
         release.set()
         thread.join()
-    assert told.is_set()
+    assert notified.is_set()

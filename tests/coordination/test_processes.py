@@ -1,4 +1,4 @@
-"""Real processes that share a store: who dies is noticed, who sleeps too long is shut out."""
+"""Real processes that share a store: a dead or stopped process loses its session."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Holder:
         self._in, self._out = self._process.stdin, self._process.stdout
 
     async def line(self) -> str:
-        """The next thing it says; empty if it has ended."""
+        """Its next line of output; empty if it has ended."""
         return (await asyncio.to_thread(self._out.readline)).strip()
 
     def create(self, path: str) -> None:
@@ -73,7 +73,7 @@ def spawn(shared_backend: Backend) -> Iterator[Spawn]:
 
 
 async def gone(store: Store, path: str) -> None:
-    """Waits until there is no such node, woken by a watch only: a lost one would hang here."""
+    """Waits until there is no such node. Only a watch wakes it: a lost one would hang here."""
     changed = asyncio.Event()
     watch = store.watch(path, lambda _: changed.set())
     while await store.get(path) is not None:
@@ -84,7 +84,9 @@ async def gone(store: Store, path: str) -> None:
 
 
 @on_loop
-async def test_a_killed_process_is_noticed(shared_backend: Backend, spawn: Spawn) -> None:
+async def test_the_death_of_a_process_ends_its_session(
+    shared_backend: Backend, spawn: Spawn
+) -> None:
     async with shared_backend.store() as store:
         # ZooKeeper sees only the connection go, and waits for the session's timeout.
         holder = spawn("/mine", SHORT_MS)
@@ -95,7 +97,7 @@ async def test_a_killed_process_is_noticed(shared_backend: Backend, spawn: Spawn
 
 
 @on_loop
-async def test_a_process_that_ends_takes_its_nodes_along(
+async def test_a_clean_exit_removes_the_nodes_of_a_process(
     shared_backend: Backend, spawn: Spawn
 ) -> None:
     async with shared_backend.store() as store:
@@ -106,7 +108,7 @@ async def test_a_process_that_ends_takes_its_nodes_along(
 
 
 @on_loop
-async def test_a_stopped_process_is_shut_out_and_told_when_it_wakes(
+async def test_a_stopped_process_loses_its_session_and_is_notified_when_it_resumes(
     shared_backend: Backend, spawn: Spawn
 ) -> None:
     async with shared_backend.store() as store:
@@ -127,7 +129,7 @@ async def test_a_stopped_process_is_shut_out_and_told_when_it_wakes(
 
 
 @on_loop
-async def test_of_many_processes_exactly_one_gets_the_node(
+async def test_exactly_one_of_many_processes_creates_the_node(
     shared_backend: Backend, spawn: Spawn
 ) -> None:
     async with shared_backend.store() as store:
@@ -141,10 +143,10 @@ async def test_of_many_processes_exactly_one_gets_the_node(
 
 
 @on_loop
-async def test_a_restarted_process_finds_no_trace_of_its_former_life(
+async def test_a_restarted_process_finds_no_node_of_its_former_session(
     shared_backend: Backend, spawn: Spawn
 ) -> None:
-    """Nobody else lives who could have noticed its death."""
+    """No other process was there to notice its death."""
     holder = spawn("/mine", SHORT_MS)
     assert await holder.line() == "won"
     holder.end()
@@ -164,12 +166,14 @@ async def test_a_child_of_a_process_does_not_keep_its_session_alive(
 
 
 @on_loop
-async def test_a_waiting_watch_costs_no_call(shared_backend: Backend, spawn: Spawn) -> None:
-    """A change by another process reaches the watch although this one asks for nothing."""
+async def test_a_watch_fires_without_further_requests(
+    shared_backend: Backend, spawn: Spawn
+) -> None:
+    """A change by another process reaches the watch although this one sends no request."""
     async with shared_backend.store() as store:
-        told: list[str] = []
-        store.watch("/mine", told.append)
+        notified: list[str] = []
+        store.watch("/mine", notified.append)
         assert await store.get("/mine") is None
         holder = spawn("/mine")
         assert await holder.line() == "won"
-        await eventually(lambda: bool(told), "told of another process's change")
+        await eventually(lambda: bool(notified), "notified of another process's change")

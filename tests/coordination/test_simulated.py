@@ -1,4 +1,4 @@
-"""What only the simulated store lets one see: who knows what when messages are lost."""
+"""Behaviour that only the simulated store can show: lost and delayed messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOREVER_S = 3600.0
 
 @pytest.mark.parametrize("arrived", [False, True])
 @on_loop
-async def test_the_outcome_of_a_request_under_way_is_unknown(arrived: bool) -> None:
+async def test_the_outcome_of_a_request_in_flight_is_unknown(arrived: bool) -> None:
     server = MemoryServer()
     store = MemoryStore(server)
     await store.open()
@@ -36,7 +36,7 @@ async def test_the_outcome_of_a_request_under_way_is_unknown(arrived: bool) -> N
 
 
 @on_loop
-async def test_who_is_away_too_long_finds_its_session_lost() -> None:
+async def test_a_client_that_is_away_too_long_loses_its_session() -> None:
     server = MemoryServer()
     store = MemoryStore(server, session_timeout_ms=10)
     await store.open()
@@ -46,7 +46,7 @@ async def test_who_is_away_too_long_finds_its_session_lost() -> None:
     states = [store.state]
     store.come_back()
     states.append(store.state)
-    assert states == [SessionState.AWAY, SessionState.LOST], "nobody can tell it before"
+    assert states == [SessionState.AWAY, SessionState.LOST], "it cannot be notified before"
     with pytest.raises(SessionLostError):
         await store.get("/mine")
     await store.renew()

@@ -1,4 +1,4 @@
-"""What every agreed store promises, on each of them: nodes, transactions, watches, sessions."""
+"""The guarantees of every coordination store: nodes, transactions, watches, sessions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_children_are_named_in_order_and_a_missing_node_has_none(backend: 
 
 
 @on_loop
-async def test_many_nodes_are_read_in_one_go(backend: Backend) -> None:
+async def test_many_nodes_are_read_in_one_request(backend: Backend) -> None:
     async with backend.store() as store:
         await create(store, "/a", b"1")
         await create(store, "/b", b"2")
@@ -73,7 +73,7 @@ async def test_many_nodes_are_read_in_one_go(backend: Backend) -> None:
 
 
 @on_loop
-async def test_a_path_is_ensured_whatever_is_there(backend: Backend) -> None:
+async def test_ensure_path_creates_only_the_missing_nodes(backend: Backend) -> None:
     async with backend.store() as store, backend.store() as other:
         await asyncio.gather(store.ensure_path("/x/y/z"), other.ensure_path("/x/y/q"))
         await store.ensure_path("/x/y/z")
@@ -170,7 +170,7 @@ async def test_transactions_committed_together_fail_alone(backend: Backend) -> N
 
 
 @on_loop
-async def test_a_thousand_transactions_in_one_go(backend: Backend) -> None:
+async def test_a_thousand_transactions_in_one_request(backend: Backend) -> None:
     async with backend.store() as store:
         await store.ensure_path(paths.partitions("t"))
         made = await store.commit_all([[Create(paths.partition("t", n))] for n in range(1000)])
@@ -181,12 +181,12 @@ async def test_a_thousand_transactions_in_one_go(backend: Backend) -> None:
 
 
 @on_loop
-async def test_of_many_who_compare_and_set_one_wins_each_round(backend: Backend) -> None:
+async def test_one_of_many_compare_and_sets_wins_each_round(backend: Backend) -> None:
     async with backend.store() as one, backend.store() as two:
         await create(one, "/counter", b"0")
 
         async def add(store: Store) -> None:
-            while True:  # ends: in each round of all who race, one succeeds
+            while True:  # ends: one contender succeeds in each round
                 node = await store.get("/counter")
                 assert node is not None
                 try:
@@ -204,7 +204,7 @@ async def test_of_many_who_compare_and_set_one_wins_each_round(backend: Backend)
 
 
 @on_loop
-async def test_ephemeral_nodes_belong_to_their_session_and_go_with_it(backend: Backend) -> None:
+async def test_ephemeral_nodes_vanish_with_their_session(backend: Backend) -> None:
     async with backend.store() as other:
         store = backend.new()
         await store.open()
@@ -220,7 +220,7 @@ async def test_ephemeral_nodes_belong_to_their_session_and_go_with_it(backend: B
 
 
 @on_loop
-async def test_anybody_may_delete_an_ephemeral_node(backend: Backend) -> None:
+async def test_any_session_may_delete_an_ephemeral_node(backend: Backend) -> None:
     async with backend.store() as store, backend.store() as other:
         await create(store, "/brokers")
         stale = await create(store, "/brokers/1", ephemeral=True)
@@ -230,10 +230,10 @@ async def test_anybody_may_delete_an_ephemeral_node(backend: Backend) -> None:
 
 
 @on_loop
-async def test_watches_tell_of_data_existence_and_children(backend: Backend) -> None:
+async def test_watches_report_data_existence_and_children(backend: Backend) -> None:
     async with backend.store() as store, backend.store() as other:
-        told: list[str] = []
-        watch = store.watch("/a", told.append)
+        notified: list[str] = []
+        watch = store.watch("/a", notified.append)
         assert await store.get("/a") is None
         changes: list[Operation] = [
             Create("/a"),
@@ -244,29 +244,29 @@ async def test_watches_tell_of_data_existence_and_children(backend: Backend) -> 
             Create("/a", b"again"),
         ]
         for change in changes:
-            told.clear()
+            notified.clear()
             await other.commit(change)
-            await eventually(lambda: bool(told), f"told of {change}")
-            assert set(told) == {"/a"}
+            await eventually(lambda: bool(notified), f"notified of {change}")
+            assert set(notified) == {"/a"}
             assert await store.get("/a") == await other.get("/a")
         own: list[str] = []
         store.watch("/a", own.append)
         await store.commit(Set("/a", b"own"))
-        await eventually(lambda: bool(own), "told of our own change")
+        await eventually(lambda: bool(own), "notified of our own change")
         await store.get("/a")
 
         watch.cancel()
         watch.cancel()
-        told.clear()
+        notified.clear()
         own.clear()
         await other.commit(Set("/a", b"unseen"))
-        await eventually(lambda: bool(own), "the other watch is told")
-        assert told == []
+        await eventually(lambda: bool(own), "the other watch is notified")
+        assert notified == []
 
 
 @on_loop
-async def test_no_change_is_lost_to_a_watch_however_fast_they_come(backend: Backend) -> None:
-    """Whoever reads when told ends up knowing the last value."""
+async def test_a_watch_misses_no_change_however_fast_they_come(backend: Backend) -> None:
+    """A client that reads at each notification ends up with the last value."""
     async with backend.store() as reader, backend.store() as one, backend.store() as two:
         names = [f"/n{number}" for number in range(5)]
         await reader.commit_all([[Create(name, b"0")] for name in names])
@@ -291,24 +291,24 @@ async def test_no_change_is_lost_to_a_watch_however_fast_they_come(backend: Back
 
         await asyncio.gather(*(write(store, name) for store in (one, two) for name in names))
         last = {name: node.data for name in names if (node := await one.get(name))}
-        await eventually(lambda: seen == last, "the reader knows all last values")
+        await eventually(lambda: seen == last, "the reader has all last values")
         await asyncio.gather(*reads)
 
 
 @on_loop
-async def test_an_expired_session_is_told_and_can_do_nothing_until_renewed(
+async def test_an_expired_session_is_notified_and_refused_until_renewed(
     backend: Backend,
 ) -> None:
     async with backend.store() as store, backend.store() as other:
         states: list[SessionState] = []
         store.on_session(states.append)
-        told: list[str] = []
-        store.watch("/a", told.append)
+        notified: list[str] = []
+        store.watch("/a", notified.append)
         await create(store, "/mine", ephemeral=True)
         first = store.session_id
 
         await store.expire()
-        await eventually(lambda: store.state is SessionState.LOST, "told that it is lost")
+        await eventually(lambda: store.state is SessionState.LOST, "notified that it is lost")
         assert await other.get("/mine") is None
         for attempt in (store.get("/a"), store.children("/"), store.commit(Create("/a"))):
             with pytest.raises(SessionLostError):
@@ -322,29 +322,29 @@ async def test_an_expired_session_is_told_and_can_do_nothing_until_renewed(
         assert store.session_id != first
         assert states[-2:] == [SessionState.LOST, SessionState.CONNECTED]
         assert await store.get("/a") is None  # from here on no change may be missed
-        told.clear()
+        notified.clear()
         await other.commit(Create("/a"))
-        await eventually(lambda: bool(told), "watches outlive the session")
+        await eventually(lambda: bool(notified), "watches outlive the session")
         assert (await create(store, "/mine", ephemeral=True)).owner == store.session_id
         await store.renew()
         assert await other.get("/mine") is not None, "renewing a living session changes nothing"
 
 
 @on_loop
-async def test_a_store_that_is_away_says_so_and_comes_back_by_itself(backend: Backend) -> None:
+async def test_a_store_that_is_away_reports_it_and_comes_back_by_itself(backend: Backend) -> None:
     # ZooKeeper is started again meanwhile, and on a busy machine a JVM takes its time.
     timeout_ms = 60_000 if isinstance(backend, ZooKeeperBackend) else TIMEOUT_MS
     async with backend.store(timeout_ms) as store:
         await create(store, "/mine", ephemeral=True)
         states: list[SessionState] = []
-        told: list[str] = []
+        notified: list[str] = []
         store.on_session(states.append)
-        store.watch("/mine", told.append)
+        store.watch("/mine", notified.append)
 
         await backend.go_away(store)
         [outcome] = await store.commit_all([[Create("/a")]])
         assert isinstance(outcome, StoreAwayError)
-        await eventually(lambda: store.state is SessionState.AWAY, "told that it is away")
+        await eventually(lambda: store.state is SessionState.AWAY, "notified that it is away")
         with pytest.raises(StoreAwayError) as caught:
             await store.commit(Create("/b"))
         assert not caught.value.outcome_unknown
@@ -353,7 +353,9 @@ async def test_a_store_that_is_away_says_so_and_comes_back_by_itself(backend: Ba
         await eventually(lambda: store.state is SessionState.CONNECTED, "it is back")
         assert states == [SessionState.AWAY, SessionState.CONNECTED]
         assert await store.get("/mine") is not None, "the session has outlived it"
-        await eventually(lambda: bool(told), "watches are told that they may have missed something")
+        await eventually(
+            lambda: bool(notified), "watches are notified that they may have missed something"
+        )
         assert await store.get("/b") is None
         await store.commit(Create("/b"))
 

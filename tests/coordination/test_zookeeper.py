@@ -1,4 +1,4 @@
-"""What only ZooKeeper can go through: ensembles, addresses, a missing client."""
+"""Faults of ZooKeeper only: ensembles, addresses, a missing client."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def test_an_ensemble_goes_on_without_its_leader(
     store = ZooKeeperStore(hosts, session_timeout_ms=TIMEOUT_MS)
     await store.open()
     [mine] = await store.commit(Create("/mine", ephemeral=True))
-    told: list[str] = []
-    store.watch("/mine", told.append)
+    notified: list[str] = []
+    store.watch("/mine", notified.append)
     states: list[SessionState] = []
     store.on_session(states.append)
 
@@ -42,7 +42,9 @@ async def test_an_ensemble_goes_on_without_its_leader(
     await eventually(lambda: store.state is SessionState.CONNECTED, "another leads")
     assert await store.get("/mine") == mine
     assert SessionState.LOST not in states
-    await eventually(lambda: bool(told), "watches are told that they may have missed something")
+    await eventually(
+        lambda: bool(notified), "watches are notified that they may have missed something"
+    )
     [after] = await store.commit(Set("/mine", b"still here"))
     assert after.modified > mine.modified
     await store.close()
@@ -51,10 +53,10 @@ async def test_an_ensemble_goes_on_without_its_leader(
 
 @pytest.mark.slow
 @on_loop
-async def test_the_newest_is_read_also_from_a_server_that_lags(
+async def test_get_newest_reads_the_newest_from_a_lagging_server(
     zookeeper_ensemble: ZooKeeperEnsemble,
 ) -> None:
-    """What one session has confirmed, another reads, whichever server it asks."""
+    """What one session has committed, another reads from any server."""
     leader = zookeeper_ensemble.leader()
     lagging = next(one for one in zookeeper_ensemble.servers if one is not leader)
     writer = ZooKeeperStore(f"{leader.connect_string}/lags", session_timeout_ms=TIMEOUT_MS)
@@ -88,7 +90,7 @@ async def test_a_server_that_is_paused_leaves_the_outcome_unknown(
         [outcome] = await store.commit_all([[Create("/a")]])
         assert isinstance(outcome, StoreAwayError)
         assert outcome.outcome_unknown, "it may be in the server's mailbox"
-        await eventually(lambda: store.state is SessionState.AWAY, "told that it is away")
+        await eventually(lambda: store.state is SessionState.AWAY, "notified that it is away")
     finally:
         zookeeper.resume()
     await eventually(lambda: store.state is not SessionState.AWAY, "reached again")
@@ -99,7 +101,7 @@ async def test_a_server_that_is_paused_leaves_the_outcome_unknown(
 
 @pytest.mark.slow
 @on_loop
-async def test_no_server_there_is_one_clear_error() -> None:
+async def test_a_missing_server_is_one_clear_error() -> None:
     with held_port() as port:
         store = ZooKeeperStore(f"127.0.0.1:{port}", connect_timeout_ms=500)
         with pytest.raises(StoreAwayError, match=rf"127\.0\.0\.1:{port} does not answer; check"):
@@ -108,8 +110,8 @@ async def test_no_server_there_is_one_clear_error() -> None:
 
 
 @on_loop
-async def test_an_address_that_makes_no_sense_is_one_clear_error() -> None:
-    with pytest.raises(StoreUnusableError, match=r"names no ZooKeeper.*write host:port"):
+async def test_a_malformed_address_is_one_clear_error() -> None:
+    with pytest.raises(StoreUnusableError, match=r"is not a ZooKeeper address.*write host:port"):
         await ZooKeeperStore("localhost:notaport").open()
 
 

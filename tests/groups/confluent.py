@@ -1,4 +1,4 @@
-"""What tests do again and again with librdkafka."""
+"""Common steps of tests with librdkafka."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_S = 60.0
 
 
 def admin_of(brokers: Brokers) -> AdminClient:
-    """An administrator; to be kept until it has answered, or it takes the answers with it."""
+    """An admin client; keep it until it has answered, or the answers are lost."""
     return AdminClient({"bootstrap.servers": brokers.bootstrap, **QUIET})
 
 
@@ -30,7 +30,7 @@ def make_topic(brokers: Brokers, partitions: int = 4) -> str:
 
 
 def produce(brokers: Brokers, topic: str, values: Iterable[int], partitions: int = 4) -> None:
-    """One record a value, acknowledged by all in-sync replicas, dealt out in turn."""
+    """One record per value, acknowledged by all in-sync replicas, spread over the partitions."""
     producer = Producer({"bootstrap.servers": brokers.bootstrap, "acks": "all", **QUIET})
     for value in values:
         producer.produce(topic, str(value), partition=value % partitions)
@@ -39,7 +39,7 @@ def produce(brokers: Brokers, topic: str, values: Iterable[int], partitions: int
 
 @contextmanager
 def member(brokers: Brokers, group: str, **more: object) -> Iterator[Consumer]:
-    """A consumer in a group, committing only when told. Leaves at the end."""
+    """A consumer in a group, without automatic commits. Leaves at the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": brokers.bootstrap,
@@ -87,7 +87,7 @@ def share(consumers: Iterable[Consumer], counts: list[int]) -> None:
 
 
 def committed(brokers: Brokers, group: str, topic: str, partitions: int = 4) -> list[int]:
-    """The group's offsets, asked for by somebody outside it; 0 where there is none."""
+    """The group's offsets, read from outside the group; 0 where there is none."""
     consumer = Consumer({"bootstrap.servers": brokers.bootstrap, "group.id": group, **QUIET})
     try:
         wanted = [TopicPartition(topic, index) for index in range(partitions)]
@@ -98,7 +98,7 @@ def committed(brokers: Brokers, group: str, topic: str, partitions: int = 4) -> 
 
 
 def describe(brokers: Brokers, group: str) -> ConsumerGroupDescription:
-    """The group, as its coordinator sees it, once that has read its log back."""
+    """The group from its coordinator, once that has loaded its log."""
     admin = admin_of(brokers)
     found: list[ConsumerGroupDescription] = []
 

@@ -28,7 +28,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 
-def test_a_group_goes_on_where_it_committed(brokers: Brokers) -> None:
+def test_a_group_continues_where_it_committed(brokers: Brokers) -> None:
     topic, group = make_topic(brokers), brokers.new_name("group")
     produce(brokers, topic, range(40))
     with member(brokers, group) as consumer:
@@ -41,7 +41,7 @@ def test_a_group_goes_on_where_it_committed(brokers: Brokers) -> None:
         assert read(consumer, 20) == list(range(40, 60))
 
 
-def test_members_share_the_partitions_anew_when_one_comes_and_when_one_goes(
+def test_members_rebalance_when_one_joins_and_when_one_leaves(
     brokers: Brokers,
 ) -> None:
     topic, group = make_topic(brokers), brokers.new_name("group")
@@ -76,7 +76,7 @@ def test_a_static_member_comes_back_without_a_rebalance(brokers: Brokers) -> Non
             assert {one.group_instance_id for one in describe(brokers, group).members} == {"a", "b"}
 
 
-def test_a_killed_coordinator_loses_no_offset_and_its_group_goes_on(brokers: Brokers) -> None:
+def test_a_killed_coordinator_loses_no_offset_and_its_group_continues(brokers: Brokers) -> None:
     topic, group = make_topic(brokers), brokers.new_name("group")
     produce(brokers, topic, range(40))
     with member(brokers, group) as first, member(brokers, group) as second:

@@ -65,7 +65,7 @@ def test_kafka_python_shares_reads_and_commits(brokers: Brokers) -> None:
     members = [_Member(_kafka_python(brokers, group, topic)) for _ in range(2)]
     for one in members:
         one.start()
-    # A partition that changes hands is read again: nothing is committed yet.
+    # A partition that moves to another member is read again: nothing is committed.
     wait_until(
         lambda: [list(one.positions.values()) for one in members] == [[5, 5], [5, 5]],
         "all records read by two members",

@@ -1,4 +1,4 @@
-"""The APIs of groups in every version they have, byte by byte over a socket."""
+"""The APIs of groups in every version, over a plain socket."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NOT_ASKED_FOR = -(2**31)
 
 
 def _coordinator(brokers: Brokers, group: str) -> int:
-    """The coordinator, once there is one: librdkafka asks until it is so."""
+    """The coordinator, once there is one: librdkafka retries until then."""
     number = describe(brokers, group).coordinator.id
     assert isinstance(number, int)
     return number
@@ -78,7 +78,7 @@ def test_the_coordinator_is_found_in_every_version(brokers: Brokers) -> None:
             assert dict.fromkeys(ids) == {wanted: None}
 
 
-def test_nobody_coordinates_transactions(brokers: Brokers) -> None:
+def test_there_is_no_transaction_coordinator(brokers: Brokers) -> None:
     request = FindCoordinatorRequest(key="transaction", key_type=1)
     found = brokers.ask(1, request, FindCoordinatorResponse, 3)
     assert found.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -88,10 +88,10 @@ def test_nobody_coordinates_transactions(brokers: Brokers) -> None:
 
 
 @pytest.mark.parametrize("version", APIS[11].advertised)
-def test_a_member_lives_in_every_version(brokers: Brokers, version: int) -> None:
+def test_a_member_joins_and_leaves_in_every_version(brokers: Brokers, version: int) -> None:
     group = brokers.new_name("group")
     number = _coordinator(brokers, group)
-    sync, beat, leave = min(version, 5), min(version, 4), min(version, 5)
+    sync, heartbeat_version, leave = min(version, 5), min(version, 4), min(version, 5)
     protocol = JoinGroupRequestProtocol(name="range", metadata=b"what I read")
     join = JoinGroupRequest(
         group_id=group,
@@ -120,10 +120,10 @@ def test_a_member_lives_in_every_version(brokers: Brokers, version: int) -> None
     synced = brokers.ask(number, request, SyncGroupResponse, sync)
     assert (synced.error_code, bytes(synced.assignment)) == (0, b"what I get")
     heartbeat = HeartbeatRequest(group_id=group, generation_id=1, member_id=joined.member_id)
-    assert brokers.ask(number, heartbeat, HeartbeatResponse, beat).error_code == 0
+    assert brokers.ask(number, heartbeat, HeartbeatResponse, heartbeat_version).error_code == 0
     other = number % 3 + 1
-    told = brokers.ask(other, heartbeat, HeartbeatResponse, beat)
-    assert told.error_code == ErrorCode.NOT_COORDINATOR
+    response = brokers.ask(other, heartbeat, HeartbeatResponse, heartbeat_version)
+    assert response.error_code == ErrorCode.NOT_COORDINATOR
     leaving = LeaveGroupRequest(group_id=group, member_id=joined.member_id)
     if leave >= 3:
         leaving = LeaveGroupRequest(
@@ -132,7 +132,7 @@ def test_a_member_lives_in_every_version(brokers: Brokers, version: int) -> None
     left = brokers.ask(number, leaving, LeaveGroupResponse, leave)
     assert [left.error_code, *(one.error_code for one in left.members)] in ([0], [0, 0])
     heartbeat.member_id = joined.member_id
-    after = brokers.ask(number, heartbeat, HeartbeatResponse, beat)
+    after = brokers.ask(number, heartbeat, HeartbeatResponse, heartbeat_version)
     assert after.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 

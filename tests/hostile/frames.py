@@ -1,4 +1,4 @@
-"""Frames that strangers send: near to valid ones, and far from them; all by dice."""
+"""Random frames of a hostile client: almost valid, and far from valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR: Final = (-1, 0, 1, 2, 3)
 
 
 def bombs() -> list[bytes]:
-    """Batches of little that expand to much."""
+    """Small batches that expand to much."""
     records = [NewRecord(bytes(1 << 20), b"key")] * 60
     return [
         bytes(build_batch(records, BatchOptions(compression=codec)))
@@ -27,8 +27,8 @@ def bombs() -> list[bytes]:
     ]
 
 
-def batches(dice: Random) -> list[bytes]:
-    """A good batch, and ones with a wrong CRC, length, count, codec, and with nonsense inside."""
+def batches(rng: Random) -> list[bytes]:
+    """A valid batch, and ones with a wrong CRC, length, count, codec, and random content."""
     good = bytes(build_batch([NewRecord(b"value", b"key", 1), NewRecord(b"other", b"key", 1)]))
     found = [good, good + good, good[:-1], good[:61], good[:20], b"\0" * 61]
     found += [
@@ -36,11 +36,11 @@ def batches(dice: Random) -> list[bytes]:
         for position in range(0, 61, 4)
         for huge in HUGE[:3]
     ]
-    # What is inside is wrong, and the checksum right.
+    # Wrong content with a correct checksum.
     for _ in range(60):
         body = bytearray(good)
-        for _ in range(dice.randint(1, 4)):
-            body[dice.randrange(21, len(body))] = dice.randrange(256)
+        for _ in range(rng.randint(1, 4)):
+            body[rng.randrange(21, len(body))] = rng.randrange(256)
         found.append(_summed(body))
     return found
 
@@ -51,73 +51,73 @@ def _summed(batch: bytearray) -> bytes:
 
 
 class Stranger(Sampler):
-    """Values that pass the first look: names and numbers that there are."""
+    """Values that pass the first checks: existing names and numbers."""
 
-    def __init__(self, dice: Random) -> None:
-        super().__init__(dice, unknown_tags=True, small=True)
+    def __init__(self, rng: Random) -> None:
+        super().__init__(rng, unknown_tags=True, small=True)
         self.texts = (*self.texts, TOPIC, TOPIC, "1")
-        self.payloads = (*self.payloads, *batches(dice))
+        self.payloads = (*self.payloads, *batches(rng))
 
     def fixed(self, wire: Fixed, name: str) -> Any:
         if name.endswith("broker_epoch"):
-            # Who knows that is no stranger.
-            return self.dice.choice((-1, 0, 2**62, -(2**63)))
-        if wire in (BOOL, UUID, FLOAT64) or self.dice.random() < 0.4:
+            # A hostile client does not have this value.
+            return self.rng.choice((-1, 0, 2**62, -(2**63)))
+        if wire in (BOOL, UUID, FLOAT64) or self.rng.random() < 0.4:
             return super().fixed(wire, name)
-        return self.dice.choice(NEAR[1:] if wire in (UINT16, UINT32) else NEAR)
+        return self.rng.choice(NEAR[1:] if wire in (UINT16, UINT32) else NEAR)
 
 
-def requests(dice: Random, rounds: int) -> Iterator[bytes]:
-    """Whole frames, valid in form: every API that is served in every version."""
-    stranger = Stranger(dice)
+def requests(rng: Random, rounds: int) -> Iterator[bytes]:
+    """Whole well-formed frames: every served API in every version."""
+    stranger = Stranger(rng)
     for _ in range(rounds):
         for key in HANDLERS:
             for version in APIS[key].versions:
                 request = stranger.message(APIS[key].request, version)
-                yield framed(request, version, dice)
+                yield framed(request, version, rng)
 
 
-def framed(request: Request, version: int, dice: Random) -> bytes:
-    client = dice.choice((None, "", "stranger", "ß" * 40, "holdfast-broker-" + "9" * 5000))
-    parts = encode_request(request, version, correlation_id=dice.getrandbits(31), client_id=client)
+def framed(request: Request, version: int, rng: Random) -> bytes:
+    client = rng.choice((None, "", "stranger", "ß" * 40, "holdfast-broker-" + "9" * 5000))
+    parts = encode_request(request, version, correlation_id=rng.getrandbits(31), client_id=client)
     return b"".join(parts)
 
 
-def mutated(frame: bytes, dice: Random) -> bytes:
-    """The same with something wrong; its length is put right half of the time."""
+def mutated(frame: bytes, rng: Random) -> bytes:
+    """The same with an error; half of them get a correct length."""
     body = bytearray(frame[4:])
-    position = dice.randrange(len(body))
-    match dice.randrange(8):
+    position = rng.randrange(len(body))
+    match rng.randrange(8):
         case 0:
-            body[position] ^= 1 << dice.randrange(8)
+            body[position] ^= 1 << rng.randrange(8)
         case 1:
             del body[position:]
         case 2:
-            body += dice.randbytes(dice.randint(1, 300))
+            body += rng.randbytes(rng.randint(1, 300))
         case 3:
-            end = position + dice.randint(1, 40)
+            end = position + rng.randint(1, 40)
             body[position:position] = body[position:end]
         case 4:
-            body[position : position + 4] = dice.choice(HUGE)
+            body[position : position + 4] = rng.choice(HUGE)
         case 5:
-            body[0:2] = dice.randbytes(2)
+            body[0:2] = rng.randbytes(2)
         case 6:
-            body[2:4] = dice.choice((b"\xff\xff", b"\x7f\xff", b"\0\x10"))
+            body[2:4] = rng.choice((b"\xff\xff", b"\x7f\xff", b"\0\x10"))
         case _:
-            body[:position] = dice.randbytes(position)
-    if dice.random() < 0.5:
+            body[:position] = rng.randbytes(position)
+    if rng.random() < 0.5:
         return len(body).to_bytes(4, "big") + body
     return bytes(frame[:4] + body)
 
 
-def nonsense(dice: Random) -> bytes:
-    """No frame at all."""
-    match dice.randrange(4):
+def nonsense(rng: Random) -> bytes:
+    """Random bytes."""
+    match rng.randrange(4):
         case 0:
-            return dice.randbytes(dice.randint(1, 2000))
+            return rng.randbytes(rng.randint(1, 2000))
         case 1:
-            return dice.choice(HUGE)[:4] + dice.randbytes(50)
+            return rng.choice(HUGE)[:4] + rng.randbytes(50)
         case 2:
             return b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n"
         case _:
-            return bytes(dice.randint(1, 2000))
+            return bytes(rng.randint(1, 2000))

@@ -1,4 +1,4 @@
-"""A stranger sends the controller's commands, with every epoch right: the store decides."""
+"""Forged commands of a controller, with correct epochs: the store decides."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def town(request: pytest.FixtureRequest) -> Iterator[Town]:
 
 
 class Forger:
-    """Knows the controller and every epoch; holds nothing that the store has decided."""
+    """Sends commands with the correct controller and epochs that the store does not confirm."""
 
     def __init__(self, town: Town) -> None:
         self.town = town
@@ -76,19 +76,19 @@ class Forger:
         return int(found[-1])
 
     def stop(self, broker: int, *, delete: bool, epoch: int | None = None) -> Any:
-        told = StopReplicaPartitionState(
+        response = StopReplicaPartitionState(
             partition_index=0, leader_epoch=-2, delete_partition=delete
         )
-        return self.ask(broker, self.stop_request(broker, KEPT, told, epoch), 4)
+        return self.ask(broker, self.stop_request(broker, KEPT, response, epoch), 4)
 
     def stop_request(
-        self, broker: int, topic: str, told: StopReplicaPartitionState, epoch: int | None = None
+        self, broker: int, topic: str, response: StopReplicaPartitionState, epoch: int | None = None
     ) -> StopReplicaRequest:
         return StopReplicaRequest(
             controller_id=self.controller,
             controller_epoch=self.controller_epoch if epoch is None else epoch,
             broker_epoch=self.broker_epoch(broker),
-            topic_states=[StopReplicaTopicState(topic_name=topic, partition_states=[told])],
+            topic_states=[StopReplicaTopicState(topic_name=topic, partition_states=[response])],
         )
 
     def lead(self, broker: int, **changes: Any) -> Any:
@@ -120,7 +120,7 @@ class Forger:
         return self.ask(broker, request, 7)
 
     def publish(self, broker: int, leader: int, whole: bool) -> Any:
-        """Say that every broker listens elsewhere, and name a leader; -2: the topic is gone."""
+        """Name another address for every broker, and a leader; -2: the topic is deleted."""
         endpoint = UpdateMetadataEndpoint(
             port=1, host="127.0.0.1", listener="PLAINTEXT", security_protocol=0
         )
@@ -168,7 +168,7 @@ def folders(town: Town, broker: int) -> list[str]:
 
 
 def roles(town: Town) -> list[tuple[Any, ...]]:
-    """What every broker believes of the topic."""
+    """Every broker's role in the topic."""
     found = [town.cluster.replica(KEPT, 0, one) for one in BROKERS]
     return [(one.role, one.leader, one.leader_epoch, one.partition_epoch) for one in found]
 
@@ -189,11 +189,13 @@ def test_a_replica_that_the_store_has_not_removed_stays(
     town.check()
 
 
-def test_a_made_up_controller_epoch_locks_nobody_out(town: Town, forger: Forger) -> None:
+def test_a_forged_controller_epoch_does_not_fence_the_controller(
+    town: Town, forger: Forger
+) -> None:
     for broker in BROKERS:
         answer = forger.stop(broker, delete=True, epoch=MADE_UP)
         assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
-    # The controller is still obeyed: in its old epoch, and it has not resigned.
+    # Brokers still obey the controller: in its old epoch, and it has not resigned.
     town.cluster.create_topic(f"after-{MADE_UP}", 3, 3)
     town.cluster.wait_isr(f"after-{MADE_UP}")
     assert Forger(town).controller_epoch == forger.controller_epoch
@@ -217,7 +219,7 @@ def test_another_broker_than_the_stores_controller_is_refused(town: Town, forger
     ],
     ids=["leads", "follows-a-stranger", "far-epoch", "another-topic-of-the-name"],
 )
-def test_a_role_that_the_store_does_not_give_is_not_taken(
+def test_a_role_that_the_store_does_not_confirm_is_not_applied(
     town: Town, forger: Forger, changes: dict[str, Any]
 ) -> None:
     before = [folders(town, one) for one in BROKERS]
@@ -253,12 +255,12 @@ def test_metadata_that_the_store_does_not_have_is_not_published(
 
 
 @pytest.mark.parametrize("name", ["../../outside", "a/b", "", "..", "x" * 300, "nul\0"])
-def test_a_name_that_is_no_topics_makes_and_removes_nothing(
+def test_an_invalid_topic_name_creates_and_removes_nothing(
     town: Town, forger: Forger, name: str
 ) -> None:
     before = [folders(town, one) for one in BROKERS]
-    told = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
-    stopped = forger.ask(1, forger.stop_request(1, name, told), 4)
+    response = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    stopped = forger.ask(1, forger.stop_request(1, name, response), 4)
     led = forger.lead(1, topic_name=name, topic_id=OTHER_ID)
     assert stopped.error_code == led.error_code == ErrorCode.INVALID_REQUEST
     assert [folders(town, one) for one in BROKERS] == before
@@ -271,8 +273,8 @@ def test_a_negative_partition_is_refused(town: Town, forger: Forger) -> None:
     assert folders(town, 1) == before
 
 
-def test_what_the_store_has_decided_is_done(town: Town) -> None:
-    """A reassignment, a deletion, a namesake and a fail-over, as ever."""
+def test_commands_that_the_store_confirms_are_carried_out(town: Town) -> None:
+    """A reassignment, a deletion, a new topic of the same name and a fail-over still work."""
     cluster = town.cluster
     cluster.create_topic("moved", assignment={0: (1, 2)})
     cluster.reassign("moved", 0, (2, 3))
@@ -281,7 +283,7 @@ def test_what_the_store_has_decided_is_done(town: Town) -> None:
     wait_until(
         lambda: all("moved-0" not in folders(town, one) for one in BROKERS), "all logs are gone"
     )
-    # On all: with two, and one of them killed, its high watermark would stand still.
+    # On all: with two, and one of them killed, its high watermark would not move.
     cluster.create_topic("moved", assignment={0: (3, 1, 2)})
     cluster.produce("moved", ["two"])
     assert len(cluster.consume("moved")) == 1

@@ -1,4 +1,4 @@
-"""Connections that do nothing, do half of it, or never read: others do not notice."""
+"""Connections that send nothing, send half a frame, or never read: other clients do not notice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FETCH_VERSION: Final = 12
 LARGE: Final = "large"
 LARGE_MIB: Final = 12
 QUEUE: Final = 40
-"""Connections that the system holds for the broker without complaint; its backlog is 50."""
+"""Connections that the system queues for the broker; its backlog is 50."""
 CLAIM: Final = struct.pack(">i", 100_000_000)
 EVERYTHING: Final = 2**31 - 1
 
@@ -47,7 +47,7 @@ def town() -> Iterator[Town]:
 
 @contextmanager
 def opened(town: Town, count: int) -> Iterator[list[socket.socket]]:
-    """So many connections; afterwards the broker has let go of all of them."""
+    """Open so many connections; afterwards the broker has closed all of them."""
     before = town.sockets()
     with ExitStack() as stack:
         connections: list[socket.socket] = []
@@ -68,7 +68,7 @@ def fetch(
     topic: str = LARGE,
     min_bytes: int = 1,
 ) -> bytes:
-    """Everything there is, in one answer."""
+    """A request for all records in one answer."""
     asked = FetchPartition(
         partition=0, fetch_offset=offset, partition_max_bytes=EVERYTHING, log_start_offset=-1
     )
@@ -83,7 +83,7 @@ def fetch(
 
 
 def answers(connection: socket.socket, count: int) -> list[tuple[int, int]]:
-    """Number and bytes of records of so many answers to `fetch`."""
+    """Number and bytes of records in so many answers to `fetch`."""
     found: list[tuple[int, int]] = []
     with connection.makefile("rb") as stream:
         for _ in range(count):
@@ -153,20 +153,20 @@ def test_connections_that_break_in_the_middle_leave_nothing(town: Town) -> None:
     town.check()
 
 
-def test_clients_that_never_read_get_no_more_than_there_is_room_for(town: Town) -> None:
-    """Each asks for everything a hundred times over: 58 GiB in all, 12 MiB an answer."""
+def test_answers_to_clients_that_never_read_are_bounded(town: Town) -> None:
+    """Each requests everything a hundred times: 58 GiB in all, 12 MiB per answer."""
     with town.memory_within(500 * MIB), opened(town, 50) as connections:
         for connection in connections:
             connection.sendall(b"".join(fetch(number) for number in range(100)))
         town.check()
-        # Who reads after all gets every answer, in order.
+        # A client that finally reads gets every answer, in order.
         first = answers(connections[0], 5)
         assert [number for number, _ in first] == list(range(5))
         assert first[0][1] > (LARGE_MIB - 1) * MIB
     town.check()
 
 
-def test_no_more_is_read_from_a_client_that_takes_no_answers(town: Town) -> None:
+def test_the_broker_stops_reading_from_a_client_that_reads_no_answers(town: Town) -> None:
     with town.memory_within(64 * MIB), opened(town, 1) as [connection]:
         connection.setblocking(False)
         many = wire(MetadataRequest(topics=None), 9) * 1000
@@ -177,13 +177,13 @@ def test_no_more_is_read_from_a_client_that_takes_no_answers(town: Town) -> None
                 while sent < 64 * MIB:
                     sent += connection.send(many)
             assert sent < 64 * MIB, "it goes on reading"
-            town.honest_work()  # the broker has come round since
+            town.honest_work()  # the broker has checked since
             quiet_rounds = quiet_rounds + 1 if sent == before else 0
         town.check()
 
 
 def test_parked_fetches_of_a_slow_reader_are_answered_without_records(town: Town) -> None:
-    """All of them can be answered at once, when one record comes; each could take all there is."""
+    """One record answers all of them at the same time; each could return all records."""
     logs = (town.cluster.files(1).log / f"{LARGE}-0").glob("*.log")
     size = sum(path.stat().st_size for path in logs)
     with town.memory_within(128 * MIB), opened(town, 1) as [connection]:
@@ -212,8 +212,8 @@ def test_a_slow_reader_gets_all_of_its_answer(town: Town) -> None:
     town.check()
 
 
-def test_half_received_frames_take_what_came_of_them(town: Town) -> None:
-    """2,000 claims of 100 MB each, and a thousand bytes of each."""
+def test_incomplete_frames_use_only_the_memory_of_their_bytes(town: Town) -> None:
+    """2,000 frames that claim 100 MB each, and send a thousand bytes each."""
     with town.memory_within(48 * MIB), opened(town, 2000) as connections:
         for connection in connections:
             connection.sendall(CLAIM + bytes(1000))
@@ -239,7 +239,7 @@ def allow_descriptors(count: int) -> None:
 
 @contextmanager
 def descriptors_limited(town: Town, most: int) -> Iterator[None]:
-    """The broker may have so many open."""
+    """Limit the broker's open descriptors."""
     soft, hard = resource.prlimit(town.pid(), resource.RLIMIT_NOFILE)
     resource.prlimit(town.pid(), resource.RLIMIT_NOFILE, (most, hard))
     yield
@@ -256,7 +256,7 @@ def test_connections_leave_descriptors_for_the_logs(town: Town) -> None:
     assert "the system's limit of open files" in town.said()
 
 
-def test_a_broker_without_a_descriptor_left_lives_and_serves_again(town: Town) -> None:
+def test_a_broker_that_ran_out_of_descriptors_serves_again(town: Town) -> None:
     with town.connect() as early:
         assert is_answered(early)
         with descriptors_limited(town, town.descriptors()):

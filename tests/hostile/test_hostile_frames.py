@@ -1,4 +1,4 @@
-"""Whatever bytes come in: brokers live, serve others, keep what they promised, and stay small."""
+"""With any input, brokers keep running and serving, keep acknowledged records, and stay small."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def town() -> Iterator[Town]:
 
 
 def attack(town: Town, streams: Iterable[bytes]) -> None:
-    """Each over a connection of its own, some of them open at a time, none of them read."""
+    """Send each over its own connection, some of them open at a time, and read no answer."""
     opened: deque[socket.socket] = deque()
     for place, stream in enumerate(streams):
         connection = town.connect(1 + place % 3)
@@ -59,27 +59,27 @@ def attack(town: Town, streams: Iterable[bytes]) -> None:
 
 
 def test_mutated_requests_of_every_api_and_version(town: Town) -> None:
-    dice = Random(SEED)
+    rng = Random(SEED)
     with town.memory_within(100 * MIB):
-        attack(town, (mutated(frame, dice) for frame in requests(dice, 6)))
+        attack(town, (mutated(frame, rng) for frame in requests(rng, 6)))
         town.check()
 
 
-def test_requests_that_are_valid_in_form_and_mad_in_content(town: Town) -> None:
-    dice = Random(SEED + 1)
+def test_well_formed_requests_with_random_content(town: Town) -> None:
+    rng = Random(SEED + 1)
     with town.memory_within(100 * MIB):
-        attack(town, requests(dice, 4))
+        attack(town, requests(rng, 4))
         town.check()
 
 
 def test_nonsense_before_between_and_after_requests(town: Town) -> None:
-    dice = Random(SEED + 2)
+    rng = Random(SEED + 2)
 
     def streams() -> Iterator[bytes]:
-        good = list(requests(dice, 1))
+        good = list(requests(rng, 1))
         for _ in range(500):
-            some = [dice.choice(good) for _ in range(dice.randint(0, 20))]
-            some.insert(dice.randint(0, len(some)), nonsense(dice))
+            some = [rng.choice(good) for _ in range(rng.randint(0, 20))]
+            some.insert(rng.randint(0, len(some)), nonsense(rng))
             yield b"".join(some)
 
     with town.memory_within(100 * MIB):
@@ -87,8 +87,8 @@ def test_nonsense_before_between_and_after_requests(town: Town) -> None:
         town.check()
 
 
-def test_commands_of_somebody_who_is_no_controller(town: Town) -> None:
-    """A higher epoch than the controller's does not lock that one out; nobody is sent away."""
+def test_commands_from_a_client_that_is_not_the_controller(town: Town) -> None:
+    """A higher epoch than the controller's does not fence it; no client is disconnected."""
     epoch = 2**31 - 1
     commands = [
         wire(LeaderAndIsrRequest(controller_id=1, controller_epoch=epoch, live_leaders=[]), 7),
@@ -114,9 +114,9 @@ def test_commands_of_somebody_who_is_no_controller(town: Town) -> None:
     town.check()
 
 
-def test_batches_that_lie(town: Town) -> None:
-    """By their checksum, length, count, offsets, codec, or what they expand to."""
-    dice = Random(SEED + 3)
+def test_invalid_batches(town: Town) -> None:
+    """Wrong checksum, length, count, offsets, codec, or expanded size."""
+    rng = Random(SEED + 3)
 
     def produced(records: bytes, acks: int) -> bytes:
         data = PartitionProduceData(index=0, records=records)
@@ -128,7 +128,7 @@ def test_batches_that_lie(town: Town) -> None:
     by_time = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[asked])]
     )
-    lies = (*bombs(), *batches(dice))
+    lies = (*bombs(), *batches(rng))
     with town.memory_within(200 * MIB):
         for broker in (1, 2, 3):
             for lie in lies:  # Its only answer is that the connection closes.
@@ -138,7 +138,7 @@ def test_batches_that_lie(town: Town) -> None:
             for stream in (produced(lie, acks) for lie in lies for acks in (-1, 1)):
                 connection.sendall(stream)
             assert is_answered(connection), "bad batches cost no connection"
-            # Looking for a time opens the batches that were taken.
+            # A look-up by timestamp opens the accepted batches.
             connection.sendall(wire(by_time, 4))
             connection.close()
         town.check()

@@ -1,4 +1,4 @@
-"""Real brokers among strangers: what is looked at after every attack."""
+"""Real brokers under attack: the checks after every attack."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from holdfast.protocol import Request, encode_request
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 
 KEPT: Final = "kept"
-"""The honest client's topic: no stranger ever names it."""
+"""The honest client's topic: no hostile client names it."""
 MIB: Final = 1024 * 1024
 DEADLINE_S: Final = 300.0
 _ALARM: Final = re.compile(r"Traceback|^\S+ error ", re.MULTILINE)
 
 
 class Town:
-    """A cluster and the honest client in it."""
+    """A cluster and its honest client."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -30,14 +30,14 @@ class Town:
         self.honest_work()
 
     def honest_work(self) -> None:
-        """Over connections of its own: a record is acknowledged, and all can be read."""
+        """Over separate connections: a record is acknowledged, and all can be read."""
         self._sent += 1
         self.cluster.produce(KEPT, [f"honest {self._sent}"])
         assert len(self.cluster.consume(KEPT)) == self._sent
         self.cluster.assert_no_acked_loss()
 
     def check(self) -> None:
-        """Every broker lives, serves, and has found no fault in itself."""
+        """Every broker runs, serves, and has logged no bug."""
         self.honest_work()
         assert not self.cluster.died()
         for broker in self.cluster.brokers:
@@ -50,18 +50,18 @@ class Town:
     def pid(self, broker: int = 1) -> int:
         return self.cluster.entry(broker).pid
 
-    # Strangers.
+    # Hostile clients.
 
     def connect(self, broker: int = 1) -> socket.socket:
         address = ("127.0.0.1", self.cluster.entry(broker).port)
         return socket.create_connection(address, DEADLINE_S)
 
     def descriptors(self, broker: int = 1) -> int:
-        """How many the broker has open."""
+        """The number of open descriptors."""
         return sum(1 for _ in Path(f"/proc/{self.pid(broker)}/fd").iterdir())
 
     def sockets(self, broker: int = 1) -> int:
-        """How many of them are connections, or listen."""
+        """The number of sockets among them."""
         found = 0
         for entry in Path(f"/proc/{self.pid(broker)}/fd").iterdir():
             with suppress(FileNotFoundError):
@@ -70,9 +70,9 @@ class Town:
 
     @contextmanager
     def memory_within(self, most_bytes: int, broker: int = 1) -> Iterator[None]:
-        """A broker never holds more than this beyond what it held before."""
+        """A broker's memory never grows by more than this."""
         folder = Path(f"/proc/{self.pid(broker)}")
-        (folder / "clear_refs").write_text("5")  # the peak begins anew
+        (folder / "clear_refs").write_text("5")  # reset the peak
         before = _status(folder, "VmRSS")
         yield
         grown = _status(folder, "VmHWM") - before
@@ -87,7 +87,7 @@ def _status(folder: Path, name: str) -> int:
 
 
 def wire(request: Request, version: int, number: int = 1) -> bytes:
-    """A request as a stranger sends it."""
+    """The frame of a request."""
     return b"".join(encode_request(request, version, correlation_id=number, client_id="stranger"))
 
 
@@ -101,14 +101,14 @@ def is_answered(connection: socket.socket) -> bool:
 
 
 def is_answer(connection: socket.socket) -> bool:
-    """Whether a whole answer comes."""
+    """Whether a whole answer arrives."""
     size = connection.recv(4, socket.MSG_WAITALL)
     left = int.from_bytes(size, "big")
     return bool(size) and len(connection.recv(left, socket.MSG_WAITALL)) == left
 
 
 def is_hung_up(connection: socket.socket) -> bool:
-    """Wait for the broker to end it; what it had to say does not matter."""
+    """Wait until the broker closes the connection; ignore its answers."""
     try:
         while connection.recv(65536):
             pass

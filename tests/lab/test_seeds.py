@@ -24,7 +24,7 @@ SEEDS = Path(__file__).with_name("seeds.txt")
 FRESH = range(1, 61)
 MANY = range(1_000, 1_400)
 WITHIN = 200
-"""Random search must catch a mutant of the table within so many seeds, from 0 on."""
+"""Random search must catch each mutant of the table within this many seeds, from 0 on."""
 SETTINGS = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 
 MUTANTS: dict[str, tuple[int, ...]] = {
@@ -43,17 +43,17 @@ MUTANTS: dict[str, tuple[int, ...]] = {
     "truncation=high-watermark": (7, 3, 6),
     "isr_update=optimistic": (3, 0, 6),
 }
-"""Which core, and the seeds that catch it. One of them is enough."""
+"""A mutant of the core, and the seeds that catch it. One of them is enough."""
 
 NOT_CAUGHT = {
     # These need two rare things in one short moment.
     "registration-incarnation": "an answer of the store must outlive a power loss of its broker",
-    "forget-non-isr-followers": "a leader must miss a whole reign between two of its own",
-    "joiner-position-known": "a leader must miss a whole reign between two of its own",
+    "forget-non-isr-followers": "a leader must miss a whole leader epoch between two of its own",
+    "joiner-position-known": "a leader must miss a whole leader epoch between two of its own",
     "isr-change-partition-epoch": "a copy of a proposal must arrive when its member has left again",
     "joiner-broker-epoch": "a fetch must outlive the disk of the broker that sent it",
-    "answer-names-epoch": "two short reigns that never met, and a commit that nobody heard of",
-    "epoch-at-election": "a reign without a record between two that share an offset",
+    "answer-names-epoch": "two short leader epochs without contact, and an unnoticed commit",
+    "epoch-at-election": "a leader epoch without a record between two that share an offset",
     # Another guard stands in front of these.
     "stale-answer-by-epoch": "stale-answer-by-offset drops nearly all of them first",
     "fence-high-watermark": "fence-fetch refuses such a fetch before it is looked at",
@@ -61,12 +61,12 @@ NOT_CAUGHT = {
     "reread-partition-epoch": "the answer and the state must both get lost, and the question not",
     # Seeded runs do not have these faults and readers.
     "keep-first-epoch": "no checkpoint of epochs gets lost",
-    "consumer-epoch-check": "without unclean elections nothing is cut below a reader",
+    "consumer-epoch-check": "without unclean elections nothing is truncated below a reader",
     "follower-read-bound": "the reader asks the leader only",
     "flush-before-claim": "a flush takes no time (in runs of the whole broker it does)",
 }
-"""Guards that random search does not miss within the bound, and why. Each has a story instead
-(tests/scenarios/test_catalogue.py sees to that)."""
+"""Guards whose removal random search does not catch within the bound, and why. Each has a scenario
+instead (tests/scenarios/test_catalogue.py checks that)."""
 
 
 def kept() -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The files of a ledger: what is in them, and what a reader makes of damage."""
+"""The files of a ledger, and how a reader handles damage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROWS = SMALLEST_BLOCK + 100
 
 
 def block_ends(path: Path) -> list[int]:
-    """Where the schema and the blocks end, as Arrow itself reads them."""
+    """The ends of the schema and of the blocks, as Arrow reads them."""
     with pa.memory_map(str(path)) as file:
         reader = pa.ipc.MessageReader.open_stream(file)
         return [file.tell() for _ in reader]
@@ -75,7 +75,7 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert (unknown["result"], unknown["partition"], unknown["acked_ms"]) == ("unknown", None, None)
 
 
-def test_a_half_written_answer_is_no_answer(tmp_path: Path) -> None:
+def test_a_half_written_answer_is_not_an_answer(tmp_path: Path) -> None:
     book = Book(tmp_path, "run", "p", FACTS, "producer")
     _, cells = Writer(book, SENT, "t", book.owner).next_block()
     cells["sent_ns"][0] = 7_000_000
@@ -87,7 +87,7 @@ def test_a_half_written_answer_is_no_answer(tmp_path: Path) -> None:
     assert (row["result"], row["offset"], row["acked_ms"]) == ("unknown", None, None)
 
 
-def test_the_run_is_told_in_a_line_of_json(tmp_path: Path) -> None:
+def test_a_line_of_json_describes_the_run(tmp_path: Path) -> None:
     path = write_ledger(tmp_path, 1)
     text = (path.parent / "run.json").read_text(encoding="utf-8")
     assert text.count("\n") == 1
@@ -95,7 +95,7 @@ def test_the_run_is_told_in_a_line_of_json(tmp_path: Path) -> None:
     assert json.loads(text)["acks"] == -1
 
 
-def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
+def test_only_requested_columns_are_read(tmp_path: Path) -> None:
     write_ledger(tmp_path, 10, "a")
     write_ledger(tmp_path, 20, "b")
     assert len(rows_of(tmp_path, "b")) == 20
@@ -138,9 +138,9 @@ def test_a_run_has_a_sane_name(tmp_path: Path) -> None:
         Book(tmp_path, "../x", "p", FACTS, "producer")
 
 
-def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(LedgerError, match=r"no ledger can be kept in .*file"):
+    with pytest.raises(LedgerError, match=r"cannot keep a ledger in .*file"):
         Book(tmp_path / "file", "run", "p", FACTS, "producer")
     with pytest.raises(LedgerError, match=r"there is no ledger folder .*nowhere"):
         files(tmp_path / "nowhere")
@@ -165,7 +165,7 @@ def test_a_forked_child_is_refused(tmp_path: Path) -> None:
     child = context.Process(target=_child_writes, args=(writer, answers))
     child.start()
     child.join(60)
-    assert re.search("not to its child; make the producer after the fork", answers.get())
+    assert re.search("not to its child; create the producer after the fork", answers.get())
     assert book.tables == [{"t": "kept by the parent"}]
     writer.next_block()
 
@@ -180,11 +180,11 @@ def test_a_torn_last_block_is_left_out(tmp_path: Path) -> None:
     assert second == len(content)
     kept = {schema: 0, first: SMALLEST_BLOCK, second: ROWS}
     for end, rows in kept.items():
-        for cut in (*range(end - 70, end + 70), (end + first) // 2):
-            if cut <= len(content):
-                path.write_bytes(content[:cut])
-                whole = max((count for at, count in kept.items() if at <= cut), default=0)
-                assert values(tmp_path) == list(range(whole)), (end, cut, rows)
+        for size in (*range(end - 70, end + 70), (end + first) // 2):
+            if size <= len(content):
+                path.write_bytes(content[:size])
+                whole = max((count for at, count in kept.items() if at <= size), default=0)
+                assert values(tmp_path) == list(range(whole)), (end, size, rows)
 
 
 def test_the_end_of_the_stream_may_be_written(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_the_end_of_the_stream_may_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"hello, this is a text", "byte 0: these bytes are no Arrow message"),
-        (b"hey", "byte 0: these bytes are no Arrow message"),
+        (b"hello, this is a text", "byte 0: these bytes are not an Arrow message"),
+        (b"hey", "byte 0: these bytes are not an Arrow message"),
         (b"\xff\xff\xff\xff\x08\0\0\0" + b"\xff" * 8, "byte 0: "),
     ],
 )
@@ -214,12 +214,12 @@ def test_a_foreign_file_is_named(tmp_path: Path, content: bytes, message: str) -
         values(tmp_path)
 
 
-def test_another_arrow_file_is_no_ledger(tmp_path: Path) -> None:
+def test_another_arrow_file_is_not_a_ledger(tmp_path: Path) -> None:
     table = pa.table({"a": [1]})
     path = str(tmp_path / "x.arrows")
     with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(LedgerError, match="it is an Arrow file, but no ledger; move it"):
+    with pytest.raises(LedgerError, match="it is an Arrow file, but not a ledger; move it"):
         values(tmp_path)
 
 
@@ -227,7 +227,7 @@ def test_another_arrow_file_is_no_ledger(tmp_path: Path) -> None:
     ("column", "value"),
     [("result", 7), ("partition", -5), ("value_len", -2), ("sent_ns", 0), ("error", 3)],
 )
-def test_a_row_that_cannot_be_is_an_error(tmp_path: Path, column: str, value: int) -> None:
+def test_an_impossible_row_is_an_error(tmp_path: Path, column: str, value: int) -> None:
     book = Book(tmp_path, "run", "p", FACTS, "producer")
     _, cells = Writer(book, SENT, "t", book.owner).next_block()
     for row in range(3):
@@ -236,7 +236,7 @@ def test_a_row_that_cannot_be_is_an_error(tmp_path: Path, column: str, value: in
         cells["result"][row] = 2
     assert len(rows_of(tmp_path)) == 3
     cells[column][1] = value
-    with pytest.raises(LedgerError, match="the row with sequence 1 cannot be true; restore"):
+    with pytest.raises(LedgerError, match="the row with sequence 1 is impossible; restore"):
         rows_of(tmp_path)
 
 
@@ -245,7 +245,7 @@ def test_a_row_that_cannot_be_is_an_error(tmp_path: Path, column: str, value: in
 def test_damage_is_an_error_or_a_prefix(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Outside the cells, whose bytes are the writer's word: those are tried above."""
+    """Outside the cells; other tests damage those."""
     folder = tmp_path_factory.mktemp("damaged")
     path = write_ledger(folder, ROWS)
     whole = numbers(path)
@@ -284,9 +284,11 @@ def test_parquet_with_the_same_columns_is_read_too(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "other", "nothing") == []
 
 
-def test_parquet_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_parquet_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "t-00000.parquet").write_bytes(b"nonsense")
-    with pytest.raises(LedgerError, match=r"t-00000\.parquet, byte 0: it is no readable Parquet"):
+    with pytest.raises(
+        LedgerError, match=r"t-00000\.parquet, byte 0: it is not a readable Parquet"
+    ):
         values(tmp_path)
     pq.write_table(pa.table({"sent_ms": [1]}), tmp_path / "t-00000.parquet")
     with pytest.raises(LedgerError, match=r"it has no column run; see docs/ledger\.md"):

@@ -1,4 +1,4 @@
-"""LedgerProducer against the brokers inside librdkafka: what is sent, refused, and not known."""
+"""LedgerProducer against the brokers inside librdkafka: acked, refused and unknown records."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def test_keys_and_values_of_all_kinds(tmp_path: Path) -> None:
 
 def test_an_answer_says_where_and_when(tmp_path: Path) -> None:
     made = producer(tmp_path)
-    told: list[Message] = []
+    delivered: list[Message] = []
     for number in range(3 * LARGEST_BLOCK):
         made.produce(
             "t",
             b"%d" % number,
             partition=number % 3,
-            callback=lambda _, message: told.append(message),
+            callback=lambda _, message: delivered.append(message),
         )
         made.poll(0)
     assert made.flush(60) == 0
     rows = rows_of(tmp_path)
-    assert len(rows) == len(told) == 3 * LARGEST_BLOCK
-    where = {message.value(): (message.partition(), message.offset()) for message in told}
+    assert len(rows) == len(delivered) == 3 * LARGEST_BLOCK
+    where = {message.value(): (message.partition(), message.offset()) for message in delivered}
     for number, row in enumerate(rows):
         assert (row["partition"], row["offset"]) == where[b"%d" % number]
         assert row["partition_asked"] == number % 3
@@ -70,26 +70,28 @@ def test_an_answer_says_where_and_when(tmp_path: Path) -> None:
 
 
 def test_callbacks_are_called_as_before(tmp_path: Path) -> None:
-    told: list[Any] = []
-    default = lambda _, message: told.append(("default", message))  # noqa: E731
+    delivered: list[Any] = []
+    default = lambda _, message: delivered.append(("default", message))  # noqa: E731
     made = LedgerProducer(MOCK, ledger=tmp_path, on_delivery=default)
     made.produce("t", b"1")
-    made.produce("t", b"2", on_delivery=lambda _, message: told.append(("on_delivery", message)))
-    made.produce("t", b"3", callback=lambda _, message: told.append(("callback", message)))
+    made.produce(
+        "t", b"2", on_delivery=lambda _, message: delivered.append(("on_delivery", message))
+    )
+    made.produce("t", b"3", callback=lambda _, message: delivered.append(("callback", message)))
     made.flush(60)
-    assert sorted((name, message.value()) for name, message in told) == [
+    assert sorted((name, message.value()) for name, message in delivered) == [
         ("callback", b"3"),
         ("default", b"1"),
         ("on_delivery", b"2"),
     ]
 
 
-def test_a_callback_that_raises_is_heard_and_its_row_is_whole(tmp_path: Path) -> None:
-    def told(_: Any, __: Any) -> None:
+def test_a_callback_that_raises_is_reported_and_its_row_is_whole(tmp_path: Path) -> None:
+    def delivered(_: Any, __: Any) -> None:
         raise RuntimeError("no")
 
     made = producer(tmp_path)
-    made.produce("t", b"1", on_delivery=told)
+    made.produce("t", b"1", on_delivery=delivered)
     with pytest.raises(RuntimeError, match="no"):
         made.flush(60)
     assert [row["result"] for row in rows_of(tmp_path)] == ["acked"]
@@ -121,7 +123,7 @@ def test_a_full_queue_leaves_no_row(tmp_path: Path) -> None:
     assert rows[2]["sequence"] == 2
 
 
-def test_what_produce_refuses_is_refused(tmp_path: Path) -> None:
+def test_a_record_that_produce_refuses_is_refused(tmp_path: Path) -> None:
     made = producer(tmp_path)
     with pytest.raises(KafkaException):
         made.produce("t", b"x" * 2_000_000)
@@ -133,21 +135,21 @@ def test_what_produce_refuses_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_time_out_is_not_an_answer(tmp_path: Path) -> None:
-    told: list[Answer] = []
+    delivered: list[Answer] = []
     config = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 10, "log_level": 0}
     made = LedgerProducer(config, ledger=tmp_path)
     made.produce(
-        "t", b"1", on_delivery=lambda error, message: told.append((error, message.value()))
+        "t", b"1", on_delivery=lambda error, message: delivered.append((error, message.value()))
     )
     assert made.flush(60) == 0
-    [(error, value)] = told
+    [(error, value)] = delivered
     assert error is not None
     assert (error.code(), value) == (KafkaError._MSG_TIMED_OUT, b"1")
     [row] = rows_of(tmp_path)
     assert (row["result"], row["error"], row["acked_ms"]) == ("unknown", error.code(), None)
 
 
-def test_nobody_promises_without_acks(tmp_path: Path) -> None:
+def test_nothing_is_acknowledged_without_acks(tmp_path: Path) -> None:
     made = producer(tmp_path, acks=0)
     for _ in range(2 * LARGEST_BLOCK):
         made.produce("t", b"1")
@@ -169,13 +171,13 @@ def test_nobody_promises_without_acks(tmp_path: Path) -> None:
         ({"transactional_id": "x"}, -1, True),
     ],
 )
-def test_promises_are_told_by_the_settings(
+def test_run_json_records_acks_and_idempotence(
     tmp_path: Path, settings: dict[str, Any], acks: int, idempotent: bool
 ) -> None:
     made = producer(tmp_path, **settings)
-    told = (made.ledger / "run.json").read_text(encoding="utf-8")
-    assert f'"acks": {acks}' in told
-    assert f'"idempotent": {str(idempotent).lower()}' in told
+    about = (made.ledger / "run.json").read_text(encoding="utf-8")
+    assert f'"acks": {acks}' in about
+    assert f'"idempotent": {str(idempotent).lower()}' in about
 
 
 def test_answers_must_not_be_hidden(tmp_path: Path) -> None:
@@ -186,14 +188,14 @@ def test_answers_must_not_be_hidden(tmp_path: Path) -> None:
 
 def test_a_batch_is_recorded_record_by_record(tmp_path: Path) -> None:
     made = producer(tmp_path, queue_buffering_max_messages=3, linger_ms=100_000)
-    told: list[bytes | None] = []
+    delivered: list[bytes | None] = []
     messages: list[dict[str, Any]] = [{"value": b"%d" % number} for number in range(5)]
-    messages[1]["callback"] = lambda _, message: told.append(message.value())
+    messages[1]["callback"] = lambda _, message: delivered.append(message.value())
     messages[2]["partition"] = 1
     assert made.produce_batch("t", messages) == 3
     assert [one["_error"].code() for one in messages[3:]] == [KafkaError._QUEUE_FULL] * 2
     assert made.flush(60) == 0
-    assert told == [b"1"]
+    assert delivered == [b"1"]
     rows = rows_of(tmp_path)
     assert [(row["result"], row["partition_asked"]) for row in rows] == [
         ("acked", None),

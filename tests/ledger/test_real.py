@@ -69,16 +69,16 @@ def test_a_killed_producer_leaves_a_true_ledger(cluster: Cluster, tmp_path: Path
             sender.wait(60)
     rows = rows_of(tmp_path / "ledger")
     found = kept(cluster)
-    promised = {(row["partition"], row["offset"]): row for row in rows if row["result"] == "acked"}
-    for place, row in promised.items():
+    by_place = {(row["partition"], row["offset"]): row for row in rows if row["result"] == "acked"}
+    for place, row in by_place.items():
         assert found[place] == row["value_crc"]
     unknown = [row["value_crc"] for row in rows if row["result"] == "unknown"]
-    assert unknown, "killed in the middle, something was under way"
-    for place in found.keys() - promised.keys():
-        unknown.remove(found[place])  # ValueError: the broker has what no ledger knows
+    assert unknown, "at the kill, some records were in flight"
+    for place in found.keys() - by_place.keys():
+        unknown.remove(found[place])  # ValueError: the broker has a record that is in no ledger
 
 
-def test_what_a_broker_refuses_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_record_that_a_broker_refuses_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     cluster.create_topic("small", config={"max.message.bytes": "1000"})
     made = LedgerProducer({"bootstrap.servers": cluster.bootstrap}, ledger=tmp_path)
     for value in (b"x" * 5000, b"x"):  # In two batches: a batch is refused as a whole.
@@ -95,7 +95,7 @@ def test_what_a_broker_refuses_is_refused(cluster: Cluster, tmp_path: Path) -> N
 
 @pytest.fixture
 def consumer(cluster: Cluster, tmp_path: Path) -> Iterator[Maker]:
-    """Makes one, and closes it while brokers are there: librdkafka waits for them without end."""
+    """Creates consumers, and closes them while the brokers run: librdkafka would wait forever."""
     made: list[LedgerConsumer] = []
 
     def make(**more: Any) -> LedgerConsumer:
@@ -136,8 +136,8 @@ def test_what_was_delivered_processed_and_committed(
     cluster: Cluster, tmp_path: Path, consumer: Maker
 ) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(10)], key=b"k")
-    told: list[Any] = []
-    made = consumer(on_commit=lambda error, _: told.append(error))
+    answered: list[Any] = []
+    made = consumer(on_commit=lambda error, _: answered.append(error))
     made.subscribe(["t"])
     messages = polled(made, 10)
     rows = table(read_consumed(tmp_path))
@@ -149,15 +149,17 @@ def test_what_was_delivered_processed_and_committed(
     assert len({row["poll"] for row in rows}) == 10
     made.commit(message=messages[3], asynchronous=False)
     made.commit(offsets=[TopicPartition("t", 0, 7)])
-    wait_until(lambda: made.poll(0.1) is None and bool(told), "the answer to the second commit")
+    wait_until(lambda: made.poll(0.1) is None and bool(answered), "the answer to the second commit")
     made.close()
-    assert told == [None]
+    assert answered == [None]
     commits = [(row["offset"], row["result"]) for row in table(read_committed(tmp_path))]
     assert commits == [(4, "committed"), (7, "committed")]
     assert table(read_consumed(tmp_path))[-1]["result"] == "processed"
 
 
-def test_processed_can_be_said_in_words(cluster: Cluster, tmp_path: Path, consumer: Maker) -> None:
+def test_processed_can_be_called_explicitly(
+    cluster: Cluster, tmp_path: Path, consumer: Maker
+) -> None:
     cluster.produce("t", [b"v%d" % number for number in range(4)])
     made = consumer(explicit=True)
     made.assign([TopicPartition("t", 0, 0)])

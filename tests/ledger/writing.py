@@ -17,7 +17,7 @@ ROUND = (DONE, REFUSED, OPEN)
 
 
 def write_ledger(folder: Path, rows: int, topic: str = "t") -> Path:
-    """A ledger with so many sends, whose file is given."""
+    """Write a ledger with so many sends; returns its file."""
     book = Book(folder, "run", "producer", FACTS, "producer")
     writer = Writer(book, SENT, topic, book.owner)
     free = number = 0
@@ -45,7 +45,7 @@ def write_ledger(folder: Path, rows: int, topic: str = "t") -> Path:
 
 
 def rows_of(folder: Path, topic: str | None = None) -> list[dict[str, Any]]:
-    """All rows, in the order of their numbers."""
+    """All rows, in the order of their sequence numbers."""
     found = pa.Table.from_batches(read_ledger(folder, topic)).to_pylist() if _any(folder) else []
     return sorted(found, key=lambda row: (row["producer"], row["sequence"]))
 

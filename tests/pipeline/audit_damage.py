@@ -85,8 +85,8 @@ class Files:
         found = self.batches(broker)
         return found[len(found) // 2]
 
-    def cut(self, broker: str, batches: int) -> int:
-        """Cut batches off the end of a log; gives the offset where it ends now."""
+    def truncate(self, broker: str, batches: int) -> int:
+        """Remove batches from the end of a log; returns the offset where it ends now."""
         position, header = self.batches(broker)[-batches]
         with self.log(broker).open("r+b") as file:
             file.truncate(position)
@@ -103,7 +103,7 @@ class Files:
         self.log(broker).write_bytes(content)
 
     def forget_metadata(self) -> None:
-        """KRaft's log, and our own store."""
+        """Remove KRaft's log and the embedded store."""
         for root in self.logs.values():
             shutil.rmtree(root / METADATA, ignore_errors=True)
         store = find_store(self.logs.values())
@@ -155,10 +155,10 @@ class DamageTests:
         known.logs["second"] = second
         assert known.audit().verdict.exit_code == Exit.GOOD
 
-    def test_a_tail_cut_off_one_copy(self, known: Files) -> None:
+    def test_a_tail_truncated_from_one_copy(self, known: Files) -> None:
         for broker in (known.followers[0], known.truth):
             whole, end = known.log(broker).read_bytes(), known.replicas()[0].end
-            start = known.cut(broker, 3)
+            start = known.truncate(broker, 3)
             finding = the_only(known.audit(), DIFFER)
             assert (offsets(finding), finding.lacks) == ((start, end - 1), (broker,))
             assert finding.cause is not None
@@ -182,7 +182,7 @@ class DamageTests:
     def test_a_copy_that_is_behind_and_never_said_more_is_no_fault(self, files: Files) -> None:
         follower = files.followers[0]
         files.forget_metadata()
-        files.checkpoint(follower, files.cut(follower, 3))
+        files.checkpoint(follower, files.truncate(follower, 3))
         assert files.audit().verdict.exit_code == Exit.GOOD
 
     def test_another_leader_epoch_in_the_middle(self, known: Files) -> None:
@@ -198,7 +198,7 @@ class DamageTests:
 
     def test_a_short_copy_with_a_damaged_epoch_is_not_the_truth(self, known: Files) -> None:
         follower, end = known.followers[0], known.replicas()[0].end
-        start = known.cut(follower, 3)
+        start = known.truncate(follower, 3)
         position, header = known.batches(follower)[-1]
         known.set_epoch(follower, position, header.leader_epoch + 7)
         assert known.truth != follower

@@ -70,7 +70,7 @@ class Estate:
         }
 
     def edit(self, plant: Edit, *brokers: str) -> None:
-        """Write the logs anew, of all brokers unless some are named. Indexes stay as they were."""
+        """Write the logs again, of all brokers unless some are named. Indexes stay as they were."""
         for broker in brokers or self.logs:
             line = self.line(broker)
             plant(line)

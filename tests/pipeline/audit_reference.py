@@ -1,4 +1,4 @@
-"""A slow, obvious audit of one partition: plain Python over plain lists, to hold the real one to.
+"""A slow, obvious audit of one partition in plain Python, to compare the real one with.
 
 Written from docs/audit.md, not from the code. Findings are (kind, place, offset), counted.
 """
@@ -26,7 +26,7 @@ class Copy:
 
     @property
     def solid_end(self) -> int:
-        """A last batch behind a gap does not make a log longer. Batches hold one record or two."""
+        """A last batch after a gap does not make a log longer. Batches hold one record or two."""
         if not self.line:
             return self.start
         last = max(self.line)
@@ -88,10 +88,10 @@ class _Audit:
         self.left = {at: what for at, (_, what) in line.items() if at not in self.claimed}
         self.settle(dict(self.left))
         self.order()
-        told = {send.offset for send in self.missing + self.expired}
+        reported = {send.offset for send in self.missing + self.expired}
         for copy in self.others:
-            told |= self.compare(copy, told)
-        self.gaps(told)
+            reported |= self.compare(copy, reported)
+        self.gaps(reported)
         self.copies()
         table, polls = self.world.table, self.world.polls
         if table is not None:
@@ -150,10 +150,10 @@ class _Audit:
             ):
                 self.found["reordered send", "log", offset] += 1
 
-    def compare(self, copy: Copy, told: set[int]) -> set[int]:
+    def compare(self, copy: Copy, reported: set[int]) -> set[int]:
         extra = set()
         truth = self.truth
-        for offset in set(range(max(truth.end, copy.end))) - told:
+        for offset in set(range(max(truth.end, copy.end))) - reported:
             ours, theirs = copy.line.get(offset), truth.line.get(offset)
             is_committed = offset < copy.high_watermark
             due = max(copy.end, min(copy.high_watermark, self.longest))
@@ -168,9 +168,9 @@ class _Audit:
                 extra.add(offset)
         return extra
 
-    def gaps(self, told: set[int]) -> None:
+    def gaps(self, reported: set[int]) -> None:
         for offset in range(self.truth.start, self.truth.end):
-            if offset not in self.truth.line and offset not in told:
+            if offset not in self.truth.line and offset not in reported:
                 self.found["gap", "log", offset] += 1
 
     def copies(self) -> None:
@@ -205,8 +205,8 @@ class _Audit:
             is_other = truth.line[offset][1] != content
             self.found["inconsistent offset", place, offset] += is_other
             return
-        promised = {(send.offset, send.content) for send in self.missing}
-        if offset < truth.start or (offset, content) in promised:
+        acknowledged = {(send.offset, send.content) for send in self.missing}
+        if offset < truth.start or (offset, content) in acknowledged:
             return
         is_kept = any(holds(copy, offset, content) for copy in self.others)
         kind = "inconsistent offset" if is_kept or content in self.known else "phantom"

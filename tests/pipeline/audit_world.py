@@ -150,7 +150,7 @@ def _look(world: World) -> Callable[[int, Any], Packs]:
     return look
 
 
-def told(topic: Topic) -> Findings:
+def findings_of(topic: Topic) -> Findings:
     """Kind, place and offset of every record."""
     found: Findings = Counter()
     for one in topic.found:

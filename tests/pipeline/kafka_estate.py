@@ -52,7 +52,7 @@ ALONE, RECREATED, EXPIRED = "alone", "recreated", "expired"
 
 
 class Topic:
-    """A topic of one partition, and what producers were promised."""
+    """A topic of one partition, and its acknowledged records."""
 
     def __init__(self, kafka: KafkaBrokers, ledgers: Path, name: str, replicas: list[int]) -> None:
         self.kafka, self.name, self.replicas = kafka, name, replicas

@@ -54,7 +54,7 @@ def odd_batches() -> list[bytearray]:
     thinned.append(b"kept", b"key", NOW, offset_delta=4)
     made.append(thinned.build(last_offset_delta=9))
     made.append(BatchBuilder(BatchOptions(base_offset=end())).build(last_offset_delta=2))
-    made.append(batch(end() + 10, [b"behind a gap"], epoch=5))
+    made.append(batch(end() + 10, [b"after a gap"], epoch=5))
     return made
 
 
@@ -95,7 +95,7 @@ def segment_files(root: Path) -> list[Path]:
 
 
 def drop_indexes(root: Path) -> None:
-    """As a broker of ours that was killed leaves its last segment."""
+    """As a killed broker leaves its last segment."""
     for file in (root / DIRECTORY).glob("*index"):
         file.unlink()
 

@@ -1,4 +1,4 @@
-"""Ledger, ingest, logs, audit and advice with Apache Kafka in the place of our brokers."""
+"""Ledger, ingest, logs, audit and advice with Apache Kafka in place of Holdfast's brokers."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_advice_is_asked_of_its_settings(kafka: KafkaBrokers, tmp_path: Path) ->
     words = ("--topic", "asked", "--failures", "1", "--json")
     done = holdfast("advise", "-b", kafka.bootstrap.split(",", maxsplit=1)[0], *words)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["replicas"] == 2
-    assert told["settings"]["min_insync_replicas"] == "2"
-    assert told["settings"]["flush"] == "every-append"
-    assert told["settings"]["unclean"] == "off"
+    report = json.loads(done.stdout)
+    assert report["replicas"] == 2
+    assert report["settings"]["min_insync_replicas"] == "2"
+    assert report["settings"]["flush"] == "every-append"
+    assert report["settings"]["unclean"] == "off"
 
 
 def test_a_killed_broker_costs_nothing(kafka: KafkaBrokers, tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_a_killed_broker_costs_nothing(kafka: KafkaBrokers, tmp_path: Path) -> N
         *("--table", table, "--json", *spark),
     )
     assert done.stdout, done.stderr
-    told = json.loads(done.stdout)
-    verdict = told["verdict"]
-    assert (done.returncode, told["findings"], told["missing"]) == (Exit.GOOD, [], [])
+    report = json.loads(done.stdout)
+    verdict = report["verdict"]
+    assert (done.returncode, report["findings"], report["missing"]) == (Exit.GOOD, [], [])
     assert verdict["acked"] == verdict["in_table"] == 40_000
     assert verdict["found"] == {"b1": 40_000, "b2": 40_000, "b3": 40_000}
 
@@ -143,7 +143,7 @@ class TestDamage(DamageTests):
     def test_a_copy_that_is_older_than_the_isr_is_noted(self, files: Files) -> None:
         """Its own checkpoint is as old as the copy. Later it caught up and joined the ISR."""
         follower = files.followers[0]
-        start = files.cut(follower, 3)
+        start = files.truncate(follower, 3)
         files.checkpoint(follower, start)
         audit = files.audit()
         assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
@@ -171,7 +171,7 @@ def test_an_unclean_election_is_the_cause(
     audit = files_of(snapshots[moment], topic).audit()
     assert (audit.verdict.exit_code, audit.verdict.lost) == (Exit.LOSS, 300)
     spans = sorted((one.offset, one.last_offset) for one in audit.findings)
-    # Where the new leader has written since, other records stand; behind that its log ends.
+    # Other records stand where the new leader has written since; after that its log ends.
     assert spans == {"before": [(1_000, 1_299)], "after": [(1_000, 1_099), (1_100, 1_299)]}[moment]
     for one in audit.findings:
         assert one.cause is not None

@@ -70,12 +70,12 @@ def test_safe_settings_under_kills_find_nothing(
         *("--master", "local[2]", *SMALL_OPTIONS),
         *("--html", str(page), "--findings", str(every)),
     )
-    told = json.loads(capsys.readouterr().out)
-    assert not told["findings"]
-    assert not told["missing"]
-    assert told["schema"] == "holdfast-audit/1"
-    assert told["verdict"]["acked"] == told["verdict"]["in_truth"] == RECORDS
-    assert told["verdict"]["found"] == dict.fromkeys(("b1", "b2", "b3"), RECORDS)
+    report = json.loads(capsys.readouterr().out)
+    assert not report["findings"]
+    assert not report["missing"]
+    assert report["schema"] == "holdfast-audit/1"
+    assert report["verdict"]["acked"] == report["verdict"]["in_truth"] == RECORDS
+    assert report["verdict"]["found"] == dict.fromkeys(("b1", "b2", "b3"), RECORDS)
     assert code == 0
     assert "<html" in page.read_text()
     assert every.exists()

@@ -1,4 +1,4 @@
-"""What the audit reads from the coordination store of our own brokers."""
+"""What the audit reads from the coordination store of Holdfast's brokers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_states_and_their_unclean_elections_are_read(store: str) -> None:
     assert (election.is_unclean, election.time_ms) == (True, 1_700_000_000_000)
     assert election.evidence == f"{store}: {PATH}"
     assert metadata.partition("t", 1) is None, "it is being created"
-    assert metadata.life("other") is None
+    assert metadata.incarnation("other") is None
     assert not metadata.is_whole
 
 

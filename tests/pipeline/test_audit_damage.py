@@ -1,4 +1,4 @@
-"""Copies of our own brokers, spoiled: test_apache_kafka.py has the same of Apache Kafka's."""
+"""Damaged copies of Holdfast's brokers: test_apache_kafka.py has the same of Apache Kafka's."""
 
 from __future__ import annotations
 

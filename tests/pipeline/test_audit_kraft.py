@@ -101,7 +101,7 @@ def test_a_newer_version_is_said_and_no_trouble(tmp_path: Path) -> None:
     assert "PartitionRecord has no version 99" in note
 
 
-def test_elections_are_told_clean_from_unclean(tmp_path: Path) -> None:
+def test_clean_and_unclean_elections_are_distinguished(tmp_path: Path) -> None:
     write(
         tmp_path,
         f"{0:020}.log",
@@ -141,7 +141,7 @@ def test_a_leader_that_a_reassignment_brings_into_sync_was_elected_cleanly(tmp_p
     assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False)]
 
 
-def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_topics_of_one_name_are_distinguished(tmp_path: Path) -> None:
     write(
         tmp_path,
         f"{0:020}.log",
@@ -150,8 +150,10 @@ def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
         batch(4, TopicRecord(name="t", topic_id=B), partition(B, replicas=[3], isr=[3])),
     )
     metadata = read(tmp_path)
-    lives = [(one.topic_id, one.created_ms, one.removed_ms) for one in metadata.lives["t"]]
-    assert lives == [(A, 1_000, 1_003), (B, 1_004, None)]
+    incarnations = [
+        (one.topic_id, one.created_ms, one.removed_ms) for one in metadata.incarnations["t"]
+    ]
+    assert incarnations == [(A, 1_000, 1_003), (B, 1_004, None)]
     known = metadata.partition("t", 0)
     assert known is not None
     assert known.replicas == (3,)
@@ -173,7 +175,7 @@ def test_a_log_that_begins_later_goes_on_from_its_oldest_snapshot(tmp_path: Path
     )
     metadata = read(tmp_path)
     assert elections(metadata) == [(1, 0, False), (2, 1, False)]
-    assert metadata.lives["t"][0].created_ms is None, "a snapshot does not say"
+    assert metadata.incarnations["t"][0].created_ms is None, "a snapshot does not say"
 
 
 def test_the_newest_log_is_read(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     assert str(bad) in trouble
 
 
-def test_a_snapshot_that_was_cut_short_is_not_believed(tmp_path: Path) -> None:
+def test_an_incomplete_snapshot_is_refused(tmp_path: Path) -> None:
     """It would lack topics, and no word of a log would bring them back."""
     whole = batch(0, *CREATED)
     write(tmp_path, f"{100:020}-{2:010}.checkpoint", whole, whole[:-10])

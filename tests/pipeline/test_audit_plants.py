@@ -22,7 +22,7 @@ from holdfast.storage import file_names as files
 from holdfast.storage.checkpoints.checkpoint_file import read_epochs, write_epochs, write_offsets
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value, write_consumed
 from tests.pipeline.audit_reference import Content, Findings, Line
-from tests.pipeline.audit_world import NAME, TOPIC, row, rows_of, run_packs, told
+from tests.pipeline.audit_world import NAME, TOPIC, findings_of, row, rows_of, run_packs
 
 pytestmark = pytest.mark.slow
 SPAN = 16
@@ -74,7 +74,7 @@ def audited(
         rows = rows_of([row(offset, what, who=-1) for offset, what in table])
         packs += _rows([*gathered.add(TOPIC, np.zeros(len(rows), np.int64), rows)])
         packs += _rows(gathered.packs())
-    return told(run_packs(packs, context, look))
+    return findings_of(run_packs(packs, context, look))
 
 
 def _spans(offsets: list[int], first: int) -> dict[tuple[str, int], Expectation]:
@@ -105,12 +105,12 @@ def test_a_record_removed_from_every_copy_is_lost(estate: Estate) -> None:
     assert audited(estate) == findings("lost", [40])
 
 
-def test_a_tail_cut_from_every_copy_is_lost(estate: Estate) -> None:
-    def cut(line: Line) -> None:
+def test_a_tail_truncated_from_every_copy_is_lost(estate: Estate) -> None:
+    def truncate(line: Line) -> None:
         for offset in range(50, RECORDS):
             del line[offset]
 
-    estate.edit(cut)
+    estate.edit(truncate)
     assert audited(estate, reading(estate)) == findings("lost", range(50, RECORDS))
 
 
@@ -175,13 +175,13 @@ def test_sends_acknowledged_in_another_order_are_reordered(estate: Estate, other
     assert audited(estate) == findings("reordered send", range(21, other + 1))
 
 
-def test_a_gap_is_found_though_nobody_was_promised_anything(estate: Estate) -> None:
+def test_a_gap_is_found_without_any_acknowledgement(estate: Estate) -> None:
     estate.edit(lambda line: line.pop(30))
     estate.edit_ledger(lambda rows: rows.pop(30))
     assert audited(estate) == findings("gap", [30])
 
 
-def test_refused_but_read_is_told_and_unknown_but_read_is_not(estate: Estate) -> None:
+def test_refused_but_read_is_reported_and_unknown_but_read_is_not(estate: Estate) -> None:
     def forget(rows: list[dict[str, Any]]) -> None:
         for number, result in ((3, "refused"), (4, "unknown")):
             rows[number] |= {"result": result, "offset": None, "acked_ms": None}
@@ -297,8 +297,8 @@ def test_rows_of_a_truncated_epoch_in_the_table_are_inconsistent(estate: Estate)
     rows = reading(estate)
     last = RECORDS - 1
 
-    def forget(told: list[dict[str, Any]]) -> None:
-        told[last] |= {"result": "unknown", "offset": None, "acked_ms": None, "partition": None}
+    def forget(rows: list[dict[str, Any]]) -> None:
+        rows[last] |= {"result": "unknown", "offset": None, "acked_ms": None, "partition": None}
 
     estate.edit(lambda line: line.pop(last))
     estate.edit_ledger(forget)
@@ -313,14 +313,14 @@ def test_a_consumer_that_jumps_is_found(estate: Estate) -> None:
     assert audited(estate, polls=polls) == expected
 
 
-def test_a_record_nobody_was_promised_and_a_reader_passed_over_is_skipped(estate: Estate) -> None:
+def test_an_unacknowledged_record_that_a_reader_passed_over_is_skipped(estate: Estate) -> None:
     estate.edit_ledger(lambda rows: rows.pop(30))
     rows = reading(estate)
     del rows[30]
     assert audited(estate, rows) == findings("skipped", [30], "table")
 
 
-def test_the_tail_of_a_reign_that_ended_elsewhere_is_no_fault(estate: Estate) -> None:
+def test_the_tail_of_an_epoch_that_ended_elsewhere_is_no_fault(estate: Estate) -> None:
     """One follower was down at the last election, and has not come back yet."""
     leader, (follower, other) = estate.leader, estate.followers
 
@@ -335,8 +335,8 @@ def test_the_tail_of_a_reign_that_ended_elsewhere_is_no_fault(estate: Estate) ->
     assert not audited(estate)
 
 
-def test_a_leader_whose_own_epoch_begins_behind_its_end_is_short(estate: Estate) -> None:
-    """It was the last to lead, and no record says so: its log was cut since."""
+def test_a_leader_whose_own_epoch_begins_after_its_end_is_short(estate: Estate) -> None:
+    """It was the last leader, and no record says so: its log was truncated since."""
     leader = estate.leader
     estate.edit(lambda line: line.pop(RECORDS - 1), leader)
     begin_epoch(estate, leader, RECORDS)
@@ -365,7 +365,7 @@ def stay_behind(estate: Estate, end: int) -> None:
 def test_a_leader_whose_tail_was_cleaned_is_the_truth(
     estate: Estate, behind: int, last: int
 ) -> None:
-    """A gap before its last batch, or behind it, where the epoch begins that it leads in."""
+    """A gap before its last batch, or after it, where its own epoch begins."""
     leader = estate.leader
     stay_behind(estate, behind)
     plant_cleaned_leader(estate, last)
@@ -384,7 +384,7 @@ def begin_epoch(estate: Estate, broker: str, start: int) -> None:
 
 
 def test_a_loss_is_seen_before_the_new_leader_has_written(estate: Estate) -> None:
-    """Unclean election: only the checkpoint of its epochs tells that a follower leads now."""
+    """Unclean election: only the epoch checkpoint says that a follower leads now."""
     new = estate.followers[0]
     estate.edit(lambda line: line.pop(RECORDS - 1), new)
     begin_epoch(estate, new, RECORDS - 1)

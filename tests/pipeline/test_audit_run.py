@@ -64,7 +64,7 @@ def records(findings: Iterable[Finding]) -> Findings:
 
 
 def spoil(estate: Estate) -> tuple[list[tuple[int, Content]], list[tuple[int, Content]]]:
-    """Several anomalies at once; gives what the table and the consumer then have."""
+    """Several anomalies together; returns what the table and the consumer then have."""
 
     def everywhere(line: Line) -> None:
         del line[10], line[11]
@@ -125,10 +125,10 @@ def test_mixed_plants_are_all_found_and_nothing_else(
     assert lost.ledger is not None
     assert (lost.ledger.sequence, lost.ledger.acks) == (10, "all")
     assert sum(point.acked - point.found for point in audit.timeline) == 4  # two stand elsewhere
-    assert audit.records.num_rows == len(records(audit.findings)) - 1  # a tail is told as a run
+    assert audit.records.num_rows == len(records(audit.findings)) - 1  # a tail is one run
     [facts] = audit.partitions
     assert (facts.acked, facts.lost, facts.table_end) == (RECORDS - 1, 2, 100)
-    assert "lie behind its end" in audit.missing[0]
+    assert "are after its end" in audit.missing[0]
 
 
 def test_a_topic_that_no_ledger_has_is_refused(spark: SparkSession, estate: Estate) -> None:
@@ -145,7 +145,7 @@ def test_a_table_that_is_none_is_refused(
         run(spark, inputs)
 
 
-def test_a_torn_ledger_is_told(spark: SparkSession, estate: Estate, tmp_path: Path) -> None:
+def test_a_torn_ledger_is_reported(spark: SparkSession, estate: Estate, tmp_path: Path) -> None:
     spoiled = estate.copy(tmp_path / "estate")
     [file] = spoiled.ledger.rglob("*.arrows")
     content = bytearray(file.read_bytes())

@@ -67,7 +67,7 @@ def test_an_index_that_lies_is_not_followed(root: Path) -> None:
     assert offsets(read(found, END - 5)) == list(range(END - 5, END))
 
 
-def test_a_damaged_batch_is_stepped_over_and_told(root: Path) -> None:
+def test_a_damaged_batch_is_skipped_and_reported(root: Path) -> None:
     found = replica(root)
     damage(Path(found.segments[1].path), b"value")
     part = read(found)
@@ -77,7 +77,7 @@ def test_a_damaged_batch_is_stepped_over_and_told(root: Path) -> None:
     assert offsets(part) == [one for one in range(END) if not hole.first <= one < hole.until]
 
 
-def test_behind_a_broken_length_the_segment_is_unreadable(root: Path) -> None:
+def test_after_a_broken_length_the_segment_is_unreadable(root: Path) -> None:
     found = replica(root)
     path = Path(found.segments[1].path)
     content = bytearray(path.read_bytes())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from tests.pipeline.audit_reference import Content, Copy, Findings, Line, Send, World, audit
-from tests.pipeline.audit_world import run_world, told
+from tests.pipeline.audit_world import findings_of, run_world
 
 
 def content(number: int) -> Content:
@@ -29,10 +29,10 @@ def copied(draw: DrawFn, line: Line) -> list[Copy]:
             offset = draw(st.sampled_from(sorted(line)))
             mine[offset] = (line[offset][0], content(draw(st.integers(0, 9))))
         if draw(st.integers(0, 1)):
-            cut = draw(st.integers(0, len(line)))
-            mine = {offset: one for offset, one in mine.items() if offset < cut}
+            end = draw(st.integers(0, len(line)))
+            mine = {offset: one for offset, one in mine.items() if offset < end}
             epoch = max((one[0] for one in mine.values()), default=0)
-            for offset in range(cut, cut + draw(st.integers(0, 2))):
+            for offset in range(end, end + draw(st.integers(0, 2))):
                 mine[offset] = (epoch, content(draw(st.integers(0, 9))))
         start = draw(st.sampled_from([0, 0, 0, 2]))
         mine = {offset: one for offset, one in mine.items() if offset >= start}
@@ -100,7 +100,7 @@ def readings(draw: DrawFn, line: Line) -> list[tuple[int, Content]]:
 @given(world=worlds(), span=st.sampled_from([2, 3, 5, 100]))
 def test_every_world_is_judged_as_by_the_slow_audit(world: World, span: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        got = told(run_world(world, Path(folder), span))
+        got = findings_of(run_world(world, Path(folder), span))
     expected: Findings = audit(world)
     note(f"too many: {got - expected}, too few: {expected - got}")
     assert got == expected

@@ -72,24 +72,24 @@ def replica(
 
 
 class Traces:
-    """Writes traces as brokers do: a file a broker, one line an event."""
+    """Writes traces as brokers do: one file per broker, one line per event."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines: dict[int, int] = {}
 
-    def tell(self, t: int, b: int, k: str, p: str = T, **numbers: object) -> None:
+    def write(self, t: int, b: int, k: str, p: str = T, **numbers: object) -> None:
         line = self._lines.get(b, 0)
         self._lines[b] = line + 1
-        told = {"id": line, "t": t, "b": b, "be": 1, "p": p, "k": k, "why": None, **numbers}
+        event = {"id": line, "t": t, "b": b, "be": 1, "p": p, "k": k, "why": None, **numbers}
         with self.file(b).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told, separators=(",", ":")) + "\n")
+            file.write(json.dumps(event, separators=(",", ":")) + "\n")
 
     def file(self, b: int) -> Path:
         return self.folder / f"broker-{b}.trace"
 
     def elected(self, t: int, leader: int, epoch: int, start: int, rule: str = "isr") -> None:
-        self.tell(
+        self.write(
             t,
             3,
             "elected",
@@ -100,7 +100,7 @@ class Traces:
             eligible=[],
             rule=rule,
         )
-        self.tell(
+        self.write(
             t,
             leader,
             "became-leader",
@@ -112,7 +112,7 @@ class Traces:
         )
 
     def appended(self, t: int, b: int, base: int, end: int, epoch: int, *, leads: bool) -> None:
-        self.tell(
+        self.write(
             t,
             b,
             "appended",
@@ -124,7 +124,7 @@ class Traces:
         )
 
     def acknowledged(self, t: int, b: int, offset: int, acks: int = -1) -> None:
-        self.tell(t, b, "acknowledged", producer="p", record="", offset=offset, acks=acks)
+        self.write(t, b, "acknowledged", producer="p", record="", offset=offset, acks=acks)
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ LOGS = {"b1": Path("b1"), "b2": Path("b2"), "b3": Path("b3")}
 
 
 def from_files(finding: Finding, *replicas: ReplicaFacts) -> Finding:
-    [told] = explain([finding], LOGS, (), [facts(*replicas)])
-    return told
+    [result] = explain([finding], LOGS, (), [facts(*replicas)])
+    return result
 
 
 @pytest.mark.parametrize(
@@ -160,43 +160,43 @@ def test_a_later_epoch_that_begins_below_overruled_the_record(
     acks: str, kind: str, setting: str
 ) -> None:
     finding = lost(5, 6, ledger=row(acks), has=("b1",), lacks=("b2",))
-    told = from_files(finding, replica("b1", 7, (0, 0)), replica("b2", 9, (0, 0), (2, 4)))
-    assert (cause_of(told).kind, cause_of(told).event_id) == (kind, None)
-    assert told.remedy is not None
-    assert told.remedy.setting == setting
-    assert told.evidence[0] == f"b2/{T}/leader-epoch-checkpoint:4"
-    assert "Epoch 2 begins at offset 4 in the log of b2" in cause_of(told).sentence
-    assert "b1 still has what was acknowledged" in cause_of(told).sentence
+    result = from_files(finding, replica("b1", 7, (0, 0)), replica("b2", 9, (0, 0), (2, 4)))
+    assert (cause_of(result).kind, cause_of(result).event_id) == (kind, None)
+    assert result.remedy is not None
+    assert result.remedy.setting == setting
+    assert result.evidence[0] == f"b2/{T}/leader-epoch-checkpoint:4"
+    assert "Epoch 2 begins at offset 4 in the log of b2" in cause_of(result).sentence
+    assert "b1 still has what was acknowledged" in cause_of(result).sentence
 
 
 def test_a_new_leader_that_has_no_record_yet_has_its_epoch_in_the_checkpoint() -> None:
     finding = lost(5, 6, has=("b1",), lacks=("b2",))
-    told = from_files(finding, replica("b1", 7, (0, 0)), replica("b2", 5, (0, 0), (1, 5)))
-    assert cause_of(told).kind == "unclean-election"
+    result = from_files(finding, replica("b1", 7, (0, 0)), replica("b2", 5, (0, 0), (1, 5)))
+    assert cause_of(result).kind == "unclean-election"
 
 
 def test_a_log_shorter_than_its_own_high_watermark_lost_what_was_not_flushed() -> None:
-    told = from_files(lost(5, 6), replica("b1", 5, (0, 0), high_watermark=7))
-    assert cause_of(told).kind == "lost-flush"
-    assert told.remedy is not None
-    assert told.remedy.setting == "flush.messages"
+    result = from_files(lost(5, 6), replica("b1", 5, (0, 0), high_watermark=7))
+    assert cause_of(result).kind == "lost-flush"
+    assert result.remedy is not None
+    assert result.remedy.setting == "flush.messages"
 
 
 def test_a_tail_that_is_gone_everywhere_is_not_explained_by_guessing() -> None:
-    told = from_files(lost(5, 6), replica("b1", 5, (0, 0), (1, 3)), replica("b2", 4, (0, 0)))
-    assert cause_of(told).kind == "unknown"
-    assert told.remedy is None
+    result = from_files(lost(5, 6), replica("b1", 5, (0, 0), (1, 3)), replica("b2", 4, (0, 0)))
+    assert cause_of(result).kind == "unknown"
+    assert result.remedy is None
 
 
 def test_without_a_later_epoch_no_election_is_blamed() -> None:
-    told = from_files(lost(5, 6), replica("b1", 9, (3, 0)), replica("b2", 9, (3, 0)))
-    assert cause_of(told).kind == "outside"
+    result = from_files(lost(5, 6), replica("b1", 9, (3, 0)), replica("b2", 9, (3, 0)))
+    assert cause_of(result).kind == "outside"
 
 
 def test_two_logs_that_name_one_epoch_and_differ_were_changed_from_outside() -> None:
     finding = lost(5, 5, kind=DIFFER, ledger=None)
-    told = from_files(finding, replica("b1", 9, (3, 0)), replica("b2", 9, (3, 0)))
-    assert cause_of(told).kind == "outside"
+    result = from_files(finding, replica("b1", 9, (3, 0)), replica("b2", 9, (3, 0)))
+    assert cause_of(result).kind == "outside"
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
@@ -215,30 +215,30 @@ def two_leaders(traces: Traces, rule: str = "unclean") -> None:
     traces.appended(12, 2, 0, 5, 0, leads=False)
     traces.appended(20, 1, 5, 10, 0, leads=True)
     traces.acknowledged(21, 1, 5)
-    traces.tell(30, 1, "crashed", p="")
+    traces.write(30, 1, "crashed", p="")
     traces.elected(40, 2, 1, 5, rule)
 
 
 def test_a_trace_names_the_event_and_its_line(traces: Traces) -> None:
     two_leaders(traces)
-    [told] = explain([lost(5, 9)], LOGS, [traces.folder])
-    assert cause_of(told).kind == "unclean-election"
-    path, _, line = told.evidence[0].rpartition(":")
+    [result] = explain([lost(5, 9)], LOGS, [traces.folder])
+    assert cause_of(result).kind == "unclean-election"
+    path, _, line = result.evidence[0].rpartition(":")
     event = json.loads(Path(path).read_text(encoding="utf-8").splitlines()[int(line) - 1])
-    assert (event["k"], event["leader"], event["id"]) == ("elected", 2, cause_of(told).event_id)
-    promise = cause_of(told).chain[0]
-    assert (promise.kind, promise.offset, promise.time_ms) == ("acknowledged", 5, 21)
+    assert (event["k"], event["leader"], event["id"]) == ("elected", 2, cause_of(result).event_id)
+    first = cause_of(result).chain[0]
+    assert (first.kind, first.offset, first.time_ms) == ("acknowledged", 5, 21)
 
 
 def test_torn_lines_and_other_partitions_are_passed_over(traces: Traces) -> None:
     two_leaders(traces)
-    traces.tell(35, 1, "truncated", p="events-1", end_offset=0, was=10, records=[])
+    traces.write(35, 1, "truncated", p="events-1", end_offset=0, was=10, records=[])
     for file in trace_files([traces.folder]):
         with file.open("a", encoding="utf-8") as out:
             out.write('{"id":99,"t":50,"b":1,"be":1,"p":"events-0","k":"truncated","end_of')
-    [told] = explain([lost(5, 9)], LOGS, [traces.folder])
-    assert cause_of(told).kind == "unclean-election"
-    assert "b1 still has them" in cause_of(told).sentence
+    [result] = explain([lost(5, 9)], LOGS, [traces.folder])
+    assert cause_of(result).kind == "unclean-election"
+    assert "b1 still has them" in cause_of(result).sentence
 
 
 def test_events_come_in_the_order_of_their_time(traces: Traces) -> None:
@@ -251,7 +251,7 @@ def test_events_come_in_the_order_of_their_time(traces: Traces) -> None:
 def test_the_last_lines_of_a_killed_broker_may_be_missing(traces: Traces) -> None:
     """b1 was killed before it could write of offsets 5 to 9: the ledger knows of them all the same.
 
-    The producer noted its promise only after the next election.
+    The producer noted its acknowledgement only after the next election.
     """
     traces.elected(1, 1, 0, 0)
     traces.appended(10, 1, 0, 5, 0, leads=True)
@@ -259,9 +259,9 @@ def test_the_last_lines_of_a_killed_broker_may_be_missing(traces: Traces) -> Non
     traces.elected(40, 2, 1, 5)
     traces.appended(45, 2, 5, 8, 1, leads=True)
     traces.acknowledged(46, 2, 5)
-    [told] = explain([lost(5, 9, ledger=row("1", 48))], LOGS, [traces.folder])
-    assert cause_of(told).kind == "leader-alone"
-    assert "b2 began epoch 1 at offset 5 without them" in cause_of(told).sentence
+    [result] = explain([lost(5, 9, ledger=row("1", 48))], LOGS, [traces.folder])
+    assert cause_of(result).kind == "leader-alone"
+    assert "b2 began epoch 1 at offset 5 without them" in cause_of(result).sentence
 
 
 def test_of_two_losses_at_one_offset_each_has_its_own_election(traces: Traces) -> None:
@@ -276,13 +276,13 @@ def test_of_two_losses_at_one_offset_each_has_its_own_election(traces: Traces) -
     assert "began epoch 2" in cause_of(second).sentence
 
 
-def test_an_older_promise_at_the_same_offset_does_not_hide_the_cause(traces: Traces) -> None:
-    two_leaders(traces, rule="isr")  # And epoch 1's promise is missing.
+def test_an_older_acknowledgement_at_one_offset_does_not_hide_the_cause(traces: Traces) -> None:
+    two_leaders(traces, rule="isr")  # And epoch 1's acknowledgement is missing.
     traces.appended(50, 2, 5, 10, 1, leads=True)
-    traces.tell(60, 2, "power-lost", kept=0, was=10, torn=0)
+    traces.write(60, 2, "power-lost", kept=0, was=10, torn=0)
     traces.elected(70, 2, 2, 0, "unclean")
-    [told] = explain([lost(5, 9, ledger=row(acked_ms=62))], LOGS, [traces.folder])
-    assert cause_of(told).kind == "lost-flush"
+    [result] = explain([lost(5, 9, ledger=row(acked_ms=62))], LOGS, [traces.folder])
+    assert cause_of(result).kind == "lost-flush"
 
 
 def test_records_of_two_power_failures_are_two_findings(traces: Traces) -> None:
@@ -290,7 +290,7 @@ def test_records_of_two_power_failures_are_two_findings(traces: Traces) -> None:
     traces.appended(10, 1, 0, 10, 0, leads=True)
     traces.acknowledged(11, 1, 0)
     for t, kept, was in ((20, 7, 10), (40, 4, 7)):
-        traces.tell(t, 1, "power-lost", kept=kept, was=was, torn=0)
+        traces.write(t, 1, "power-lost", kept=kept, was=was, torn=0)
         traces.elected(t + 5, 1, t, kept)
     low, high = explain([lost(4, 9, ledger=row("1", 12))], LOGS, [traces.folder])
     assert (low.offset, low.last_offset, low.count) == (4, 6, 3)
@@ -308,9 +308,9 @@ def test_later_records_may_be_of_a_producer_that_asked_for_less(traces: Traces) 
     traces.acknowledged(13, 1, 0)
     traces.appended(20, 1, 5, 10, 0, leads=True)
     traces.acknowledged(21, 1, 5, acks=1)
-    traces.tell(30, 1, "crashed", p="")
+    traces.write(30, 1, "crashed", p="")
     traces.elected(40, 2, 1, 5)
-    traces.tell(50, 2, "power-lost", kept=0, was=5, torn=0)
+    traces.write(50, 2, "power-lost", kept=0, was=5, torn=0)
     traces.elected(60, 2, 2, 0)
     low, high = explain([lost(0, 9, ledger=row("all", 14))], LOGS, [traces.folder])
     assert (low.last_offset, cause_of(low).kind) == (4, "lost-flush")
@@ -319,24 +319,24 @@ def test_later_records_may_be_of_a_producer_that_asked_for_less(traces: Traces) 
 
 def test_a_run_with_holes_stays_one_finding(traces: Traces) -> None:
     two_leaders(traces)
-    [told] = explain([lost(3, 9, count=4)], LOGS, [traces.folder])
-    assert told.count == 4
+    [result] = explain([lost(3, 9, count=4)], LOGS, [traces.folder])
+    assert result.count == 4
 
 
 def test_neighbours_are_one_finding_with_one_cause(traces: Traces) -> None:
     two_leaders(traces)
     rows = [replace(row(acked_ms=22), sequence=place) for place in range(5)]
     single = [lost(5 + place, 5 + place, ledger=rows[place]) for place in range(5)]
-    [told] = explain(single, LOGS, [traces.folder])
-    assert (told.offset, told.last_offset, told.count) == (5, 9, 5)
-    assert (told.ledger, told.last_ledger) == (rows[0], rows[4])
-    assert "the 5 records at offsets 5 to 9" in cause_of(told).sentence
+    [result] = explain(single, LOGS, [traces.folder])
+    assert (result.offset, result.last_offset, result.count) == (5, 9, 5)
+    assert (result.ledger, result.last_ledger) == (rows[0], rows[4])
+    assert "the 5 records at offsets 5 to 9" in cause_of(result).sentence
     other = replace(single[2], ledger=replace(rows[2], producer="another"))
     assert len(explain([*single[:2], other], LOGS, [traces.folder])) == 2
     assert len(explain([single[0], single[2]], LOGS, [traces.folder])) == 2, "not neighbours"
 
 
-def test_what_one_election_took_is_told_together(traces: Traces) -> None:
+def test_the_losses_of_one_election_have_one_cause(traces: Traces) -> None:
     two_leaders(traces)
     parts = [lost(5, 6, detail="another is there"), lost(7, 7, detail="the log ends before")]
     one, other = explain([*parts], LOGS, [traces.folder])
@@ -347,20 +347,20 @@ def test_what_one_election_took_is_told_together(traces: Traces) -> None:
     assert "3 records between offsets 5 and 9" in cause_of(apart[1]).sentence
 
 
-def test_a_row_that_was_read_before_its_log_was_cut(traces: Traces) -> None:
+def test_a_row_that_was_read_before_its_log_was_truncated(traces: Traces) -> None:
     two_leaders(traces)
     phantom = lost(5, 9, kind=PHANTOM, ledger=None, place=TABLE)
-    traces.tell(70, 1, "truncated", end_offset=5, was=10, records=[])
-    [told] = explain([phantom], LOGS, [traces.folder])
-    assert cause_of(told).kind == "unclean-election"
+    traces.write(70, 1, "truncated", end_offset=5, was=10, records=[])
+    [result] = explain([phantom], LOGS, [traces.folder])
+    assert cause_of(result).kind == "unclean-election"
 
 
 def test_acks_0_that_never_arrived(traces: Traces) -> None:
     nowhere = replace(lost(0, 0, ledger=row("0", None)), offset=None, last_offset=None)
-    [told] = explain([nowhere], LOGS, [traces.folder])
-    assert cause_of(told).kind == "never-written"
-    assert told.remedy is not None
-    assert (told.remedy.setting, told.remedy.value) == ("acks", "all")
+    [result] = explain([nowhere], LOGS, [traces.folder])
+    assert cause_of(result).kind == "never-written"
+    assert result.remedy is not None
+    assert (result.remedy.setting, result.remedy.value) == ("acks", "all")
 
 
 # Without either.
@@ -381,9 +381,9 @@ def test_acks_0_that_never_arrived(traces: Traces) -> None:
 def test_what_needs_no_log_to_be_explained(
     finding: Finding, kind: str, setting: str | None
 ) -> None:
-    [told] = explain([finding], LOGS)
-    assert cause_of(told).kind == kind
-    assert (told.remedy.setting if told.remedy else None) == setting
+    [result] = explain([finding], LOGS)
+    assert cause_of(result).kind == kind
+    assert (result.remedy.setting if result.remedy else None) == setting
 
 
 def test_what_has_no_cause_is_left_as_it_is() -> None:

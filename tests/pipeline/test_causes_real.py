@@ -1,7 +1,7 @@
 """Records lost on real brokers, and what the traces and the files say about why.
 
-A finding is made here as the audit makes it: from what producers were told. The brokers' own traces
-and files are all that its cause may be read from.
+A finding is made here as the audit makes it: from the acknowledgements that producers received. Its
+cause may be read only from the brokers' own traces and files.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Scene:
         return self.cluster.replica(self.topic, 0, broker).leo == end
 
     def part(self) -> None:
-        """A and B do not hear of each other any more."""
+        """Disconnect A and B from each other."""
         for one, other in ((self.a, self.b), (self.b, self.a)):
             self.cluster.ask(one, "links", do="cut", to=[other], both_ways=True)
 
@@ -127,8 +127,8 @@ class Scene:
         """Without a trace, but with what the coordination store remembers."""
         cluster = find_replicas(self.logs, [self.topic])
         past = past_of(cluster, (self.topic, 0))
-        [told] = explain([finding], self.logs, (), [self.facts()], {(self.topic, 0): past})
-        return told
+        [result] = explain([finding], self.logs, (), [self.facts()], {(self.topic, 0): past})
+        return result
 
     def facts(self) -> PartitionFacts:
         """What the files say, running brokers or not."""
@@ -214,41 +214,43 @@ def test_acks_1_and_the_leader_dies(scene: Scene) -> None:
     finding = lose_with_acks_1(scene)
     scene.cluster.restart(scene.a)
     scene.cluster.wait_isr(scene.topic)
-    [told] = scene.explained(finding)
-    assert told.cause is not None
-    assert told.cause.kind == "leader-alone"
-    assert told.remedy == Remedy(setting="acks", value="all")
-    root = root_of(told)
+    [result] = scene.explained(finding)
+    assert result.cause is not None
+    assert result.cause.kind == "leader-alone"
+    assert result.remedy == Remedy(setting="acks", value="all")
+    root = root_of(result)
     assert (root["kind"], root["leader"], root["rule"]) == ("elected", scene.b, "isr")
     a, b = NAMES[scene.a], NAMES[scene.b]
-    assert told.cause.sentence == (
+    assert result.cause.sentence == (
         f"With acks=1 {a} alone answered for the 3 records at offsets 1 to 3, before another log "
         f"had them. {a} died. {b} began epoch 1 at offset 1 without them, by a clean election. "
-        f"{a} cut them off to follow the new leader."
+        f"{a} truncated them to follow the new leader."
     )
-    cut = next(step for step in told.cause.chain if step.kind == "truncated")
-    assert (cut.broker, cut.offset) == (a, 1)
-    assert "crashed" in [step.kind for step in told.cause.chain]
-    assert (told.offset, told.last_offset, told.count) == (1, 3, 3)
+    truncation = next(step for step in result.cause.chain if step.kind == "truncated")
+    assert (truncation.broker, truncation.offset) == (a, 1)
+    assert "crashed" in [step.kind for step in result.cause.chain]
+    assert (result.offset, result.last_offset, result.count) == (1, 3, 3)
 
 
 def test_without_a_trace_the_checkpoints_say_it_with_less_certainty(scene: Scene) -> None:
     a, b = NAMES[scene.a], NAMES[scene.b]
     finding = replace(lose_with_acks_1(scene), has=(a,), lacks=(b,))
-    [told] = scene.explained(finding, trace=False)
-    assert told.cause is not None
-    assert (told.cause.event_id, told.cause.kind) == (None, "leader-alone")
-    assert f"Epoch 1 begins at offset 1 in the log of {b}" in told.cause.sentence
-    assert "most likely" in told.cause.sentence
-    assert told.remedy == Remedy(setting="acks", value="all")
-    checkpoint, _, line = told.evidence[0].rpartition(":")
+    [result] = scene.explained(finding, trace=False)
+    assert result.cause is not None
+    assert (result.cause.event_id, result.cause.kind) == (None, "leader-alone")
+    assert f"Epoch 1 begins at offset 1 in the log of {b}" in result.cause.sentence
+    assert "most likely" in result.cause.sentence
+    assert result.remedy == Remedy(setting="acks", value="all")
+    checkpoint, _, line = result.evidence[0].rpartition(":")
     assert Path(checkpoint).read_text(encoding="utf-8").splitlines()[int(line) - 1] == "1 1"
     # The dead broker's log parts from the others' at the same place.
     differ = Finding(kind=DIFFER, topic=scene.topic, partition=0, offset=1, last_offset=3, count=3)
-    [told] = scene.explained(differ, trace=False)
-    assert told.cause is not None
-    assert told.cause.kind == "stale-replica"
-    assert told.cause.sentence.startswith(f"At offset 1 {a} has what epoch 0 wrote, {b} what epoch")
+    [result] = scene.explained(differ, trace=False)
+    assert result.cause is not None
+    assert result.cause.kind == "stale-replica"
+    assert result.cause.sentence.startswith(
+        f"At offset 1 {a} has what epoch 0 wrote, {b} what epoch"
+    )
 
 
 def test_an_unclean_election(scene: Scene) -> None:
@@ -264,29 +266,29 @@ def test_an_unclean_election(scene: Scene) -> None:
     scene.cluster.restart(scene.b)
     scene.cluster.wait_leader(scene.topic, broker=scene.b)
     scene.send("m4")
-    [told] = scene.explained(scene.lost(row, 1, 2))
+    [result] = scene.explained(scene.lost(row, 1, 2))
     a, b = NAMES[scene.a], NAMES[scene.b]
-    assert told.cause is not None
-    assert told.cause.kind == "unclean-election"
-    assert told.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
-    assert root_of(told)["rule"] == "unclean"
-    assert f"Unclean election: {b} began epoch" in told.cause.sentence
-    assert f"{a} still has them, where no reader looks." in told.cause.sentence
+    assert result.cause is not None
+    assert result.cause.kind == "unclean-election"
+    assert result.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+    assert root_of(result)["rule"] == "unclean"
+    assert f"Unclean election: {b} began epoch" in result.cause.sentence
+    assert f"{a} still has them, where no reader looks." in result.cause.sentence
     # What the files alone say.
-    [told] = scene.explained(scene.lost(row, 1, 2, has=(a,), lacks=(b,)), trace=False)
-    assert told.cause is not None
-    assert told.cause.kind == "unclean-election"
-    assert told.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+    [result] = scene.explained(scene.lost(row, 1, 2, has=(a,), lacks=(b,)), trace=False)
+    assert result.cause is not None
+    assert result.cause.kind == "unclean-election"
+    assert result.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
     # What the store remembers: also of acks=1, also after the old leader has truncated its log.
     scene.cluster.restart(scene.a)
     scene.cluster.wait_isr(scene.topic)
     for finding in (scene.lost(row, 1, 2), scene.lost(row_1, 3, 3)):
-        told = scene.explained_by_store(finding)
-        assert told.cause is not None
-        assert told.cause.kind == "unclean-election"
-        assert told.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
-        assert f"{b} was elected for epoch" in told.cause.sentence
-        assert "store.sqlite" in told.evidence[0]
+        result = scene.explained_by_store(finding)
+        assert result.cause is not None
+        assert result.cause.kind == "unclean-election"
+        assert result.remedy == Remedy(setting="unclean.leader.election.enable", value="false")
+        assert f"{b} was elected for epoch" in result.cause.sentence
+        assert "store.sqlite" in result.evidence[0]
 
 
 def test_a_power_failure_of_all_replicas(scene: Scene) -> None:
@@ -299,16 +301,16 @@ def test_a_power_failure_of_all_replicas(scene: Scene) -> None:
     scene.cluster.power_loss(*scene.cluster.brokers)
     scene.cluster.restart(*scene.cluster.brokers)
     scene.cluster.wait_leader(scene.topic)
-    [told] = scene.explained(scene.lost(row, 1, 2))
-    assert told.cause is not None
-    assert told.cause.kind == "lost-flush"
-    assert told.remedy == Remedy(setting="flush.messages", value="1")
-    root = root_of(told)
+    [result] = scene.explained(scene.lost(row, 1, 2))
+    assert result.cause is not None
+    assert result.cause.kind == "lost-flush"
+    assert result.remedy == Remedy(setting="flush.messages", value="1")
+    root = root_of(result)
     assert (root["kind"], root["kept"], root["was"]) == ("power-lost", 1, 3)
-    said = told.cause.sentence
+    said = result.cause.sentence
     assert "failed: offsets 1 to 2 were in their page caches only." in said
     assert all(name in said.partition(" failed")[0] for name in NAMES.values())
-    assert len([one for one in told.cause.chain if one.kind == "power-lost"]) == 3
+    assert len([one for one in result.cause.chain if one.kind == "power-lost"]) == 3
 
 
 def test_two_fates_in_one_run_of_offsets_are_two_findings(scene: Scene) -> None:

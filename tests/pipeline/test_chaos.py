@@ -30,13 +30,13 @@ def chaos(*options: str) -> tuple[int, dict[str, Any], str]:
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
 
-def is_good(code: int, told: dict[str, Any], said: str) -> None:
-    wrong = {name: told.get(name) for name in ("counts", "problems")}
+def is_good(code: int, report: dict[str, Any], said: str) -> None:
+    wrong = {name: report.get(name) for name in ("counts", "problems")}
     assert code == 0, f"{wrong}\n{said}"
-    verdict = told["audit"]["verdict"]
+    verdict = report["audit"]["verdict"]
     assert verdict["acked"] > 1000, "a run that exercised nothing"
     assert verdict["in_consumed"] == verdict["in_truth"]
-    assert sum(told["faults"].values()) > 0
+    assert sum(report["faults"].values()) > 0
 
 
 def test_a_minute_of_chaos_loses_nothing(tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_ten_minutes_of_chaos_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_unsafe_settings_lose_and_every_loss_is_explained(tmp_path: Path) -> None:
-    code, told, said = chaos(
+    code, report, said = chaos(
         "--unsafe", "--minutes", "0.5", "--seed", "3", "--folder", str(tmp_path / "run")
     )
     assert code == Exit.LOSS, said
-    assert told["counts"]["lost"] > 0
-    assert told["unexplained"] == 0
-    lost = [one for one in told["audit"]["findings"] if one["kind"] == "lost"]
+    assert report["counts"]["lost"] > 0
+    assert report["unexplained"] == 0
+    lost = [one for one in report["audit"]["findings"] if one["kind"] == "lost"]
     assert all(one["evidence"] for one in lost)
 
 
@@ -117,7 +117,7 @@ def copied(calm: Happened, tmp_path: Path) -> Happened:
     return replace(calm, logs=logs)
 
 
-def cut_short(folder: Path) -> None:
+def shorten(folder: Path) -> None:
     """Take the last batch of a partition's log."""
     path = max((folder / "once-0").glob("*.log"))
     data = path.read_bytes()
@@ -129,7 +129,7 @@ def cut_short(folder: Path) -> None:
 
 def test_a_tail_that_is_gone_everywhere_is_a_loss_without_a_cause(copied: Happened) -> None:
     for folder in copied.logs.values():
-        cut_short(folder)
+        shorten(folder)
     checked = check(copied)
     assert checked.exit_code == Exit.LOSS
     assert checked.counts["lost"] > 0
@@ -137,7 +137,7 @@ def test_a_tail_that_is_gone_everywhere_is_a_loss_without_a_cause(copied: Happen
 
 
 def test_a_copy_that_differs_is_wrong(copied: Happened) -> None:
-    cut_short(copied.logs["b2"])
+    shorten(copied.logs["b2"])
     checked = check(copied)
     assert checked.exit_code == Exit.WRONG
     assert "the bytes of once-0 differ between b1, b3 and b2" in checked.problems

@@ -213,10 +213,10 @@ def test_a_log_that_became_shorter_is_named(world: World) -> None:
     with pytest.raises(StreamFailedError) as caught:
         world.run()
     assert f"{world.topic}-0: offsets [1, 3) are in the table and no longer" in str(caught.value)
-    assert "it was cut" in str(caught.value)
+    assert "it was truncated" in str(caught.value)
 
 
-def test_a_table_is_compacted_and_tells_its_history(world: World) -> None:
+def test_a_table_is_compacted_and_lists_its_history(world: World) -> None:
     for value in ("a", "b", "c"):
         world.cluster.produce(world.topic, [value])
         assert world.run() == 1
@@ -224,8 +224,8 @@ def test_a_table_is_compacted_and_tells_its_history(world: World) -> None:
     done = compact(world.spark, str(world.table))
     assert (done["numFilesRemoved"], done["numFilesAdded"]) == (3, 1)
     assert world.values() == before
-    told = [version["operation"] for version in history(world.spark, str(world.table), 10)]
-    assert told == ["OPTIMIZE", "WRITE", "WRITE", "WRITE", "CREATE TABLE"]
+    operations = [version["operation"] for version in history(world.spark, str(world.table), 10)]
+    assert operations == ["OPTIMIZE", "WRITE", "WRITE", "WRITE", "CREATE TABLE"]
     with pytest.raises(PipelineError, match="there is no Delta table at"):
         history(world.spark, str(world.table.parent), 10)
 
@@ -244,7 +244,7 @@ def test_what_cannot_work_is_said_before_spark_tries(world: World, tmp_path: Pat
     assert not world.table.exists()
 
 
-def test_a_process_that_spark_could_not_call_back_is_told(world: World) -> None:
+def test_a_process_that_spark_could_not_call_back_is_reported(world: World) -> None:
     script = """
 import os, sys, threading
 from holdfast.pipeline import PipelineError

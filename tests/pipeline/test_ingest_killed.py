@@ -28,12 +28,12 @@ PATIENCE_S = 600.0
 
 
 class Load:
-    """Batches until told to end; every ninth value is bad."""
+    """Sends batches until stopped; every ninth value is bad."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._ended = threading.Event()
-        self.promised: dict[tuple[int, int], bytes] = {}
+        self.acknowledged: dict[tuple[int, int], bytes] = {}
         """By (partition, offset)."""
         self._thread = threading.Thread(target=self._produce)
 
@@ -55,7 +55,7 @@ class Load:
             partition = number % PARTITIONS
             values = [self._value(number + place) for place in range(20)]
             base = self._cluster.produce("flights", values, partition=partition)
-            self.promised |= {(partition, base + place): v for place, v in enumerate(values)}
+            self.acknowledged |= {(partition, base + place): v for place, v in enumerate(values)}
             number += len(values)
 
     @staticmethod
@@ -77,7 +77,7 @@ def test_killed_and_started_again_each_record_is_there_once(tmp_path: Path) -> N
                 _killed([*args, "--continuous"], table, chance, is_whole=kill % 2 == 0)
             load.end()
             with command(*args, "--continuous", cwd=tmp_path) as process:
-                wait_until(lambda: _count(table) >= len(load.promised), "all is in", PATIENCE_S)
+                wait_until(lambda: _count(table) >= len(load.acknowledged), "all is in", PATIENCE_S)
                 process.send_signal(signal.SIGTERM)
                 output, errors = process.communicate(timeout=PATIENCE_S)
             assert (process.returncode, "stopped" in output) == (0, True), errors
@@ -90,7 +90,7 @@ def test_killed_and_started_again_each_record_is_there_once(tmp_path: Path) -> N
         with command(*args, "--once", cwd=tmp_path) as process:
             _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
-    _compare(table, load.promised)
+    _compare(table, load.acknowledged)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fields.ddl", "lake"]
 
 
@@ -135,14 +135,14 @@ def _count(table: Path) -> int:
     return delta.count(table) + delta.count(table / "_quarantine")
 
 
-def _compare(table: Path, promised: dict[tuple[int, int], bytes]) -> None:
+def _compare(table: Path, acknowledged: dict[tuple[int, int], bytes]) -> None:
     columns = ("partition", "offset", "value")
     good = delta.rows(table, columns)
     bad = delta.rows(table / "_quarantine", columns)
-    assert len(good) + len(bad) == len(promised)
-    assert {(p, o): v for p, o, v in [*good, *bad]} == promised
+    assert len(good) + len(bad) == len(acknowledged)
+    assert {(p, o): v for p, o, v in [*good, *bad]} == acknowledged
     assert all(value == b"bad" for _, _, value in bad)
-    assert len(bad) == sum(value == b"bad" for value in promised.values()) > 0
+    assert len(bad) == sum(value == b"bad" for value in acknowledged.values()) > 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_java_that_dies_is_a_failure_with_its_reason(
             _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1, errors
     assert f"Java was ended by {number.name}" in errors
-    assert "a bug of ours" not in errors
+    assert "a bug in Holdfast" not in errors
     assert "Traceback" not in errors
 
 

@@ -10,8 +10,8 @@ from holdfast.cluster import ClusterError
 from holdfast.cluster.client.client import addresses
 from holdfast.pipeline import PipelineError
 from holdfast.pipeline.ingest import Topics
-from holdfast.pipeline.ingest.missing_offsets import Place, told_by_span
-from holdfast.pipeline.spark.failures import causes, told
+from holdfast.pipeline.ingest.missing_offsets import Place, error_of_span
+from holdfast.pipeline.spark.failures import causes, readable_failure
 from holdfast.pipeline.spark.progress import Reading, after
 
 
@@ -49,12 +49,16 @@ def test_addresses_are_host_and_port() -> None:
 
 def test_the_log_says_what_took_the_offsets() -> None:
     place = Place("flights", 3, 20)
-    retention, cut, grown = (told_by_span(place, *span) for span in ((25, 40), (0, 15), (0, 40)))
+    retention, truncated, grown = (
+        error_of_span(place, *span) for span in ((25, 40), (0, 15), (0, 40))
+    )
     assert "flights-3: offsets [20, 25) vanished" in retention.message
     assert "retention" in retention.message
-    assert "flights-3: offsets [15, 20) are in the table and no longer in the log" in cut.message
-    assert "audit" in str(cut.hint)
-    assert "it was cut and has grown again" in grown.message
+    assert (
+        "flights-3: offsets [15, 20) are in the table and no longer in the log" in truncated.message
+    )
+    assert "audit" in str(truncated.hint)
+    assert "it was truncated and has grown again" in grown.message
 
 
 def progress(rows: int, **source: Any) -> dict[str, Any]:
@@ -84,14 +88,18 @@ def test_a_reading_adds_up_batches_and_counts_the_lag() -> None:
     assert after(reading, idle).behind == 2
 
 
-def test_a_python_traceback_is_told_by_its_last_line() -> None:
+def test_a_python_traceback_is_shortened_to_its_last_line() -> None:
     text = "boom\nTraceback (most recent call last):\n  File x\n    y\nValueError: no\n"
     assert causes(RuntimeError(text))[-1].text == "ValueError: no"
 
 
 def test_known_failures_get_a_hint() -> None:
-    error = told(RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "the ingest stopped")
+    error = readable_failure(
+        RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "the ingest stopped"
+    )
     assert error.message == "the ingest stopped: Spark ran out of memory"
     assert "spark.driver.memory" in str(error.hint)
-    other = told(RuntimeError("first line\n\tat java.lang.Thread.run"), "the ingest stopped")
+    other = readable_failure(
+        RuntimeError("first line\n\tat java.lang.Thread.run"), "the ingest stopped"
+    )
     assert other.message == "the ingest stopped: first line"

@@ -44,7 +44,7 @@ def test_only_the_columns_asked_for_come_in_the_order_asked_for(tmp_path: Path) 
     assert [list(row.items()) for row in found][:1] == [[("value_len", 11), ("offset", 0)]]
 
 
-def test_checkpoints_tell_what_is_committed_and_what_is_flushed(tmp_path: Path) -> None:
+def test_checkpoints_say_what_is_committed_and_what_is_flushed(tmp_path: Path) -> None:
     files.write_log(tmp_path, files.plain_batches(2))
     files.checkpoint(tmp_path, high_watermark=4, recovery_point=2)
     found = files.rows(tmp_path)
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_is_missing_or_damaged_makes_nulls(
     assert {row["below_high_watermark"] for row in files.rows(tmp_path)} == {None}
 
 
-def test_topics_and_brokers_are_told_apart(tmp_path: Path) -> None:
+def test_topics_and_brokers_are_distinguished(tmp_path: Path) -> None:
     for name in ("one", "two"):
         files.write_log(tmp_path / name, files.plain_batches(1))
     other = tmp_path / "two" / "other.topic-12"
@@ -80,7 +80,7 @@ def test_topics_and_brokers_are_told_apart(tmp_path: Path) -> None:
     assert seen(topics="absent") == set()
 
 
-def test_batches_are_told_by_their_headers(tmp_path: Path) -> None:
+def test_batches_are_rows_from_their_headers(tmp_path: Path) -> None:
     made = files.odd_batches()
     headers = [next(batches(one)).header for one in made]
     files.write_log(tmp_path, made)
@@ -130,9 +130,9 @@ def test_splits_give_the_rows_of_one_split(
 ) -> None:
     whole = files.reader(logs[name], splitBytes=str(1 << 30))
     assert len(whole.partitions()) == 1
-    cut = files.reader(logs[name], splitBytes=str(split_bytes))
-    assert len(cut.partitions()) > 1
-    assert files.read(cut) == files.read(whole)
+    reader = files.reader(logs[name], splitBytes=str(split_bytes))
+    assert len(reader.partitions()) > 1
+    assert files.read(reader) == files.read(whole)
 
 
 def test_splits_are_few_and_about_equal(tmp_path: Path) -> None:

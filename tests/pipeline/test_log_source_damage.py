@@ -88,7 +88,7 @@ def test_a_base_offset_that_cannot_be_in_the_segment_is_damage(root: Path) -> No
 
 
 @pytest.mark.parametrize("index", ["none", "true", "of zeros", "of lies"])
-def test_batches_behind_a_hole_are_found_with_any_index(tmp_path: Path, index: str) -> None:
+def test_batches_after_a_hole_are_found_with_any_index(tmp_path: Path, index: str) -> None:
     files.write_log(tmp_path, files.plain_batches(60))
     [file] = files.segment_files(tmp_path)
     listed = file.with_suffix(".index")
@@ -134,7 +134,7 @@ def test_a_torn_tail_of_the_last_segment_is_no_error(root: Path) -> None:
         assert files.errors(found) == []
 
 
-def test_zeros_behind_the_last_batch_were_never_written(root: Path) -> None:
+def test_zeros_after_the_last_batch_were_never_written(root: Path) -> None:
     [file] = files.segment_files(root)
     os.truncate(file, file.stat().st_size + 100_000)
     found = files.rows(root)
@@ -142,7 +142,7 @@ def test_zeros_behind_the_last_batch_were_never_written(root: Path) -> None:
     assert files.errors(found) == []
 
 
-def test_a_cut_in_a_finished_segment_is_an_error(root: Path) -> None:
+def test_a_truncated_finished_segment_is_an_error(root: Path) -> None:
     [file] = files.segment_files(root)
     seal(root)
     os.truncate(file, file.stat().st_size - 1)
@@ -170,7 +170,7 @@ def test_records_that_lie_under_a_true_crc_cost_their_batch_only(root: Path) -> 
 
 
 def test_batches_inside_values_are_not_taken_for_batches(tmp_path: Path) -> None:
-    """Behind damage the next batch is searched for, and a value may look like one."""
+    """After damage the next batch is searched for, and a value may look like one."""
     inner = build_batch([NewRecord(b"not a record of this log")], BatchOptions(base_offset=1))
     made = [batch(nth, [bytes(inner) + b"tail" if nth else b"x" * 50]) for nth in range(4)]
     files.write_log(tmp_path, made)
@@ -185,7 +185,7 @@ def test_batches_inside_values_are_not_taken_for_batches(tmp_path: Path) -> None
     assert len(files.errors(found)) == 1
 
 
-def test_old_message_formats_are_told_as_such(root: Path) -> None:
+def test_old_message_formats_are_reported_as_such(root: Path) -> None:
     [file] = files.segment_files(root)
     data = file.read_bytes()
     file.write_bytes(damaged(data, BAD * (len(data) // BATCHES) + 16, value=1))
@@ -208,7 +208,7 @@ def test_a_segment_that_vanishes_after_planning_is_no_error(tmp_path: Path) -> N
     assert files.errors(found) == []
 
 
-def test_a_log_that_is_cut_after_planning_is_no_error(root: Path) -> None:
+def test_a_log_that_is_truncated_after_planning_is_no_error(root: Path) -> None:
     [file] = files.segment_files(root)
     size = file.stat().st_size // BATCHES
     planned = files.reader(root, splitBytes="300")
@@ -243,7 +243,7 @@ def test_a_segment_that_the_cleaner_replaces_is_read_once_as_it_is(root: Path) -
     assert files.errors(found) == []
 
 
-def test_nothing_is_written_locked_or_mended(root: Path) -> None:
+def test_nothing_is_written_locked_or_repaired(root: Path) -> None:
     [file] = files.segment_files(root)
     os.truncate(file, file.stat().st_size - 5)
     before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in root.rglob("*")}

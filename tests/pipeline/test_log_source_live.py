@@ -1,4 +1,4 @@
-"""Logs of brokers that run: ours, and Apache Kafka's with every codec and with transactions."""
+"""Logs of running brokers: Holdfast's, and Apache Kafka's with every codec and transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The streaming twin, without Spark: offsets, boundaries, restarts, truncation."""
+"""The streaming source without Spark: offsets, boundaries, restarts, truncation."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_an_append_under_way_is_left_for_the_next_time(tmp_path: Path) -> None:
     one = follower(tmp_path)
     [more] = files.plain_batches(1, first=6)
     before = file.read_bytes()
-    for cut in range(0, len(more), 7):
-        file.write_bytes(before + more[:cut])
+    for size in range(0, len(more), 7):
+        file.write_bytes(before + more[:size])
         assert one.latestOffset() == end_of(6)
     file.write_bytes(before + more)
     assert one.latestOffset() == end_of(9)
@@ -88,7 +88,7 @@ def test_damage_is_shown_once(tmp_path: Path) -> None:
     first = one.latestOffset()
     with file.open("ab") as log:
         log.write(Random(1).randbytes(500))
-    # Nothing good comes behind it yet.
+    # No good batch follows yet.
     assert one.latestOffset() == first
     append(tmp_path, 2, 9)
     second = one.latestOffset()
@@ -111,7 +111,7 @@ def test_a_truncated_replica_goes_back(tmp_path: Path) -> None:
     assert [(row["offset"], row["leader_epoch"]) for row in rows] == [(6, 1), (7, 1), (8, 1)]
 
 
-def test_a_log_that_was_cut_and_has_grown_again_is_walked_anew(tmp_path: Path) -> None:
+def test_a_log_that_was_truncated_and_has_grown_again_is_walked_again(tmp_path: Path) -> None:
     files.write_log(tmp_path, files.plain_batches(5))
     files.drop_indexes(tmp_path)
     [file] = files.segment_files(tmp_path)

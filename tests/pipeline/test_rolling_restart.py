@@ -30,8 +30,8 @@ def test_nothing_is_lost_doubled_or_left_unanswered(rolled: Happened) -> None:
     assert checked.audit.verdict.acked > 1000
 
 
-def test_every_reign_served_so_nobody_waited_for_a_second_election(rolled: Happened) -> None:
-    """Under load an epoch without a record is a reign that refused everything."""
+def test_every_leader_epoch_served_without_a_second_election(rolled: Happened) -> None:
+    """Under load a leader epoch without a record refused everything."""
     for topic in TOPICS:
         for partition in range(3):
             written = epochs(rolled.logs["b1"] / f"{topic}-{partition}")

@@ -85,7 +85,7 @@ def test_a_limit_ends_seeds() -> None:
     assert (found["verdict"], found["tried"]) == ("limit", 4)
 
 
-def test_an_interrupt_tells_what_was_covered(tmp_path: Path) -> None:
+def test_an_interrupt_reports_what_was_covered(tmp_path: Path) -> None:
     with command("lab", "search", *LARGER, "--spark", "local[2]", cwd=tmp_path) as searching:
         wait_for_progress(searching)
         os.killpg(searching.pid, signal.SIGINT)  # as a terminal does it
@@ -168,7 +168,7 @@ def test_a_killed_executor_costs_only_its_tasks(tmp_path: Path) -> None:
         os.kill(at_work[0], signal.SIGKILL)
         assert searching.poll() is None
         output, errors = searching.communicate(timeout=PATIENCE_S)
-        check_that_waiting_is_told(tmp_path, master, conf)
+        check_that_waiting_is_reported(tmp_path, master, conf)
     assert searching.returncode == 0, errors
     found = json.loads(output)
     coverage = explore(Question(bounds=LARGE)).coverage
@@ -178,7 +178,7 @@ def test_a_killed_executor_costs_only_its_tasks(tmp_path: Path) -> None:
     assert len(list(first.iterdir())) > 2, "two executors, and one in place of the killed"
 
 
-def check_that_waiting_is_told(folder: Path, master: str, conf: list[str]) -> None:
+def check_that_waiting_is_reported(folder: Path, master: str, conf: list[str]) -> None:
     """No worker has room for such an executor."""
     large = ["--conf", "spark.executor.memory=50g"]
     with command(

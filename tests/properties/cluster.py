@@ -1,11 +1,11 @@
 """Three real replicas and a real controller over logs in memory: the smallest driver there is.
 
-It only carries messages and effects. When a message arrives, twice or never, who crashes and whose
-session ends is for the caller to say; `cluster_checks` says what must hold whatever happens.
+It only carries messages and effects. The caller decides when a message arrives, twice or never,
+which broker crashes and which session ends; `cluster_checks` has the rules that must always hold.
 
-What the world promises: a message to a process dies with that process; a message *from* a process
-may outlive it; a controller repeats itself until it is heard, and a broker takes a command only in
-the life it was meant for; the store is always right and obeys the newest controller only.
+The world guarantees: a message to a process is lost with that process; a message *from* a process
+may outlive it; a controller repeats a command until it is answered; a broker obeys a command only
+in the broker epoch it was sent to; the store is always right and obeys the newest controller only.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ from tests.properties.wire import (
 
 
 class Cluster:
-    """The world: nodes, one store, one controller, one idempotent producer, messages on the way."""
+    """The world: nodes, one store, one controller, one idempotent producer, messages in flight."""
 
     def __init__(self, rules: Rules = Rules(), minimum: int = 2) -> None:  # noqa: B008
         self.rules = rules
         self.settings = Settings(min_insync_replicas=minimum, replica_lag_time_max_ms=10)
         self.now_ms = 0
         self.wire: list[Message] = []
-        self.news: list[Registration | BrokerId] = []
+        self.session_changes: list[Registration | BrokerId] = []
         """Sessions that began or ended and of which the controller has not heard, in order."""
         self.writes: list[WriteState] = []
         self.sessions: dict[BrokerId, Registration] = {}
         self.broker_epochs = 0
         self.acknowledged: dict[int, Offset] = {}
-        """What the producer was promised: its value, and where."""
+        """Acknowledged records: value and offset."""
         self.value = 0
         self.fillers = 0
         self.records_a_fetch = 2
@@ -84,21 +84,21 @@ class Cluster:
         self.controller = Controller(ControllerEpoch(1), (), {}, {}, rules)
         for node in self.nodes.values():
             self.register(node)
-        self.deliver_news()
+        self.deliver_session_changes()
         self.command(self.controller.create(PARTITION, BROKERS, self.settings))
         self.flush_writes()
 
     # Messages.
 
     def send(self, target: BrokerId, payload: Payload) -> None:
-        """Put a message on its way to the process that runs there now."""
-        life = int(self.controller.controller_epoch)
+        """Send a message to the process that runs there now."""
+        incarnation = int(self.controller.controller_epoch)
         if target != CONTROLLER:
-            life = self.nodes[target].incarnation
-        self.wire.append(Message(target, life, payload))
+            incarnation = self.nodes[target].incarnation
+        self.wire.append(Message(target, incarnation, payload))
 
     def deliver(self, message: Message) -> None:
-        """Hand a message over, if the process it was sent to still runs."""
+        """Deliver a message, if the process it was sent to still runs."""
         if message.target == CONTROLLER:
             if message.incarnation == self.controller.controller_epoch:
                 self._to_controller(message.payload)
@@ -133,10 +133,15 @@ class Cluster:
             case StateSent(controller_epoch, broker_epoch, state):
                 # Nobody forges messages here: the store has given this epoch to a controller.
                 sender = BrokerId(CONTROLLER)
-                node.life.confirm_controller(ControllerFact(controller_epoch, sender))
-                judged = node.life.judge_controller(sender, controller_epoch, is_newest=True)
-                if judged is Judgement.OBEY and broker_epoch == node.life.broker_epoch:
-                    self._told(node, state)
+                node.broker_incarnation.confirm_controller(ControllerFact(controller_epoch, sender))
+                judged = node.broker_incarnation.judge_controller(
+                    sender, controller_epoch, is_newest=True
+                )
+                if (
+                    judged is Judgement.OBEY
+                    and broker_epoch == node.broker_incarnation.broker_epoch
+                ):
+                    self._state_received(node, state)
             case ProposalAnswered(error, state):
                 self.effects(node, node.replica.isr_answer(error, state))
             case EndAsked(broker_epoch, leader_epoch):
@@ -144,7 +149,7 @@ class Cluster:
             case other:
                 raise AssertionError(f"not for a broker: {other}")
 
-    def _told(self, node: Node, state: PartitionState) -> None:
+    def _state_received(self, node: Node, state: PartitionState) -> None:
         replica = node.replica
         if state.leader == node.id:
             self.effects(node, replica.become_leader(state, self.now_ms))
@@ -153,8 +158,11 @@ class Cluster:
 
     def _asked_for_end(self, node: Node, broker_epoch: BrokerEpoch, epoch: LeaderEpoch) -> None:
         if node.replica.leader_epoch < epoch:
-            self.send(node.id, EndAsked(broker_epoch, epoch))  # The news of that epoch is late.
-        elif broker_epoch == node.life.broker_epoch and node.replica.leader_epoch == epoch:
+            self.send(node.id, EndAsked(broker_epoch, epoch))  # That epoch has not arrived yet.
+        elif (
+            broker_epoch == node.broker_incarnation.broker_epoch
+            and node.replica.leader_epoch == epoch
+        ):
             last = node.log[-1].leader_epoch if node.log else LeaderEpoch(-1)
             end = LogEnd(last, Offset(len(node.log)))
             self.send(CONTROLLER, EndAnswered(node.id, broker_epoch, epoch, end))
@@ -162,7 +170,7 @@ class Cluster:
     # Replication.
 
     def fetch(self, node: Node) -> None:
-        """Let a follower ask its leader."""
+        """Let a follower fetch from its leader."""
         asked = node.replica.next_fetch() if node.alive else None
         if asked:
             fetch = Fetch(
@@ -170,7 +178,7 @@ class Cluster:
                 asked.fetch_offset,
                 asked.last_fetched_epoch,
                 asked.current_leader_epoch,
-                node.life.broker_epoch,
+                node.broker_incarnation.broker_epoch,
             )
             self.send(asked.leader, FetchSent(fetch, asked, node.incarnation))
 
@@ -216,20 +224,20 @@ class Cluster:
 
     def propose(self, node: Node, proposal: ProposeIsr) -> None:
         """Send a leader's proposal, for the first time or again."""
-        epoch = node.life.broker_epoch
+        epoch = node.broker_incarnation.broker_epoch
         self.send(CONTROLLER, Proposed(node.id, epoch, node.incarnation, proposal))
 
     # Clients.
 
     def produce(self, node: Node) -> None:
-        """The idempotent producer sends its value, again and again until it is acknowledged."""
+        """The idempotent producer sends its value until it is acknowledged."""
         error = self._append(node, self.value, ACKS_ALL)
         # Who has been deposed without knowing may have missed what came between.
         missed = error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and node is true_leader(self)
-        assert not missed, "a promised record is gone"
+        assert not missed, "an acknowledged record is lost"
 
     def fill(self, node: Node) -> None:
-        """Somebody else writes a record and does not wait for the others."""
+        """Another producer writes a record with acks=1."""
         self.fillers += 1
         self._append(node, -self.fillers, ACKS_LEADER)
 
@@ -247,34 +255,34 @@ class Cluster:
     def _acknowledged(self, value: int, offset: Offset) -> None:
         if value >= 0:
             known = self.acknowledged.setdefault(value, offset)
-            assert known == offset, f"{value} was promised at {known} and at {offset}"
+            assert known == offset, f"{value} was acknowledged at {known} and at {offset}"
             self.value = max(self.value, value + 1)
 
     # Sessions, and the controller.
 
     def register(self, node: Node) -> None:
-        """Open a session; the store gives out a new broker epoch."""
+        """Open a session; the store assigns a new broker epoch."""
         self.broker_epochs += 1
         epoch = BrokerEpoch(self.broker_epochs)
         node.broker_epoch = epoch
-        assert node.life.registration_answered(node.incarnation, epoch)
-        session = Registration(node.id, epoch, node.life.intact_since)
+        assert node.broker_incarnation.registration_answered(node.incarnation, epoch)
+        session = Registration(node.id, epoch, node.broker_incarnation.intact_since)
         self.sessions[node.id] = session
-        self.news.append(session)
+        self.session_changes.append(session)
 
     def end_session(self, node: Node) -> None:
-        """The store gives a broker up, whether it lives or not."""
+        """The store ends a broker's session, whether the broker runs or not."""
         if self.sessions.pop(node.id, None):
-            node.life.session_lost()
-            self.news.append(node.id)
+            node.broker_incarnation.session_lost()
+            self.session_changes.append(node.id)
 
-    def deliver_news(self) -> None:
-        """The controller hears of the oldest change of the sessions, then of the next."""
-        while self.news:
-            self.deliver_oldest_news()
+    def deliver_session_changes(self) -> None:
+        """The controller receives all session changes, oldest first."""
+        while self.session_changes:
+            self.deliver_oldest_session_change()
 
-    def deliver_oldest_news(self) -> None:
-        match self.news.pop(0):
+    def deliver_oldest_session_change(self) -> None:
+        match self.session_changes.pop(0):
             case Registration() as session:
                 self.command(self.controller.broker_registered(session))
             case broker:
@@ -284,7 +292,7 @@ class Cluster:
         """A new controller takes over from what the store holds; the old one's writes fail."""
         epoch = ControllerEpoch(self.controller.controller_epoch + 1)
         self.writes.clear()
-        self.news.clear()
+        self.session_changes.clear()
         self.controller = Controller(
             epoch,
             self.sessions.values(),
@@ -301,24 +309,24 @@ class Cluster:
                 case WriteState():
                     self.writes.append(command)
                 case SendStateTo(broker, _, state):
-                    life = self.controller.brokers[broker].broker_epoch
-                    self.send(broker, StateSent(self.controller.controller_epoch, life, state))
+                    epoch = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, StateSent(self.controller.controller_epoch, epoch, state))
                 case AnswerAlter(Proposed(leader, _, incarnation), error, state):
                     reply = ProposalAnswered(error, state)
                     self.wire.append(Message(leader, incarnation, reply))
                 case AskLogEnd(broker, _, leader_epoch):
-                    life = self.controller.brokers[broker].broker_epoch
-                    self.send(broker, EndAsked(life, leader_epoch))
+                    epoch = self.controller.brokers[broker].broker_epoch
+                    self.send(broker, EndAsked(epoch, leader_epoch))
                 case _:
                     pass
 
     def flush_writes(self) -> None:
-        """Let the store take every write that waits for it."""
+        """Let the store handle all waiting writes."""
         while self.writes:
             self.take_write()
 
     def take_write(self) -> None:
-        """The store takes the oldest write: a compare-and-set."""
+        """The store handles the oldest write: a compare-and-set."""
         write = self.writes.pop(0)
         assert write.expected == self.state.partition_epoch
         self.state = write.state
@@ -331,9 +339,9 @@ class Cluster:
         node.alive = False
 
     def stop(self, node: Node) -> None:
-        """A clean end: the next process knows that it still has everything."""
+        """A clean shutdown: the next process still has everything."""
         node.alive = False
-        node.shutdown = node.life.shut_down_cleanly()
+        node.shutdown = node.broker_incarnation.shut_down_cleanly()
 
     def lose_records(self, node: Node, kept: int) -> None:
         """The machine dies, and the disk keeps only the beginning of the log."""
@@ -349,7 +357,7 @@ class Cluster:
 
 
 def true_leader(cluster: Cluster) -> Node | None:
-    """The one who leads and knows it."""
+    """The elected leader, once it leads in that epoch."""
     state = cluster.state
     node = cluster.nodes.get(state.leader)
     if node is None or not node.alive or not isinstance(node.replica.role, Leader):

@@ -1,4 +1,4 @@
-"""What must hold in the little cluster after every step, and after all faults are over."""
+"""What must hold in the small cluster after every step, and after all faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check(cluster: Cluster) -> None:
             check_committed(cluster, node)
     for one, other in combinations(living, 2):
         check_equal_below_high_watermark(one, other)
-    check_promises(cluster)
+    check_acknowledged(cluster)
 
 
 def check_node(node: Node) -> None:
@@ -34,7 +34,7 @@ def check_node(node: Node) -> None:
 
 
 def check_committed(cluster: Cluster, leader: Node) -> None:
-    """Whoever may be elected cleanly holds all that any presumed leader has committed."""
+    """A replica that may be elected cleanly holds all that any presumed leader has committed."""
     committed = leader.log[: leader.replica.log.high_watermark]
     for broker, member_epoch in cluster.state.member_epochs:
         node = cluster.nodes[broker]
@@ -49,23 +49,23 @@ def check_equal_below_high_watermark(one: Node, other: Node) -> None:
     assert one.log[:end] == other.log[:end], f"{one.id} and {other.id} differ below {end}"
 
 
-def check_promises(cluster: Cluster) -> None:
-    """The true leader's log has every record that a producer was promised."""
+def check_acknowledged(cluster: Cluster) -> None:
+    """The true leader's log has every acknowledged record."""
     leader = true_leader(cluster)
     if leader:
         for value, offset in cluster.acknowledged.items():
             held = leader.log[offset].value if offset < len(leader.log) else None
-            assert held == value, f"{value} was promised at {offset}; {leader.id} has {held}"
+            assert held == value, f"{value} was acknowledged at {offset}; {leader.id} has {held}"
 
 
-def heal(cluster: Cluster) -> None:
-    """End all faults and demand that the cluster comes to rest, whole, in bounded time."""
+def end_faults(cluster: Cluster) -> None:
+    """End all faults, and check that the cluster recovers in bounded time."""
     for node in cluster.nodes.values():
         if not node.alive:
             cluster.restart(node, Offset(0))
         elif node.id not in cluster.sessions:
             cluster.register(node)
-    # Each round lets every replica do one step; a handful of elections and cuts need no more.
+    # Each round lets every replica do one step; a few elections and truncations need no more.
     for _ in range(60):
         run_a_round(cluster)
         check(cluster)
@@ -74,7 +74,7 @@ def heal(cluster: Cluster) -> None:
 
 def run_a_round(cluster: Cluster) -> None:
     cluster.now_ms += 1
-    cluster.deliver_news()
+    cluster.deliver_session_changes()
     cluster.command(cluster.controller.ask_again())
     cluster.flush_writes()
     for node in cluster.nodes.values():

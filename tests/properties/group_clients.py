@@ -1,4 +1,4 @@
-"""A coordinator's log that refuses, lags and changes hands; clients that believe its answers."""
+"""A coordinator whose log refuses, lags and moves to another broker; and its clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.core.groups import (
     Record,
 )
 from holdfast.model import CommittedOffset, ErrorCode, GroupRecord, OffsetRecord, TopicPartition
-from tests.unit.core.groups.support import RANGE, G, Office, topics_of
+from tests.unit.core.groups.support import RANGE, Coordinator, G, topics_of
 
 SETTINGS = GroupSettings(
     group_initial_rebalance_delay_ms=3_000,
@@ -29,7 +29,7 @@ SETTINGS = GroupSettings(
 
 
 class Client:
-    """A consumer, dynamic or static. What it knows, it knows from answers."""
+    """A consumer, dynamic or static. Its state comes from responses only."""
 
     def __init__(self, name: str, instance: str | None) -> None:
         self.name = name
@@ -49,12 +49,12 @@ class Client:
 
 
 def share(instance: str | None, member_id: str, generation: int) -> bytes:
-    """The assignment that a leader of these tests deals out: it names its owner and generation."""
+    """The assignment in these tests: it names its owner and generation."""
     return f"{instance or member_id}@{generation}".encode()
 
 
-class Driver(Office):
-    """Records are appended or refused; the high watermark moves when told, over many at once."""
+class Driver(Coordinator):
+    """Appends or refuses records; the test moves the high watermark, also over many records."""
 
     def __init__(self) -> None:
         self.appended: list[Persist] = []
@@ -88,7 +88,7 @@ class Driver(Office):
         self.look()
 
     def move_high_watermark(self, count: int) -> None:
-        """Only the last verdict is told: it says the same of those before it."""
+        """Report only the last result: it covers those before it."""
         taken, self.appended = self.appended[:count], self.appended[count:]
         for write in taken:
             self.log += write.records
@@ -100,7 +100,7 @@ class Driver(Office):
         self.run(self.groups.persisted(token, ErrorCode.REQUEST_TIMED_OUT, self.now_ms))
 
     def fail_over(self, survivors: int) -> None:
-        """Another broker takes over; so many of the uncommitted writes are in its log."""
+        """Another broker takes over; this many of the uncommitted writes are in its log."""
         self.run(self.groups.unload())
         assert len(self.answers) == self.asked, "somebody still waits for a coordinator that left"
         for write in self.appended[:survivors]:
@@ -130,18 +130,18 @@ class Driver(Office):
                 assert member.assignment == expected
 
     def take_answers(self) -> None:
-        """Clients read what came for them."""
+        """Clients read their responses."""
         for waiter in [each for each in self.joins if each in self.answers]:
             client, answer = self.joins.pop(waiter), self.answers[waiter]
             assert isinstance(answer, AnswerJoin)
-            self.told_join(client, answer.answer)
+            self.join_answered(client, answer.answer)
         for waiter in [each for each in self.syncs if each in self.answers]:
             (client, member_id, generation), answer = self.syncs.pop(waiter), self.answers[waiter]
             assert isinstance(answer, AnswerSync)
             if not answer.error:
                 assert answer.assignment == client.share(generation, member_id)
 
-    def told_join(self, client: Client, answer: JoinAnswer) -> None:
+    def join_answered(self, client: Client, answer: JoinAnswer) -> None:
         lost = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
         if answer.error is ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id = answer.member_id
@@ -157,7 +157,7 @@ class Driver(Office):
                 assert self.leaders.setdefault(answer.generation, owner) == owner
 
     def check_offsets(self) -> None:
-        """What can be fetched is what the log has committed, no more and no less."""
+        """OffsetFetch returns exactly what the log has committed."""
         expected: dict[TopicPartition, CommittedOffset] = {}
         for record in self.log:
             if isinstance(record, OffsetRecord):
@@ -167,7 +167,7 @@ class Driver(Office):
         assert self.groups.fetch_offsets(G).offsets == expected
 
     def check_replay(self) -> None:
-        """With nothing under way and the group at rest, its records tell all there is to know."""
+        """Without writes in flight or a rebalance, the records have the group's whole state."""
         group = self.groups.group(G)
         if self.appended or self.empty_was_refused:
             return

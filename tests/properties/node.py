@@ -1,8 +1,16 @@
-"""One broker of the little cluster: a log in memory, and the process that may run over it."""
+"""One broker of the small cluster: a log in memory, and the process that may run on it."""
 
 from __future__ import annotations
 
-from holdfast.core import BrokerLife, CleanShutdown, EpochCache, LogState, Replica, Rules, Settings
+from holdfast.core import (
+    BrokerIncarnation,
+    CleanShutdown,
+    EpochCache,
+    LogState,
+    Replica,
+    Rules,
+    Settings,
+)
 from holdfast.model import (
     NO_BROKER_EPOCH,
     NO_PRODUCER,
@@ -30,14 +38,16 @@ class Node:
         self.shutdown: CleanShutdown | None = None
         self.broker_epoch = NO_BROKER_EPOCH
         self.lost_in = NO_BROKER_EPOCH
-        """In which life it lost records; what it held before then is no longer sure."""
+        """The broker epoch in which it lost records; it may not hold older ones any more."""
         self.start(Offset(0))
 
     def start(self, high_watermark: Offset) -> None:
         """A new process over what the disk holds."""
         self.alive = True
         self.incarnation += 1
-        self.life = BrokerLife(self.incarnation, self.shutdown, self.rules.guards)
+        self.broker_incarnation = BrokerIncarnation(
+            self.incarnation, self.shutdown, self.rules.guards
+        )
         self.shutdown = None
         log = LogState(
             self.settings,

@@ -1,4 +1,4 @@
-"""Any schedule of messages, crashes, lost sessions and elections keeps every promise."""
+"""No schedule of messages, crashes, lost sessions and elections loses acknowledged records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 from holdfast.core import Leader
 from holdfast.model import BrokerId, LeaderEpoch, Offset
 from tests.properties.cluster import Cluster, true_leader
-from tests.properties.cluster_checks import check, heal
+from tests.properties.cluster_checks import check, end_faults
 from tests.properties.node import Node
 from tests.properties.wire import BROKERS, PARTITION, REPEATABLE
 
@@ -26,10 +26,10 @@ places = st.integers(0, 40)
 
 
 class ClusterMachine(RuleBasedStateMachine):
-    """Drives the little cluster; the checks run after every step.
+    """Drives the small cluster; the checks run after every step.
 
-    One broker may lose records it had written, once: fewer than min.insync.replicas, so every
-    promise must outlive it.
+    One broker may lose written records, once: fewer than min.insync.replicas, so no acknowledged
+    record may be lost.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class ClusterMachine(RuleBasedStateMachine):
             self.fetch_now(broker, 2)
 
     def deliver_new(self, before: int) -> None:
-        """Deliver what was sent just now, the answers to it, and the answers to those."""
+        """Deliver the newest messages, the answers to them, and the answers to those."""
         for _ in range(3):
             sent = self.cluster.wire[before:]
             del self.cluster.wire[before:]
@@ -132,17 +132,17 @@ class ClusterMachine(RuleBasedStateMachine):
     def store_answers(self) -> None:
         self.cluster.take_write()
 
-    @precondition(lambda self: self.cluster.news)
+    @precondition(lambda self: self.cluster.session_changes)
     @rule()
-    def controller_hears(self) -> None:
-        self.cluster.deliver_oldest_news()
+    def controller_receives(self) -> None:
+        self.cluster.deliver_oldest_session_change()
 
-    @precondition(lambda self: self.cluster.news or self.cluster.writes)
+    @precondition(lambda self: self.cluster.session_changes or self.cluster.writes)
     @rule()
     def agree(self) -> None:
-        """The controller hears everything, and the store and the brokers follow at once."""
+        """The controller receives all session changes; store and brokers follow immediately."""
         before = len(self.cluster.wire)
-        self.cluster.deliver_news()
+        self.cluster.deliver_session_changes()
         self.cluster.flush_writes()
         self.deliver_new(before)
         self.cluster.flush_writes()
@@ -198,13 +198,13 @@ class ClusterMachine(RuleBasedStateMachine):
     @invariant()
     def no_epoch_falls(self) -> None:
         for node in self.cluster.nodes.values():
-            life = (node.id, node.incarnation)
+            process = (node.id, node.incarnation)
             epoch = node.replica.leader_epoch
-            assert epoch >= self.epochs.get(life, epoch)
-            self.epochs[life] = epoch
+            assert epoch >= self.epochs.get(process, epoch)
+            self.epochs[process] = epoch
 
     def teardown(self) -> None:
-        heal(self.cluster)
+        end_faults(self.cluster)
 
 
 TestCluster = ClusterMachine.TestCase

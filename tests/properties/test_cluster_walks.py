@@ -1,4 +1,4 @@
-"""Long seeded schedules keep every promise, and a missing guard shows."""
+"""Long seeded schedules lose no acknowledged record, and find a missing guard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def breaks(seed: int, rules: Rules) -> bool:
 
 
 @pytest.mark.parametrize("minimum", [1, 2, 3])
-def test_walks_keep_every_promise(minimum: int) -> None:
+def test_walks_lose_no_acknowledged_record(minimum: int) -> None:
     for seed in range(settings().max_examples):
         try:
             walk(seed, SAFE_RULES, minimum)

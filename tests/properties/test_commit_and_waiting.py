@@ -1,4 +1,4 @@
-"""The commit rules and the waiting producers against the obvious way to do it."""
+"""Compares the commit rules and the waiting producers with a slow, simple implementation."""
 
 from __future__ import annotations
 

@@ -59,14 +59,14 @@ def test_every_offset_has_the_epoch_that_wrote_it(log: list[int]) -> None:
 
 
 @given(log=logs, end=st.integers(0, 12))
-def test_a_cut_cache_is_the_cache_of_the_cut_log(log: list[int], end: int) -> None:
+def test_a_truncated_cache_is_the_cache_of_the_truncated_log(log: list[int], end: int) -> None:
     cache = EpochCache.rebuilt_from(headers(log))
     cache.truncate_to(Offset(end))
     assert cache.entries == EpochCache.rebuilt_from(headers(log[:end])).entries
 
 
 @given(log=logs, start=st.integers(0, 12))
-def test_a_new_start_changes_no_epoch_behind_it(log: list[int], start: int) -> None:
+def test_a_new_start_changes_no_epoch_after_it(log: list[int], start: int) -> None:
     cache = EpochCache.rebuilt_from(headers(log))
     cache.advance_start_to(Offset(start))
     cache.check_invariants()
@@ -102,29 +102,29 @@ def common_length(one: list[int], other: list[int]) -> int:
     return next(parts, min(len(one), len(other)))
 
 
-def replica_of(broker: BrokerId, log: list[int], empty_reign: int | None) -> Replica:
+def replica_of(broker: BrokerId, log: list[int], empty_epoch: int | None) -> Replica:
     """A replica over such a log; it may have led once without writing anything."""
     cache = EpochCache.rebuilt_from(headers(log))
-    if empty_reign is not None:
-        cache.assign(LeaderEpoch(empty_reign), Offset(len(log)))
+    if empty_epoch is not None:
+        cache.assign(LeaderEpoch(empty_epoch), Offset(len(log)))
     return Replica(broker, LogState(Settings(), log_end_offset=Offset(len(log)), epochs=cache))
 
 
 @given(
     pair=parted_logs(),
-    leaders_reign=st.none() | st.sampled_from((10, 12)),
-    followers_reign=st.none() | st.sampled_from((11, 13)),
+    leaders_epoch=st.none() | st.sampled_from((10, 12)),
+    followers_epoch=st.none() | st.sampled_from((11, 13)),
 )
-def test_rounds_of_truncation_end_exactly_where_the_logs_part(
-    pair: tuple[list[int], list[int]], leaders_reign: int | None, followers_reign: int | None
+def test_rounds_of_truncation_end_exactly_where_the_logs_diverge(
+    pair: tuple[list[int], list[int]], leaders_epoch: int | None, followers_epoch: int | None
 ) -> None:
     theirs, ours = pair
-    leader = replica_of(LEADER, theirs, leaders_reign)
-    follower = replica_of(FOLLOWER, ours, followers_reign)
+    leader = replica_of(LEADER, theirs, leaders_epoch)
+    follower = replica_of(FOLLOWER, ours, followers_epoch)
     state = PartitionState(BROKERS, BROKERS, LEADER, LeaderEpoch(30))
     leader.become_leader(state, 0)
     follower.become_follower(state)
-    # Each round goes to an older epoch or forgets an empty reign; the last one is served.
+    # Each round goes to an older epoch or drops an epoch without records; the last one is served.
     for _ in range(len(set(ours)) + 2):
         asked = follower.next_fetch()
         assert asked

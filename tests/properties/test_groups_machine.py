@@ -18,7 +18,7 @@ partitions = st.sampled_from((T0, T1, U0))
 
 
 class GroupsMachine(RuleBasedStateMachine):
-    """Six consumers, two pairs of them twins of one static instance each, and an administrator."""
+    """Six consumers, of which two pairs share one static instance id each, and an administrator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class GroupsMachine(RuleBasedStateMachine):
 
     @rule()
     def come_to_rest(self) -> None:
-        """A while without trouble: most interesting things begin in a Stable group."""
+        """A time without faults: most interesting changes begin in a Stable group."""
         driver = self.driver
         driver.refusing = False
         for _ in range(3):
@@ -80,7 +80,7 @@ class GroupsMachine(RuleBasedStateMachine):
 
     @rule(place=places)
     def restart(self, place: int) -> None:
-        """A static client comes back as itself, any other as somebody new."""
+        """A static client restarts with its instance id, any other as a new member."""
         self.clients[place].forget()
 
     @rule(place=st.sampled_from((3, 4, 5)), skips=st.booleans())
@@ -142,7 +142,7 @@ class GroupsMachine(RuleBasedStateMachine):
         self.driver.check_replay()
 
     def teardown(self) -> None:
-        """A quiet end: all can come to rest, and nobody is left without an answer."""
+        """An end without faults: the group becomes stable, and every request is answered."""
         driver = self.driver
         driver.refusing = False
         driver.move_high_watermark(len(driver.appended))

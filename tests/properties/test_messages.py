@@ -16,8 +16,8 @@ from tests.unit.protocol.sampler import Sampler, every_message, for_each
 CLASSES = list(dict.fromkeys(cls for cls, _ in every_message()))
 
 
-def round_trip(cls: type[Message], version: int, dice: Random) -> None:
-    message = Sampler(dice, unknown_tags=True).message(cls, version)
+def round_trip(cls: type[Message], version: int, rng: Random) -> None:
+    message = Sampler(rng, unknown_tags=True).message(cls, version)
     wire = message.encode(version)
     read = cls.decode(memoryview(wire), version)
     assert read == message
@@ -37,10 +37,10 @@ def test_a_message_survives_the_wire(cls: type[Message], data: st.DataObject) ->
 @pytest.mark.slow
 @for_each(CLASSES)
 @settings(max_examples=10, deadline=None)
-@given(dice=st.randoms(use_true_random=False))
-def test_a_message_survives_the_wire_in_every_version(cls: type[Message], dice: Random) -> None:
+@given(rng=st.randoms(use_true_random=False))
+def test_a_message_survives_the_wire_in_every_version(cls: type[Message], rng: Random) -> None:
     for version in cls.VERSIONS:
-        round_trip(cls, version, dice)
+        round_trip(cls, version, rng)
 
 
 @for_each(CLASSES)
@@ -50,9 +50,9 @@ def test_another_version_drops_or_refuses_but_never_garbles(
     cls: type[Message], data: st.DataObject
 ) -> None:
     """Values of one version written in another: what both have arrives, or the writer refuses."""
-    dice = data.draw(st.randoms(use_true_random=False))
+    rng = data.draw(st.randoms(use_true_random=False))
     made, sent = (data.draw(st.sampled_from(cls.VERSIONS)) for _ in range(2))
-    message = Sampler(dice).message(cls, made)
+    message = Sampler(rng).message(cls, made)
     try:
         wire = message.encode(sent)
     except (UnsupportedFieldError, TypeError, AttributeError):

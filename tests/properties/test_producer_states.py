@@ -1,4 +1,4 @@
-"""Producer states against a slow reading of the whole log."""
+"""Compares producer states with a slow read of the whole log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def header(request: tuple[int, int, int, int], offset: int) -> BatchHeader:
 
 
 def slow_check(log: list[BatchHeader], batch: BatchHeader) -> Verdict:
-    """The rules, by reading every batch of the log anew."""
+    """The rules, by reading every batch of the log again."""
     ours = [one for one in log if one.producer_id == batch.producer_id]
     if not ours:
         return ErrorCode.NONE, None
@@ -68,7 +68,7 @@ def fast_check(states: ProducerStates, batch: BatchHeader) -> Verdict:
 
 
 def append_all(sent: list[tuple[int, int, int, int]]) -> tuple[ProducerStates, list[BatchHeader]]:
-    """Send everything; what the slow rules let through is the log."""
+    """Send everything; the log has what the slow rules accept."""
     states, log, end = ProducerStates(), list[BatchHeader](), 0
     for request in sent:
         batch = header(request, end)
@@ -91,7 +91,7 @@ def test_every_batch_is_judged_as_the_whole_log_would_judge_it(
 
 
 @given(sent=requests(), probe=requests(), kept=st.integers(0, 15))
-def test_a_state_rebuilt_from_a_cut_log_is_the_state_of_that_log(
+def test_a_state_rebuilt_from_a_truncated_log_is_the_state_of_that_log(
     sent: list[tuple[int, int, int, int]], probe: list[tuple[int, int, int, int]], kept: int
 ) -> None:
     states, log = append_all(sent)

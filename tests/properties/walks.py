@@ -1,8 +1,7 @@
-"""Seeded walks through the little cluster: one integer, one schedule.
+"""Seeded walks through the small cluster: one integer gives one schedule.
 
-Hypothesis is good at small failing schedules, a weighted walk at long ones: it prefers progress to
-faults, and each seed leaves some kinds of step out altogether, so that the others come close to
-each other.
+Hypothesis is good at short failing schedules, a weighted walk at long ones: it prefers progress to
+faults, and each seed omits some kinds of steps, so that the others meet more often.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from random import Random
 from holdfast.core import Leader, Rules
 from holdfast.model import BrokerId, Offset
 from tests.properties.cluster import Cluster, true_leader
-from tests.properties.cluster_checks import check, heal
+from tests.properties.cluster_checks import check, end_faults
 from tests.properties.node import Node
 from tests.properties.wire import BROKERS, PARTITION, REPEATABLE
 
@@ -25,31 +24,31 @@ class Walk:
     """One seed's schedule."""
 
     def __init__(self, seed: int, rules: Rules, minimum: int = 2) -> None:
-        self.dice = Random(seed)
+        self.rng = Random(seed)
         self.cluster = Cluster(rules, minimum)
-        self.cluster.records_a_fetch = self.dice.choice((1, 2, 99))
+        self.cluster.records_a_fetch = self.rng.choice((1, 2, 99))
         self.losses_left = minimum - 1
-        """Fewer lossy ends than min.insync.replicas: no promise may be broken."""
+        """Fewer lossy ends than min.insync.replicas: no acknowledged record may be lost."""
 
     def run(self) -> None:
-        """Take every step, checking after each; then end all faults and demand recovery."""
+        """Take every step, with checks after each; then end all faults and check the recovery."""
         names = [
             name
             for name in WEIGHTS
-            if name in ESSENTIAL or self.dice.random() < 0.75  # Swarm: leave some out.
+            if name in ESSENTIAL or self.rng.random() < 0.75  # Swarm: leave some out.
         ]
         weights = [WEIGHTS[name] for name in names]
         steps: dict[str, Callable[[Node], None]] = {name: getattr(self, name) for name in names}
-        for name in self.dice.choices(names, weights, k=STEPS_A_WALK):
-            steps[name](self.cluster.nodes[self.dice.choice(BROKERS)])
+        for name in self.rng.choices(names, weights, k=STEPS_A_WALK):
+            steps[name](self.cluster.nodes[self.rng.choice(BROKERS)])
             self._shed()
             check(self.cluster)
-        heal(self.cluster)
+        end_faults(self.cluster)
 
     def _shed(self) -> None:
         """Keep the wire short, by losing what will be sent again."""
         wire = self.cluster.wire
-        place = self.dice.randrange(max(1, len(wire)))
+        place = self.rng.randrange(max(1, len(wire)))
         if len(wire) > WIRE_LIMIT and isinstance(wire[place].payload, REPEATABLE):
             del wire[place]
 
@@ -64,7 +63,7 @@ class Walk:
 
     def produce(self, node: Node) -> None:
         leader = true_leader(self.cluster)
-        chosen = leader if leader and self.dice.random() < 0.7 else node
+        chosen = leader if leader and self.rng.random() < 0.7 else node
         if chosen.alive:
             self.cluster.produce(chosen)
 
@@ -76,7 +75,7 @@ class Walk:
         self.cluster.fetch(node)
 
     def fetch_now(self, node: Node) -> None:
-        for _ in range(self.dice.randint(1, 4)):
+        for _ in range(self.rng.randint(1, 4)):
             before = len(self.cluster.wire)
             self.cluster.fetch(node)
             self._deliver_new(before)
@@ -88,20 +87,20 @@ class Walk:
     def deliver(self, _: Node) -> None:
         wire = self.cluster.wire
         if wire:
-            self.cluster.deliver(wire.pop(self.dice.randrange(len(wire))))
+            self.cluster.deliver(wire.pop(self.rng.randrange(len(wire))))
 
     def deliver_a_copy(self, _: Node) -> None:
         if self.cluster.wire:
-            self.cluster.deliver(self.dice.choice(self.cluster.wire))
+            self.cluster.deliver(self.rng.choice(self.cluster.wire))
 
     def lose(self, _: Node) -> None:
         wire = self.cluster.wire
-        place = self.dice.randrange(max(1, len(wire)))
+        place = self.rng.randrange(max(1, len(wire)))
         if wire and isinstance(wire[place].payload, REPEATABLE):
             del wire[place]
 
     def tick(self, node: Node) -> None:
-        self.cluster.now_ms += self.dice.choice((1, 11))
+        self.cluster.now_ms += self.rng.choice((1, 11))
         if node.alive:
             self.cluster.effects(node, node.replica.tick(self.cluster.now_ms))
             role = node.replica.role
@@ -112,13 +111,13 @@ class Walk:
         if self.cluster.writes:
             self.cluster.take_write()
 
-    def controller_hears(self, _: Node) -> None:
-        if self.cluster.news:
-            self.cluster.deliver_oldest_news()
+    def controller_receives(self, _: Node) -> None:
+        if self.cluster.session_changes:
+            self.cluster.deliver_oldest_session_change()
 
     def agree(self, _: Node) -> None:
         before = len(self.cluster.wire)
-        self.cluster.deliver_news()
+        self.cluster.deliver_session_changes()
         self.cluster.flush_writes()
         self._deliver_new(before)
         self.cluster.flush_writes()
@@ -139,12 +138,12 @@ class Walk:
     def lose_records(self, node: Node) -> None:
         if self.losses_left:
             self.losses_left -= 1
-            self.cluster.lose_records(node, self.dice.randint(0, len(node.log)))
+            self.cluster.lose_records(node, self.rng.randint(0, len(node.log)))
 
     def restart(self, node: Node) -> None:
         if not node.alive:
             known = node.replica.log.high_watermark
-            self.cluster.restart(node, Offset(self.dice.randint(0, known)))
+            self.cluster.restart(node, Offset(self.rng.randint(0, known)))
 
     def end_session(self, node: Node) -> None:
         self.cluster.end_session(node)
@@ -165,7 +164,7 @@ WEIGHTS = {
     "lose": 20,
     "tick": 40,
     "store_answers": 60,
-    "controller_hears": 40,
+    "controller_receives": 40,
     "agree": 30,
     "replace_controller": 3,
     "elect": 10,
@@ -180,5 +179,5 @@ ESSENTIAL = ("produce", "fetch_now", "deliver", "agree", "restart", "register_ag
 
 
 def walk(seed: int, rules: Rules, minimum: int = 2) -> None:
-    """One seed's schedule; raises AssertionError where something does not hold."""
+    """One seed's schedule; raises AssertionError if a check fails."""
     Walk(seed, rules, minimum).run()

@@ -1,4 +1,4 @@
-"""What travels between the three replicas, the controller and the clients of the little cluster."""
+"""The messages between the replicas, the controller and the clients of the small cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTROLLER = NO_BROKER
 
 
 class Record(NamedTuple):
-    """One record; the idempotent producer counts its own up from 0, everyone else's are below."""
+    """One record; the idempotent producer numbers its records from 0, others are negative."""
 
     leader_epoch: LeaderEpoch
     value: int
@@ -76,11 +76,11 @@ Payload = (
 
 
 REPEATABLE = (FetchSent, FetchAnswered, Proposed, ProposalAnswered)
-"""What may be lost: brokers ask again. A controller repeats itself until it is heard."""
+"""Messages that may be lost: brokers send them again. A controller repeats its own."""
 
 
 class Message(NamedTuple):
-    """Something on its way to one life of a broker, or of the controller."""
+    """A message in flight to one incarnation of a broker, or of the controller."""
 
     target: BrokerId
     incarnation: int

@@ -1,7 +1,7 @@
-"""Who is who in a story on real brokers, how things are now, and waiting for how they should be.
+"""The named brokers of a scenario on real brokers: reads their state and waits for changes.
 
-The controller, K, is a bystander that no story cuts off unless it says so; the replicas are called
-A, B and C as in the lab.
+The controller, K, stays connected unless a scenario disconnects it; the replicas are called A, B
+and C as in the lab.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from holdfast.cluster.waiting import wait_for
 from tests.real.disks import Written, written
 
 WAIT_S = 300.0
-"""So generous that only something broken reaches it, also on a busy machine."""
+"""Long enough for a busy machine: only a broken cluster reaches it."""
 CONTROLLER = "K"
 
 
 class Cast:
-    """The brokers of a story, by name, and its topic."""
+    """The brokers of a scenario, by name, and its topic."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self.cluster = cluster
@@ -34,7 +34,7 @@ class Cast:
     # Who is who.
 
     def cast(self) -> None:
-        """Give the brokers their names: whoever is the controller is K."""
+        """Give the brokers their names: the controller is K."""
         controller = wait_for(self.find_controller, WAIT_S, lambda: "there is no controller")
         others = [one for one in self.cluster.brokers if one != controller]
         self._numbers = dict(zip("ABCDE", others, strict=False)) | {CONTROLLER: controller}

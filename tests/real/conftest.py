@@ -1,4 +1,4 @@
-"""Clusters that stories share: starting one costs more than most stories do."""
+"""Clusters that scenarios share: a start takes longer than most scenarios."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from holdfast.cluster import Cluster
 from holdfast.cluster.pytest_plugin import CLUSTER
 from tests.real.disks import assert_agreed
 from tests.real.load import Load
-from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, mend
-from tests.real.stories import EMBEDDED, NEAREST, ZOOKEEPER, Play
+from tests.real.scenarios import EMBEDDED, NEAREST, ZOOKEEPER, Play
+from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage, repair
 from tests.support.zookeeper import ZooKeeperServer, why_missing
 
 SESSION_MS = 6000
@@ -36,11 +36,11 @@ OWN_SETTINGS = (
     "auto.leader.rebalance.enable",
 )
 BROKERS = 4
-"""Three replicas, and a controller that stories do not break by accident."""
+"""Three replicas, and a controller that scenarios do not break by accident."""
 
 
 class Clusters:
-    """One cluster a store and set of settings, started when it is first wanted."""
+    """One cluster per store and set of settings, started at its first use."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
@@ -64,7 +64,7 @@ class Clusters:
         return cluster
 
     def discard(self, store: str, flavour: str) -> None:
-        """A cluster that could not be mended is of no use to the next story."""
+        """Discard a cluster that could not be repaired."""
         self._clusters.pop((store, flavour)).close(clean=False)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Clusters:
 
 
 class Store:
-    """The agreed store of a cluster of its own, to be taken away and given back."""
+    """The coordination store of a separate cluster: the test can disconnect and reconnect it."""
 
     def __init__(self, cluster: Cluster, server: ZooKeeperServer | None) -> None:
         self._cluster = cluster
@@ -104,7 +104,7 @@ STORES = [
 
 @pytest.fixture(params=STORES)
 def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKeeperServer | None]:
-    """ZooKeeper for one test alone; None where the store is embedded."""
+    """A ZooKeeper for one test; None with the embedded store."""
     if request.param == EMBEDDED:
         yield None
         return
@@ -118,7 +118,7 @@ def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ZooKe
 
 @pytest.fixture
 def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> Iterator[Cluster]:
-    """Three brokers for one test alone; their logs are equal at its end, and nothing is lost."""
+    """Three brokers for one test; afterwards checks that logs are equal and nothing is lost."""
     store = None if own_server is None else f"zookeeper:{own_server.connect_string}/own"
     config = {name: CONFIG[name] for name in OWN_SETTINGS}
     cluster = Cluster(brokers=3, config=config, store=store, trace=True)
@@ -127,7 +127,7 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
         cluster.start()
         yield cluster
         died = cluster.died()
-        mend(cluster)
+        repair(cluster)
         assert_agreed(cluster)
         cluster.assert_no_acked_loss()
     finally:
@@ -138,13 +138,13 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
 
 @pytest.fixture
 def store(own: Cluster, own_server: ZooKeeperServer | None) -> Store:
-    """The store of the test's own cluster."""
+    """The coordination store of the test's own cluster."""
     return Store(own, own_server)
 
 
 @pytest.fixture
 def load(own: Cluster) -> Iterator[Load]:
-    """A producer that writes all the time, with acks=all and retries."""
+    """A producer that writes continuously, with acks=all and retries."""
     running = Load(own)
     yield running
     running.stop()
@@ -152,7 +152,7 @@ def load(own: Cluster) -> Iterator[Load]:
 
 @pytest.fixture(scope="session")
 def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
-    """Shared by all stories of this run."""
+    """Shared by all scenarios of this run."""
     found = Clusters(request)
     yield found
     found.close()
@@ -160,16 +160,16 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
 
 @pytest.fixture
 def stage(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Stage]:
-    """A cluster for the story that the test is marked with, mended afterwards."""
+    """A cluster for the scenario of the test's mark, repaired afterwards."""
     play: Play = request.param
     cluster = clusters.get(play.store, play.flavour)
     request.node.stash[CLUSTER] = cluster
-    stage = Stage(cluster, play.story, play.variant)
+    stage = Stage(cluster, play.scenario, play.variant)
     try:
         stage.cast()
         yield stage
         died = cluster.died()
-        mend(cluster)
+        repair(cluster)
         stage.close()
     except BaseException:
         clusters.discard(play.store, play.flavour)

@@ -1,4 +1,4 @@
-"""What brokers have in their files, read with storage's own tools while they run or after."""
+"""Reads the records in brokers' files with the tools of storage, while they run or after."""
 
 from __future__ import annotations
 

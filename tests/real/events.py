@@ -1,4 +1,4 @@
-"""What brokers wrote into their traces about one story."""
+"""Reads the trace events of one scenario from the brokers' trace files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.real.stage import Stage
 
 
 class Events:
-    """Events of the story's partition, in the order in which they happened."""
+    """Events of the scenario's partition, in order of time."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -37,6 +37,6 @@ class Events:
         return self.all(name, kind, **numbers)[0]
 
     def moment(self, name: str, kind: str, **numbers: object) -> tuple[int, int]:
-        """When it first happened: by one clock, whichever broker tells it."""
+        """The time of the first such event, by one clock for all brokers."""
         event = self.first(name, kind, **numbers)
         return event["t"], event["ns"]

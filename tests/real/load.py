@@ -1,4 +1,4 @@
-"""Writing all the time while brokers are being broken."""
+"""Produces continuously while a test breaks brokers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Load:
 
     @property
     def acknowledged(self) -> int:
-        return len(self._cluster.ledger.promises)
+        return len(self._cluster.ledger.acknowledgements)
 
     def wait_more(self, count: int) -> None:
         """Until that many more records have been acknowledged: it goes on."""

@@ -1,7 +1,7 @@
-"""A story on real brokers: the lab's words, carried out through `holdfast.cluster`.
+"""Runs a scenario on real brokers: the lab's commands, carried out through `holdfast.cluster`.
 
-A record's value is its label. What producers were told is kept here, and at
-the end the real outcome is held against the verdict of the lab's own run of the same story, so
+A record's value is its label. The answers to producers are kept here, and at
+the end the real outcome is held against the verdict of the lab's own run of the same scenario, so
 there is no second copy of the truth.
 """
 
@@ -28,19 +28,19 @@ from tests.real.disks import assert_equal_logs
 
 ELECT_MS = 500
 LAG_MS = 3000
-"""Stories do things before somebody lags, so a step of theirs must take far less."""
+"""Scenarios act before a replica lags, so each step must take far less."""
 FETCH_WAIT_MS = 500
 UNHEARD_S = 0.5
 CLIENTS = "clients"
 
 
-class Told(NamedTuple):
-    """What became of one send."""
+class SendResult(NamedTuple):
+    """The result of one send."""
 
     labels: tuple[str, ...]
     acks: int
     error: ErrorCode | None
-    """None: no answer came."""
+    """None: no answer."""
     offset: int
 
     @property
@@ -48,19 +48,19 @@ class Told(NamedTuple):
         return self.error is ErrorCode.NONE
 
 
-def lab_verdict(story: str, variant: str) -> Verdict:
-    """How the lab's run of a story ends."""
-    scenario = load(story)
+def lab_verdict(name: str, variant: str) -> Verdict:
+    """The verdict of the lab's run of a scenario."""
+    scenario = load(name)
     return run_scenario(scenario, scenario.variant(variant)).verdict
 
 
 class Stage(Cast):
-    """One story, on a cluster that other stories may have used before."""
+    """One scenario, on a cluster that other scenarios may have used before."""
 
-    def __init__(self, cluster: Cluster, story: str, variant: str) -> None:
-        super().__init__(cluster, f"{story}.{variant}")
-        self.expected = lab_verdict(story, variant)
-        self.told: list[Told] = []
+    def __init__(self, cluster: Cluster, scenario: str, variant: str) -> None:
+        super().__init__(cluster, f"{scenario}.{variant}")
+        self.expected = lab_verdict(scenario, variant)
+        self.sent: list[SendResult] = []
         self.pool = ThreadPoolExecutor(8, thread_name_prefix="producers")
 
     # Producers.
@@ -72,7 +72,7 @@ class Stage(Cast):
         to: str | None = None,
         timeout_ms: int = 30_000,
         batch: bytes | None = None,
-    ) -> Told:
+    ) -> SendResult:
         """One batch; to the leader, as the controller knows it, unless `to` names a broker."""
         made = wire.batch(labels) if batch is None else batch
         error: ErrorCode | None
@@ -82,9 +82,9 @@ class Stage(Cast):
                 error, offset = wire.produce(connection, self.topic, made, acks, timeout_ms)
         except UnreachableError:
             error, offset = None, -1
-        return self._note(Told(labels, acks, error, offset))
+        return self._note(SendResult(labels, acks, error, offset))
 
-    def send_on(self, connection: Connection, *labels: str, acks: int) -> Told:
+    def send_on(self, connection: Connection, *labels: str, acks: int) -> SendResult:
         """On a connection that is open already, to a broker that may not even read it."""
         error: ErrorCode | None
         try:
@@ -92,24 +92,24 @@ class Stage(Cast):
             error, offset = wire.produce(connection, self.topic, made, acks, 30_000)
         except UnreachableError:
             error, offset = None, -1
-        return self._note(Told(labels, acks, error, offset))
+        return self._note(SendResult(labels, acks, error, offset))
 
-    def _note(self, told: Told) -> Told:
-        self.told.append(told)
-        return told
+    def _note(self, sent: SendResult) -> SendResult:
+        self.sent.append(sent)
+        return sent
 
     def send_until_acknowledged(self, *labels: str, acks: int = -1) -> None:
         """As a producer with retries does."""
 
         def look() -> bool:
-            self.told = [one for one in self.told if one.labels != labels]
+            self.sent = [one for one in self.sent if one.labels != labels]
             return self.send(*labels, acks=acks).is_acknowledged
 
         self.until(look, f"{labels} acknowledged")
 
     def begin_send(
         self, *labels: str, acks: int = -1, to: str | None = None, timeout_ms: int = 30_000
-    ) -> Future[Told]:
+    ) -> Future[SendResult]:
         """A send whose answer may take long."""
         return self.pool.submit(self.send, *labels, acks=acks, to=to, timeout_ms=timeout_ms)
 
@@ -173,13 +173,13 @@ class Stage(Cast):
         for name in names:
             self.wait_back(name)
 
-    def cut(self, source: str, targets: str) -> None:
+    def disconnect(self, source: str, targets: str) -> None:
         """What `source` sends to these brokers does not arrive; "" are the clients."""
         ends: list[int | str] = [*self.brokers(targets)]
         self.cluster.cut(self.broker(source), ends or [CLIENTS])
 
     def part(self, one: str, others: str) -> None:
-        """Neither hears of the other any more."""
+        """Disconnect two brokers from each other."""
         for other in others:
             for source, target in ((one, other), (other, one)):
                 numbers = [self.broker(target)]
@@ -188,7 +188,7 @@ class Stage(Cast):
     def delay(self, source: str, targets: str, seconds: float) -> None:
         self.cluster.delay(self.broker(source), seconds, self.brokers(targets))
 
-    def heal(self, *names: str) -> None:
+    def reconnect(self, *names: str) -> None:
         chosen = self.brokers("".join(names)) if names else self.cluster.running()
         for broker in chosen:
             if self.cluster.is_running(broker):
@@ -204,7 +204,7 @@ class Stage(Cast):
             wire.reassign(client, self.topic, self._wanted)
 
         def look() -> bool:
-            # The answer waits until all have heard of the new leader, and some may be deaf.
+            # The answer waits until all brokers know the new leader, and some may be disconnected.
             with self.asking() as client:
                 wire.elect_preferred(client, self.topic, ELECT_MS)
             return self.leader() == name
@@ -221,24 +221,24 @@ class Stage(Cast):
     def unknown_commit(self, leader: str, followers: str, *labels: str) -> None:
         """Have records acknowledged that the followers do not know to be committed.
 
-        A follower hears of a commit with the next answer: up to replica.fetch.wait.max.ms later,
-        and on a slow way. Until then there is time to cut it.
+        A follower learns of a commit with the next answer: up to replica.fetch.wait.max.ms later,
+        and on a slow link. Until then there is time to disconnect it.
         """
         self.delay(leader, followers, UNHEARD_S)
-        told = self.send(*labels, to=leader)
-        self.cut(leader, followers)
-        assert told.is_acknowledged, told
-        end = told.offset + len(labels)
+        sent = self.send(*labels, to=leader)
+        self.disconnect(leader, followers)
+        assert sent.is_acknowledged, sent
+        end = sent.offset + len(labels)
         assert self.replica(leader).hw == end
         for name in followers:
             status = self.replica(name)
-            assert (status.leo, status.hw) == (end, told.offset), (name, status)
+            assert (status.leo, status.hw) == (end, sent.offset), (name, status)
 
     # The end.
 
     def finish(self) -> None:
-        """Mend everything, wait until all replicas agree, and judge."""
-        self.mend()
+        """Repair everything, wait until all replicas agree, and judge."""
+        self.repair()
         self.until(lambda: self.leader() is not None, "led by anybody")
         self.wait_isr(self._replicas)
         leader = self._leader_now()
@@ -248,16 +248,16 @@ class Stage(Cast):
         assert_equal_logs(self.cluster, replicas, f"{self.topic}-0", end)
         self.judge(self.read())
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """All brokers run, and all ways are open."""
-        mend(self.cluster)
+        repair(self.cluster)
 
     def judge(self, kept: list[str]) -> None:
-        """What became of the records is what the lab says of the same story."""
+        """The records end as in the lab's run of the same scenario."""
         expected = self.expected
         known = set(kept)
-        promised = [one for one in self.told if one.is_acknowledged or not one.acks]
-        sent = [label for one in promised for label in one.labels]
+        acknowledged = [one for one in self.sent if one.is_acknowledged or not one.acks]
+        sent = [label for one in acknowledged for label in one.labels]
         lost = tuple(label for label in sent if label not in known)
         assert lost == expected.lost, f"the lab loses {expected.lost}, here {lost} are gone"
         twice = tuple(label for label, count in Counter(kept).items() if count > 1)
@@ -266,12 +266,12 @@ class Stage(Cast):
             assert self.refused_kept(known) == expected.refused_kept
 
     def refused_kept(self, kept: set[str]) -> tuple[str, ...]:
-        """Labels whose producer was told an error, and that are there."""
-        refused = [one for one in self.told if one.error not in (None, ErrorCode.NONE)]
+        """Labels of records that were refused and are in the log."""
+        refused = [one for one in self.sent if one.error not in (None, ErrorCode.NONE)]
         return tuple(label for one in refused for label in one.labels if label in kept)
 
     def close(self) -> None:
-        """Leave the cluster as the next story wants it."""
+        """Leave the cluster ready for the next scenario."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         with self.asking() as client:
             known = [topic.name for topic in client.metadata().topics]
@@ -280,8 +280,8 @@ class Stage(Cast):
                 self.cluster.delete_topic(name)
 
 
-def mend(cluster: Cluster) -> None:
-    """All brokers run, see each other, and all ways are open."""
+def repair(cluster: Cluster) -> None:
+    """Start all brokers, and reconnect all links."""
     for broker in cluster.brokers:
         if not cluster.is_running(broker):
             cluster.restart(broker, wait=False)

@@ -1,4 +1,4 @@
-"""Bad input to a broker: one clear line, exit code 64, and nothing touched."""
+"""Bad input to a broker gives one clear line and exit code 64, and changes nothing."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def refusal(path: Path) -> str:
-    """What a broker says that cannot start: the one line that is not a warning."""
+    """The error of a broker that cannot start: its only line that is not a warning."""
     command = [sys.executable, "-m", "holdfast", "server", "start", str(path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-    lines = [one for one in told.stderr.splitlines() if not one.startswith("warning:")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    lines = [one for one in done.stderr.splitlines() if not one.startswith("warning:")]
     errors = [one for one in lines if one.startswith("holdfast: ")]
-    assert told.returncode == EXIT_BAD_INPUT, told.stderr
-    assert len(errors) == 1, told.stderr
-    assert "Traceback" not in told.stderr
+    assert done.returncode == EXIT_BAD_INPUT, done.stderr
+    assert len(errors) == 1, done.stderr
+    assert "Traceback" not in done.stderr
     return errors[0]
 
 
@@ -79,34 +79,34 @@ def again(used: Path, **settings: str) -> Path:
 
 def test_an_unknown_setting(tmp_path: Path) -> None:
     path = properties(tmp_path, min_insync_replica="2")
-    told = refusal(path)
-    assert "min.insync.replica" in told
-    assert "did you mean min.insync.replicas" in told
+    message = refusal(path)
+    assert "min.insync.replica" in message
+    assert "did you mean min.insync.replicas" in message
     assert set(files_below(tmp_path)) == {"server.properties"}, "nothing is touched"
 
 
 def test_an_impossible_setting(tmp_path: Path) -> None:
-    told = refusal(properties(tmp_path, num_partitions="0"))
-    assert "num.partitions" in told
+    message = refusal(properties(tmp_path, num_partitions="0"))
+    assert "num.partitions" in message
     assert set(files_below(tmp_path)) == {"server.properties"}
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        told = refusal(properties(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"))
-    assert f"127.0.0.1:{port}" in told
-    assert "listeners" in told
+        message = refusal(properties(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"))
+    assert f"127.0.0.1:{port}" in message
+    assert "listeners" in message
     assert not (tmp_path / "store.sqlite").exists()
     assert not (tmp_path / "log" / "meta.properties").exists()
 
 
 def test_a_directory_of_another_broker(used: Path) -> None:
     before = files_below(used)
-    told = refusal(again(used, node_id="7"))
-    assert "broker 1" in told
-    assert "broker 7" in told
-    assert "node.id" in told
+    message = refusal(again(used, node_id="7"))
+    assert "broker 1" in message
+    assert "broker 7" in message
+    assert "node.id" in message
     assert logs(files_below(used)) == logs(before)
 
 
@@ -124,15 +124,15 @@ def test_a_directory_of_another_cluster(used: Path, tmp_path: Path) -> None:
     other.start()
     other.close()
     before = logs(files_below(used))
-    told = refusal(again(used, holdfast_store=str(tmp_path / "second" / "store.sqlite")))
-    assert "belongs to cluster" in told
+    message = refusal(again(used, holdfast_store=str(tmp_path / "second" / "store.sqlite")))
+    assert "belongs to cluster" in message
     assert logs(files_below(used)) == before
 
 
 def test_a_store_that_is_empty(used: Path, tmp_path: Path) -> None:
     before = logs(files_below(used))
-    told = refusal(again(used, holdfast_store=str(tmp_path / "new.sqlite")))
-    assert "belongs to cluster" in told
+    message = refusal(again(used, holdfast_store=str(tmp_path / "new.sqlite")))
+    assert "belongs to cluster" in message
     assert logs(files_below(used)) == before
 
 
@@ -142,9 +142,9 @@ def test_a_directory_of_another_version(used: Path) -> None:
     assert "version=1" in text
     meta.write_text(text.replace("version=1", "version=9"), encoding="utf-8")
     before = logs(files_below(used))
-    told = refusal(again(used))
-    assert "meta.properties" in told
-    assert "version" in told
+    message = refusal(again(used))
+    assert "meta.properties" in message
+    assert "version" in message
     assert logs(files_below(used)) == before
 
 
@@ -153,15 +153,15 @@ def test_a_damaged_meta_properties(used: Path, content: bytes) -> None:
     meta = used / "brokers" / "1" / "log" / "meta.properties"
     meta.write_bytes(content)
     before = logs(files_below(used))
-    told = refusal(again(used))
-    assert str(meta) in told
+    message = refusal(again(used))
+    assert str(meta) in message
     assert logs(files_below(used)) == before
 
 
 def test_a_second_broker_with_the_same_directory(tmp_path: Path) -> None:
     with Cluster(tmp_path / "first", brokers=1) as cluster:
-        told = refusal(again(tmp_path / "first"))
-        assert "another broker uses this directory" in told
+        message = refusal(again(tmp_path / "first"))
+        assert "another broker uses this directory" in message
         cluster.create_topic("events")
         cluster.produce("events", ["one"])
         cluster.assert_no_acked_loss()
@@ -170,9 +170,9 @@ def test_a_second_broker_with_the_same_directory(tmp_path: Path) -> None:
 def test_a_second_broker_with_the_same_id(tmp_path: Path) -> None:
     with Cluster(tmp_path / "first", brokers=1) as cluster:
         folder = tmp_path / "other"
-        told = refusal(again(tmp_path / "first", log_dirs=str(folder / "log")))
-        assert "broker 1 is registered already" in told
-        assert "node.id" in told
+        message = refusal(again(tmp_path / "first", log_dirs=str(folder / "log")))
+        assert "broker 1 is registered already" in message
+        assert "node.id" in message
         cluster.create_topic("events")
         cluster.produce("events", ["one"])
         cluster.assert_no_acked_loss()
@@ -183,14 +183,14 @@ def test_a_store_that_cannot_be_reached(tmp_path: Path) -> None:
         path = properties(
             tmp_path, zookeeper_connect=f"127.0.0.1:{port}", zookeeper_connection_timeout_ms="2000"
         )
-        told = refusal(path)
-    assert f"127.0.0.1:{port}" in told
+        message = refusal(path)
+    assert f"127.0.0.1:{port}" in message
     assert not (tmp_path / "log" / "meta.properties").exists()
 
 
 def test_a_store_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").write_text("not a database", encoding="utf-8")
-    told = refusal(properties(tmp_path))
-    assert "store.sqlite" in told
+    message = refusal(properties(tmp_path))
+    assert "store.sqlite" in message
     assert (tmp_path / "store.sqlite").read_text(encoding="utf-8") == "not a database"
     shutil.rmtree(tmp_path / "log", ignore_errors=True)

@@ -1,12 +1,12 @@
-"""Section C of the catalogue on real brokers: who leads next."""
+"""Section C of the catalogue on real brokers: leader elections."""
 
 from __future__ import annotations
 
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
+from tests.real.scenarios import ON_BOTH, real
 from tests.real.stage import Stage
-from tests.real.stories import ON_BOTH, real
 
 ONE = {"min.insync.replicas": "1"}
 
@@ -20,8 +20,8 @@ def test_election_first_in_isr(stage: Stage, variant: str) -> None:
     stage.kill("A")
     stage.wait_leader("C")
     with stage.asking() as client:
-        told = client.partition(stage.topic, 0)
-    assert told.leader_epoch == 1
+        metadata = client.partition(stage.topic, 0)
+    assert metadata.leader_epoch == 1
     stage.wait_known("C", "BCK")
     stage.wait_isr("BCK")
     stage.send_until_acknowledged("m1")
@@ -37,13 +37,13 @@ def test_election_none_clean(stage: Stage, variant: str) -> None:
     stage.wait_isr("A")
     stage.kill("A")
     stage.wait_leader(None)
-    stage.heal()
+    stage.reconnect()
     assert stage.send("m2").error is None, "nobody to send it to"
     with stage.asking() as client:
         assert client.partition(stage.topic, 0).error_code == ErrorCode.LEADER_NOT_AVAILABLE
     for name in "BC":
-        told = stage.send("m2", to=name)
-        assert told.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+        result = stage.send("m2", to=name)
+        assert result.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
         with stage.connection(stage.broker(name)) as connection:
             assert wire.fetch(connection, stage.topic, 0).error_code
     stage.restart("A")
@@ -67,7 +67,7 @@ def test_election_unclean(stage: Stage, variant: str) -> None:
     assert [stage.labels(name) for name in "BC"] == [["m0", "m1"], ["m0"]]
     stage.kill("A")
     stage.wait_leader("B" if is_unclean else None)
-    stage.heal()
+    stage.reconnect()
     if is_unclean:
         assert stage.send("x").is_acknowledged
     stage.restart("A")
@@ -88,12 +88,12 @@ def test_old_leader_returns(stage: Stage, variant: str) -> None:
     stage.kill("A")
     assert unanswered.result(30).error is None
     stage.wait_leader("B")
-    stage.heal()
+    stage.reconnect()
     stage.send_until_acknowledged("m2")
     stage.restart("A")
     stage.wait_isr("ABC")
-    cuts = Events(stage).first("A", "truncated")
-    assert (cuts["end_offset"], cuts["was"]) == (2, 3), "x goes and m1 stays"
+    truncation = Events(stage).first("A", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (2, 3), "x goes and m1 stays"
     assert stage.labels("A") == ["m0", "m1", "m2"]
     stage.finish()
 
@@ -111,9 +111,9 @@ def test_controller_failover(stage: Stage, variant: str) -> None:
     new = stage.find_controller()
     assert new is not None
     stage.until(lambda: stage.replica("B").role == "leader", "B leads")
-    told = stage.send("m1", to="B")
-    assert told.is_acknowledged
-    # It wakes up, and what it still believes counts no more.
+    result = stage.send("m1", to="B")
+    assert result.is_acknowledged
+    # It continues as leader of an old epoch, which no longer counts.
     stage.cluster.resume(old)
     stage.until(lambda: not stage.cluster.status(old)["is_controller"], "deposed")
     stage.until(lambda: stage.cluster.status(old)["controller"] == new, "obeying the new one")

@@ -1,4 +1,4 @@
-"""Section B of the catalogue on real brokers: who is in sync, and who notices when it is not."""
+"""Section B of the catalogue on real brokers: how replicas leave and join the ISR."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.records import BatchOptions
 from tests.real import wire
 from tests.real.events import Events
+from tests.real.scenarios import ON_BOTH, real
 from tests.real.stage import LAG_MS, Stage
-from tests.real.stories import ON_BOTH, real
 
 SLOW_S = 0.5
-"""A round trip of a slow follower, which brings it one batch."""
+"""The round trip of a slow follower, which copies one batch in it."""
 
 
 def write_faster_than(stage: Stage, slow: str) -> list[str]:
-    """Records, four while the slow one copies one, until it has been evicted."""
+    """Send four records per record that the slow follower copies, until it leaves the ISR."""
     sends = []
     labels: list[str] = []
     while stage.isr() != "AB":
@@ -37,7 +37,7 @@ def test_lag_slow(stage: Stage, variant: str) -> None:
     assert stage.replica("C").leo < len(labels)
     fetches = Events(stage).all("A", "fetched", follower=stage.broker("C"))
     assert len(fetches) > 2, "it was never silent"
-    stage.heal()
+    stage.reconnect()
     stage.finish()
     joined = Events(stage).all("A", "isr-proposed")[-1]
     receipt = Events(stage).first(
@@ -54,7 +54,7 @@ def test_lag_silence_blind(stage: Stage, variant: str) -> None:
     labels = write_faster_than(stage, "C")
     assert time.monotonic() - began > LAG_MS / 1000
     assert stage.replica("A").hw == len(labels), "nobody holds it back any more"
-    stage.heal()
+    stage.reconnect()
     stage.finish()
 
 
@@ -69,7 +69,7 @@ def test_lag_stuck(stage: Stage, variant: str) -> None:
     assert stage.isr() == "ABC", "it misses nothing, so it stays"
     assert stage.send("m1").is_acknowledged
     stage.wait_isr("AB")
-    stage.heal()
+    stage.reconnect()
     stage.finish()
 
 
@@ -87,10 +87,10 @@ def test_lag_bootstrapping(stage: Stage, variant: str) -> None:
     stage.wait_leader("B")
     assert stage.replica("B").hw < 8, "its own high watermark is behind"
     stage.wait_isr("BC")
-    told = Events(stage)
-    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.moment("C", "appended", end_offset=8) < joined, "all that may be promised"
-    stage.heal()
+    events = Events(stage)
+    joined = events.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert events.moment("C", "appended", end_offset=8) < joined, "all that may be acknowledged"
+    stage.reconnect()
     stage.finish()
 
 
@@ -110,7 +110,7 @@ def test_session_lost(stage: Stage, variant: str) -> None:
     stage.create()
     stage.send("m0")
     stage.wait_settled(1)
-    # A lives and believes that it leads; only the store, and what the controller says, are gone.
+    # A runs and acts as leader; it has only lost the store and the controller.
     stage.cut_store("A")
     stage.part("A", "K")
     stage.wait_lost("A")
@@ -121,7 +121,7 @@ def test_session_lost(stage: Stage, variant: str) -> None:
     assert stage.send("m1").is_acknowledged
     stage.until(lambda: "x" in stage.labels("A"), "x written by A")
     assert not old.done()
-    stage.heal()
+    stage.reconnect()
     assert old.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     stage.wait_isr("ABC")
     assert stage.labels("A") == ["m0", "m1"]
@@ -130,7 +130,7 @@ def test_session_lost(stage: Stage, variant: str) -> None:
     stage.wait_lost("C")
     stage.wait_isr("AB")
     assert stage.send("m2").is_acknowledged
-    stage.heal()
+    stage.reconnect()
     stage.finish()
 
 
@@ -170,13 +170,13 @@ def test_not_enough_replicas_after_append(stage: Stage, variant: str) -> None:
     stage.wait_end("A", 2)
     stage.kill("B")
     assert send.result(30).error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-    assert stage.labels("A") == ["m0", "m1"], "written, not promised"
-    stage.heal()
+    assert stage.labels("A") == ["m0", "m1"], "written, not acknowledged"
+    stage.reconnect()
     stage.restart("B")
     stage.wait_hw("A", 2)  # refused, but kept
     stage.wait_isr("AB")
     if variant != "no-retry":
-        stage.told.pop()
+        stage.sent.pop()
         again = stage.send("m1", batch=batch)
         assert again.is_acknowledged
         assert again.offset == (1 if variant == "after" else 2)

@@ -1,19 +1,19 @@
-"""Section D2 on real brokers: reigns that somebody did not hear of, and where logs part."""
+"""Section D2 on real brokers: leader epochs that a replica missed, and where logs diverge."""
 
 from __future__ import annotations
 
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
+from tests.real.scenarios import ON_BOTH, real
 from tests.real.stage import Stage, values
-from tests.real.stories import ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 
 
 def elect_unheard(stage: Stage, name: str, deaf: str) -> None:
-    """Make somebody the leader, and let one replica hear nothing of it."""
-    stage.cut("K", deaf)
+    """Elect a leader, and disconnect one replica from the controller meanwhile."""
+    stage.disconnect("K", deaf)
     stage.elect(name)
     stage.wait_leader(name)
 
@@ -25,14 +25,14 @@ def test_epoch_unknown_to_leader(stage: Stage, variant: str) -> None:
     elect_unheard(stage, "B", "A")
     unanswered = stage.begin_send("r1", to="B")
     stage.wait_end("B", 2)
-    assert stage.replica("A").leader_epoch == 0, "it knows nothing of B's reign"
+    assert stage.replica("A").leader_epoch == 0, "it knows nothing of B's leader epoch"
     stage.elect("A")
-    stage.heal()
+    stage.reconnect()
     stage.wait_leader("A")
     assert unanswered.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     stage.wait_end("B", 1)
-    cut = Events(stage).first("B", "truncated")
-    assert (cut["end_offset"], cut["was"]) == (1, 2), "r1 goes and r0 stays"
+    truncation = Events(stage).first("B", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (1, 2), "r1 goes and r0 stays"
     stage.wait_isr("AB")
     stage.kill("A")
     stage.wait_leader("B")
@@ -46,7 +46,7 @@ def test_zombie_fetcher(stage: Stage, variant: str) -> None:
     stage.send(*values("r0..r39"))
     stage.wait_settled(40)
     # B's session ends, and B, who does not know, fetches on.
-    stage.cut("K", "B")
+    stage.disconnect("K", "B")
     stage.cut_store("B")
     stage.wait_lost("B")
     stage.wait_isr("AC")
@@ -55,7 +55,7 @@ def test_zombie_fetcher(stage: Stage, variant: str) -> None:
     stage.wait_end("B", 50)
     stage.elect("C")
     assert unanswered.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    stage.heal("A", "C")
+    stage.reconnect("A", "C")
     stage.wait_isr("AC")
     stage.send(*values("n40..n59"))
     stage.wait_end("A", 60)
@@ -65,17 +65,17 @@ def test_zombie_fetcher(stage: Stage, variant: str) -> None:
         "A", "fetch-refused", follower=stage.broker("B"), error="FENCED_LEADER_EPOCH"
     )
     assert stage.replica("B").leo == 50, "it gets nothing"
-    stage.heal()
+    stage.reconnect()
     stage.wait_isr("ABC")
-    cut = Events(stage).first("B", "truncated")
-    assert (cut["end_offset"], cut["was"]) == (40, 50)
+    truncation = Events(stage).first("B", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (40, 50)
     stage.finish()
 
 
 @real("truncate-against-stale-leader", "after")
 def test_truncate_against_stale_leader(stage: Stage, variant: str) -> None:
     stage.create(config=TWO)
-    # C hears of elections late, but of each of them, in their order.
+    # C learns of elections late, but of each of them, in their order.
     stage.delay("K", "C", 1.0)
     stage.elect("B")
     stage.wait_leader("B")
@@ -84,7 +84,7 @@ def test_truncate_against_stale_leader(stage: Stage, variant: str) -> None:
     stage.until(lambda: stage.leader() == "A", "led by A again")
     send = stage.begin_send("r0", to="A")
     send.result(30)
-    stage.heal()
+    stage.reconnect()
     if not send.result().is_acknowledged:
         stage.send_until_acknowledged("r0")
     stage.finish()
@@ -98,7 +98,7 @@ def test_missed_epoch_same_leader(stage: Stage, variant: str) -> None:
     stage.wait_end("C", 1)
     elect_unheard(stage, "B", "C")
     assert unanswered.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    stage.heal("A", "B")
+    stage.reconnect("A", "B")
     stage.wait_end("A", 0)
     stage.elect("A")
     stage.wait_leader("A")
@@ -106,7 +106,7 @@ def test_missed_epoch_same_leader(stage: Stage, variant: str) -> None:
     stage.wait_end("B", 1)
     assert stage.replica("C").leader_epoch == 0
     assert stage.labels("C") == ["x"]
-    stage.heal()
+    stage.reconnect()
     send.result(30)
     if not send.result().is_acknowledged:
         stage.send_until_acknowledged("y")
@@ -120,7 +120,7 @@ def test_lagging_hw_join(stage: Stage, variant: str) -> None:
     stage.create(config=TWO)
     stage.send(*values("r0..r4"))
     stage.part("A", "C")
-    stage.cut("A", "C")
+    stage.disconnect("A", "C")
     for label in values("r5..r8"):
         stage.send(label)
     stage.wait_isr("AB")
@@ -128,11 +128,11 @@ def test_lagging_hw_join(stage: Stage, variant: str) -> None:
     stage.delay("B", "C", 0.4)  # one batch at a time
     stage.kill("A")
     stage.wait_leader("B")
-    stage.heal("C")
+    stage.reconnect("C")
     stage.wait_isr("BC")
-    told = Events(stage)
-    joined = told.moment("B", "isr-applied", isr=stage.brokers("BC"))
-    assert told.moment("C", "appended", end_offset=10) < joined, "not with half of it"
+    events = Events(stage)
+    joined = events.moment("B", "isr-applied", isr=stage.brokers("BC"))
+    assert events.moment("C", "appended", end_offset=10) < joined, "not with half of it"
     stage.kill("B")
     stage.wait_leader("C")
     assert stage.labels("C") == values("r0..r9")
@@ -153,7 +153,7 @@ def test_empty_epoch(stage: Stage, variant: str) -> None:
     files = stage.cluster.files(stage.broker("A"))
     (files.log / f"{stage.topic}-0" / "leader-epoch-checkpoint").unlink()
     stage.wait_leader("B")
-    stage.heal()
+    stage.reconnect()
     for name in "BC":
         stage.wait_hw(name, 1)
     stage.unknown_commit("B", "C", "s1")
@@ -162,7 +162,7 @@ def test_empty_epoch(stage: Stage, variant: str) -> None:
     other = stage.begin_send("s2", to="C")
     stage.wait_end("C", end + 1)
     stage.elect("B")
-    stage.heal()
+    stage.reconnect()
     stage.wait_leader("B")
     assert other.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     stage.wait_end("C", end)
@@ -194,8 +194,8 @@ def test_out_of_range_race(stage: Stage, variant: str) -> None:
     Events(stage).first("B", "diverged", follower=stage.broker("A"))
     stage.send(*values("n90..n104"), acks=1)
     stage.wait_end("A", 105)
-    cut = Events(stage).first("A", "truncated")
-    assert (cut["end_offset"], cut["was"]) == (90, 100)
+    truncation = Events(stage).first("A", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (90, 100)
     stage.kill("B")
     stage.wait_leader("A")
     stage.restart("B")
@@ -216,10 +216,10 @@ def test_consumer_truncation(stage: Stage, variant: str) -> None:
     stage.wait_leader("B")
     stage.send_until_acknowledged(*values("n2..n7"))
     with stage.connection(stage.broker("B")) as connection:
-        told = wire.fetch(connection, stage.topic, 5, last_epoch=0)
-        assert told.diverging_epoch is not None, "its place was cut away"
-        assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 2)
-        assert not told.records
+        answer = wire.fetch(connection, stage.topic, 5, last_epoch=0)
+        assert answer.diverging_epoch is not None, "its position was truncated"
+        assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 2)
+        assert not answer.records
         again = wire.fetch(connection, stage.topic, 2, last_epoch=0)
         assert wire.labels_of(again) == values("n2..n7")
     stage.restart("A")

@@ -1,4 +1,4 @@
-"""Section D2 on real brokers: who may be in the ISR, who may lead, and what a disk has kept."""
+"""Section D2 on real brokers: ISR membership, eligible leaders, and what survives on disk."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real import wire
 from tests.real.events import Events
+from tests.real.scenarios import EMBEDDED, NEAREST, ON_BOTH, real
 from tests.real.stage import LAG_MS, Stage, values
-from tests.real.stories import EMBEDDED, NEAREST, ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 ONE = {"min.insync.replicas": "1"}
@@ -24,7 +24,7 @@ def test_maximal_isr(stage: Stage, variant: str) -> None:
     stage.wait_isr("AB")
     # C reaches the end. What the controller says to A is late: A does not know that C is in.
     stage.delay("K", "A", 20.0)
-    stage.heal("A", "C")
+    stage.reconnect("A", "C")
     stage.wait_isr("ABC")
     stage.part("A", "C")
     send = stage.begin_send(*values("m0..m9"), to="A")
@@ -36,7 +36,7 @@ def test_maximal_isr(stage: Stage, variant: str) -> None:
     stage.kill("A")
     assert not send.result(30).is_acknowledged
     stage.wait_leader("C")
-    stage.heal()
+    stage.reconnect()
     stage.restart("A", "B")
     stage.wait_isr("ABC")
     stage.send_until_acknowledged(*values("m0..m9"))
@@ -75,9 +75,9 @@ def test_stale_broker_epoch(stage: Stage, variant: str) -> None:
     stage.restart("B")
     stage.cluster.resume(stage.broker("A"))
     stage.wait_isr("AB")
-    told = Events(stage)
-    joined = told.first("A", "isr-applied", isr=stage.brokers("AB"))
-    copied = told.all("B", "appended", end_offset=10)[-1]
+    events = Events(stage)
+    joined = events.first("A", "isr-applied", isr=stage.brokers("AB"))
+    copied = events.all("B", "appended", end_offset=10)[-1]
     assert copied["t"] <= joined["t"], "the empty one is no member"
     stage.kill("A")
     stage.wait_leader("B")
@@ -209,7 +209,7 @@ def test_acks1_planned_move(stage: Stage, variant: str) -> None:
     on_leader_only("B", "AC", "m1")
     stage.elect("A")
     stage.wait_leader("A")
-    stage.heal()
+    stage.reconnect()
     retried()
     stage.wait_isr("ABC")
     stage.wait_known("A", "ABC")
@@ -218,7 +218,7 @@ def test_acks1_planned_move(stage: Stage, variant: str) -> None:
     on_leader_only("A", "BC", "m2")
     stage.cluster.stop(stage.broker("A"))
     stage.until(lambda: stage.leader() in ("B", "C"), "led by another")
-    stage.heal()
+    stage.reconnect()
     retried()
     stage.restart("A")
     stage.wait_isr("ABC")
@@ -230,7 +230,7 @@ def test_acks1_planned_move(stage: Stage, variant: str) -> None:
     on_leader_only("B", "AC", "m3")
     stage.move_to("AC")
     stage.until(lambda: stage.leader() in ("A", "C"), "led by one that stays")
-    stage.heal()
+    stage.reconnect()
     retried()
     stage.finish()
 
@@ -261,7 +261,7 @@ def test_phantom_read(stage: Stage, variant: str) -> None:
     stage.cluster.flush(stage.broker("A"))
     with stage.connection(stage.broker("A")) as connection:
         connection.version_of(ProduceRequest)
-        stage.cut("A", "")
+        stage.disconnect("A", "")
         unanswered = stage.pool.submit(stage.send_on, connection, "m1", acks=-1)
         stage.wait_end("A", 2)
         stage.kill("A")
@@ -288,12 +288,12 @@ def test_follower_read_behind(stage: Stage, variant: str) -> None:
     stage.unknown_commit("A", "B", "r2")
     assert stage.read() == ["r0", "r1", "r2"]
     with stage.connection(stage.broker("B")) as connection:
-        told = wire.fetch(connection, stage.topic, 3)
-        assert told.error_code == ErrorCode.OFFSET_NOT_AVAILABLE, "not: out of range"
-        stage.heal()
+        answer = wire.fetch(connection, stage.topic, 3)
+        assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE, "not: out of range"
+        stage.reconnect()
         stage.wait_settled(3)
-        told = wire.fetch(connection, stage.topic, 3)
-        assert (told.error_code, wire.labels_of(told)) == (0, [])
+        answer = wire.fetch(connection, stage.topic, 3)
+        assert (answer.error_code, wire.labels_of(answer)) == (0, [])
         stage.send("r3")
         stage.wait_settled(4)
         assert wire.labels_of(wire.fetch(connection, stage.topic, 3)) == ["r3"]
@@ -312,6 +312,6 @@ def test_stale_partition_version(stage: Stage, variant: str) -> None:
     stage.part("A", "B")
     assert stage.send("m1", to="A").is_acknowledged, "A gets rid of B in the end"
     assert "B" not in stage.isr()
-    stage.heal()
+    stage.reconnect()
     stage.wait_isr("ABC")
     stage.finish()

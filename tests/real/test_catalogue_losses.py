@@ -6,8 +6,8 @@ from holdfast.cluster.client.admin import elect_leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import ProduceRequest
 from tests.real.events import Events
+from tests.real.scenarios import ON_BOTH, real
 from tests.real.stage import Stage
-from tests.real.stories import ON_BOTH, real
 
 ACKS = {"acks-0": 0, "acks-1": 1, "acks-all": -1}
 UNCLEAN = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
@@ -36,9 +36,9 @@ def test_loss_acks_0(stage: Stage, variant: str) -> None:
     stage.wait_isr("AB")
     stage.wait_known("B", "AB")
     # A client with old metadata.
-    told = stage.send("m2", acks=acks, to="A")
+    result = stage.send("m2", acks=acks, to="A")
     if acks:
-        assert told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
         stage.send_until_acknowledged("m2", acks=acks)
     stage.finish()
 
@@ -60,11 +60,11 @@ def test_loss_acks_1(stage: Stage, variant: str) -> None:
     if acks != 1:
         stage.send_until_acknowledged("m1")
     stage.send_until_acknowledged("m2", acks=acks)
-    stage.heal()
+    stage.reconnect()
     stage.restart("A")
     stage.wait_isr("AB")
-    cut = Events(stage).first("A", "truncated")
-    assert (cut["end_offset"], cut["was"]) == (1, 2)
+    truncation = Events(stage).first("A", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (1, 2)
     stage.finish()
 
 
@@ -74,20 +74,20 @@ def test_loss_restart_truncation(stage: Stage, variant: str) -> None:
     stage.send("m0", "m1")
     stage.wait_settled(2)
     stage.unknown_commit("A", "B", "m2")
-    stage.part("A", "B")  # for good: a fetch that A hears of would bring B back into the ISR
+    stage.part("A", "B")  # for good: a fetch that reaches A would bring B back into the ISR
     stage.kill("B")
     stage.restart("B")
-    assert stage.labels("B") == ["m0", "m1", "m2"], "nothing is cut unasked"
+    assert stage.labels("B") == ["m0", "m1", "m2"], "nothing is truncated without need"
     stage.kill("A")
     stage.wait_leader(None)
     stage.restart("A")
     stage.wait_leader("A")
     stage.wait_isr("AB")
-    # Once more; this time A lives long enough to answer B.
+    # Once more; this time A runs long enough to answer B.
     stage.wait_settled(3)
     stage.unknown_commit("A", "B", "m3")
     stage.kill("B")
-    stage.heal()
+    stage.reconnect()
     stage.restart("B")
     stage.wait_isr("AB")
     stage.kill("A")
@@ -126,8 +126,8 @@ def test_divergence_unclean(stage: Stage, variant: str) -> None:
     assert stage.send("m2").offset == 1
     stage.restart("A")
     stage.wait_isr("AB")
-    cut = Events(stage).first("A", "truncated")
-    assert (cut["end_offset"], cut["was"]) == (1, 2)
+    truncation = Events(stage).first("A", "truncated")
+    assert (truncation["end_offset"], truncation["was"]) == (1, 2)
     stage.finish()
 
 
@@ -187,14 +187,14 @@ def test_loss_isr_optimistic(stage: Stage, variant: str) -> None:
     stage.wait_settled(1)
     stage.part("A", "BCK")
     send = stage.begin_send("m1", to="A")
-    told = Events(stage)
-    told.first("A", "isr-proposed", isr=stage.brokers("A"))
+    events = Events(stage)
+    events.first("A", "isr-proposed", isr=stage.brokers("A"))
     assert stage.replica("A").hw == 1
     assert stage.isr() == "AB"
     stage.kill("A")
     assert not send.result(30).is_acknowledged
     stage.wait_leader("B")
-    stage.heal()
+    stage.reconnect()
     stage.restart("A")
     stage.finish()
     assert stage.labels("A") == ["m0"]
@@ -211,8 +211,8 @@ def test_no_loss_bad_sample(stage: Stage, variant: str) -> None:
     stage.wait_end("B", 2)
     stage.elect("C")
     stage.wait_leader("C")
-    assert send.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER, "never promised"
-    stage.heal()
+    assert send.result(30).error is ErrorCode.NOT_LEADER_OR_FOLLOWER, "never acknowledged"
+    stage.reconnect()
     stage.wait_isr("ABC")
     stage.wait_known("C", "ABC")
     # C is put out of the ISR first, so that the answer comes. Then it cannot be elected.

@@ -1,4 +1,4 @@
-"""Section A of the catalogue on real brokers: how replication runs while nothing goes wrong."""
+"""Section A of the catalogue on real brokers: replication without faults."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from statistics import median
 from holdfast.model import ErrorCode
 from tests.real import wire
 from tests.real.events import Events
+from tests.real.scenarios import NEAREST, ON_BOTH, real
 from tests.real.stage import FETCH_WAIT_MS, LAG_MS, Stage
-from tests.real.stories import NEAREST, ON_BOTH, real
 
 TWO = {"min.insync.replicas": "2"}
 
@@ -19,13 +19,13 @@ def test_sync_fetch_after_produce(stage: Stage, variant: str) -> None:
     stage.create("AB", config=TWO)
     assert stage.send("m0").offset == 0
     stage.wait_settled(1)
-    told = Events(stage)
-    copied = told.moment("B", "appended", end_offset=1)
-    receipt = told.moment("A", "fetched", follower=stage.broker("B"), fetch_offset=1)
-    committed = told.moment("A", "high-watermark", high_watermark=1)
-    heard = told.moment("B", "high-watermark", high_watermark=1)
-    assert told.moment("A", "appended", end_offset=1) < copied < receipt
-    assert copied < committed < heard, "the follower hears of the commit one fetch later"
+    events = Events(stage)
+    copied = events.moment("B", "appended", end_offset=1)
+    receipt = events.moment("A", "fetched", follower=stage.broker("B"), fetch_offset=1)
+    committed = events.moment("A", "high-watermark", high_watermark=1)
+    learned = events.moment("B", "high-watermark", high_watermark=1)
+    assert events.moment("A", "appended", end_offset=1) < copied < receipt
+    assert copied < committed < learned, "the follower learns of the commit one fetch later"
     stage.finish()
 
 
@@ -64,8 +64,8 @@ def test_hw_follows_slowest_isr_member(stage: Stage, variant: str) -> None:
     stage.wait_isr("AB")
     assert all(one.result(30).is_acknowledged for one in sends)
     assert stage.replica("A").hw == 4
-    assert stage.replica("C").hw == 1, "the least of its own end and what its leader told"
-    stage.heal()
+    assert stage.replica("C").hw == 1, "the least of its own end and its leader's high watermark"
+    stage.reconnect()
     stage.finish()
 
 
@@ -84,7 +84,7 @@ def test_hw_on_leader_change(stage: Stage, variant: str) -> None:
         data = wire.fetch(connection, stage.topic, 3)
         assert (data.error_code, wire.labels_of(data)) == (0, []), "not sent back"
         assert wire.latest(connection, stage.topic)[0] is ErrorCode.OFFSET_NOT_AVAILABLE
-        stage.heal()
+        stage.reconnect()
         stage.wait_hw("B", 3)
         assert wire.latest(connection, stage.topic) == (ErrorCode.NONE, 3)
         stage.send_until_acknowledged("m3")
@@ -99,16 +99,16 @@ def test_write_path(stage: Stage, variant: str) -> None:
     stage.send("m0")
     stage.send("m1")
     stage.wait_settled(2)
-    told = Events(stage)
+    events = Events(stage)
     for end in (1, 2):
-        appended = told.moment("A", "appended", end_offset=end)
-        committed = told.moment("A", "high-watermark", high_watermark=end)
+        appended = events.moment("A", "appended", end_offset=end)
+        committed = events.moment("A", "high-watermark", high_watermark=end)
         for name in "BC":
             follower = stage.broker(name)
-            copied = told.moment(name, "appended", end_offset=end)
+            copied = events.moment(name, "appended", end_offset=end)
             assert appended < copied < committed
-            assert copied < told.moment("A", "fetched", follower=follower, fetch_offset=end)
-            assert committed < told.moment(name, "high-watermark", high_watermark=end)
+            assert copied < events.moment("A", "fetched", follower=follower, fetch_offset=end)
+            assert committed < events.moment(name, "high-watermark", high_watermark=end)
     stage.finish()
 
 
@@ -126,7 +126,7 @@ def test_acks_all_waits_for_whole_isr(stage: Stage, variant: str) -> None:
     began = time.monotonic()
     assert stage.send("m2").is_acknowledged
     assert (time.monotonic() - began) * 1000 < LAG_MS, "it waits for the other two only"
-    stage.heal()
+    stage.reconnect()
     stage.finish()
 
 
@@ -161,7 +161,7 @@ def test_read_your_writes(stage: Stage, variant: str) -> None:
     stage.unknown_commit("A", "BC", "m0")
     followers_refuse(stage, 0)
     assert stage.read() == ["m0"]
-    stage.heal()
+    stage.reconnect()
     stage.wait_settled(1)
     followers_refuse(stage, 0)
     stage.finish()
@@ -174,7 +174,7 @@ def test_read_your_writes_at_any_replica(stage: Stage, variant: str) -> None:
     with stage.connection(stage.broker("B")) as connection:
         assert wire.labels_of(wire.fetch(connection, stage.topic, 0)) == [], "hidden"
         assert stage.read() == ["m0"]
-        stage.heal()
+        stage.reconnect()
         stage.wait_settled(1)
         assert wire.labels_of(wire.fetch(connection, stage.topic, 0)) == ["m0"]
     assert stage.expected.hidden == ("m0",)

@@ -1,4 +1,4 @@
-"""`server check` and `server start` accept and refuse the same files, with the same words."""
+"""`server check` and `server start` accept and refuse the same files, with the same messages."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def said(command: list[str]) -> tuple[int, list[str]]:
-    """The exit code, and every line that is not of the broker's own log."""
+    """The exit code, and every line that is not from the broker's log."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-    told = [one for one in done.stderr.splitlines() if one.startswith(("holdfast:", "warning:"))]
-    return done.returncode, told
+    lines = [one for one in done.stderr.splitlines() if one.startswith(("holdfast:", "warning:"))]
+    return done.returncode, lines
 
 
 def owned(folder: Path, name: str, cluster: str, node: int, identity: int) -> None:
@@ -98,7 +98,7 @@ BAD: dict[str, tuple[str, Callable[[Path], None], str]] = {
         nothing,
         "log.roll.ms",
     ),
-    "a file": (HERE + "log.dirs=@/a", a_file, "cannot use @/a (Not a directory): mend log.dirs"),
+    "a file": (HERE + "log.dirs=@/a", a_file, "cannot use @/a (Not a directory): fix log.dirs"),
     "no room for it": (HERE + "log.dirs=/proc/none/a", nothing, "cannot use /proc/none/a"),
     "twice": (HERE + "log.dirs=@/a,@/b/../a", nothing, "are the same directory"),
     "of another broker": (HERE + "log.dirs=@/a", another_broker, "belongs to broker 7"),
@@ -120,7 +120,11 @@ BAD: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "control": (HERE + "log.dirs=@/a\nholdfast.control=@/n/c", nothing, "no directory @/n"),
     "store": (HERE + "log.dirs=@/a\nholdfast.store=@/n/s", nothing, "the store @/n/s cannot be"),
     "other store": (HERE + "log.dirs=@/a\nholdfast.store=@/s", no_database, "the store @/s"),
-    "zookeeper": (HERE + "log.dirs=@/a\nzookeeper.connect=:::", nothing, "names no ZooKeeper"),
+    "zookeeper": (
+        HERE + "log.dirs=@/a\nzookeeper.connect=:::",
+        nothing,
+        "is not a ZooKeeper address",
+    ),
 }
 
 
@@ -129,10 +133,10 @@ def test_what_one_refuses_the_other_refuses_too(tmp_path: Path, case: str) -> No
     text, prepare, expected = BAD[case]
     prepare(tmp_path)
     file = written(tmp_path, text)
-    code, told = said(server("check", file))
+    code, lines = said(server("check", file))
     assert code == EXIT_BAD_INPUT
-    assert any(expected.replace("@", str(tmp_path)) in one for one in told), told
-    assert said(server("start", file)) == (code, told)
+    assert any(expected.replace("@", str(tmp_path)) in one for one in lines), lines
+    assert said(server("start", file)) == (code, lines)
 
 
 GOOD: dict[str, tuple[str, Callable[[Path], None]]] = {
@@ -146,7 +150,7 @@ GOOD: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 @contextlib.contextmanager
 def running(file: Path, *before: str) -> Iterator[str]:
-    """A broker; gives what it has said when it had started."""
+    """Run a broker; yields its output up to its start."""
     with (file.parent / "output").open("wb") as output:
         process = subprocess.Popen(server("start", file, *before), stderr=output)
         try:
@@ -181,7 +185,7 @@ def test_what_one_accepts_the_other_accepts_too(tmp_path: Path, case: str) -> No
 
 
 def there_and_back(address: str) -> None:
-    """A record through a real client, which goes where Metadata sends it."""
+    """Produce and read a record with a real client, at the address in Metadata."""
     known = AdminClient({"bootstrap.servers": address}).list_topics(timeout=30)
     assert [one.host for one in known.brokers.values()] != [""]
     assert list(known.brokers) == [1]
@@ -216,7 +220,7 @@ def test_an_empty_host_advertises_the_name_of_this_machine(tmp_path: Path) -> No
 
 @pytest.fixture
 def namespace() -> Iterator[str]:
-    """A machine of its own, with nothing but loopback, where port 9092 is free."""
+    """A network namespace with only loopback, where port 9092 is free."""
     missing = why_missing()
     if missing is not None:
         pytest.skip(missing)

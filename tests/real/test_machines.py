@@ -18,10 +18,10 @@ pytestmark = pytest.mark.long
 def test_chaos_on_three_machines_loses_nothing(tmp_path: Path) -> None:
     if reason := namespaces.why_missing() or zookeeper.why_missing():
         pytest.skip(reason)
-    told, said = chaos_on_machines(tmp_path, seed=2026, seconds=120)
-    assert told, said
-    wrong = {name: told[name] for name in ("counts", "problems")}
-    assert told["exit_code"] == 0, f"{wrong}\n{said}"
-    verdict = told["audit"]["verdict"]
+    report, said = chaos_on_machines(tmp_path, seed=2026, seconds=120)
+    assert report, said
+    wrong = {name: report[name] for name in ("counts", "problems")}
+    assert report["exit_code"] == 0, f"{wrong}\n{said}"
+    verdict = report["audit"]["verdict"]
     assert verdict["acked"] > 1000, "a run that exercised nothing"
     assert verdict["in_consumed"] == verdict["in_truth"]

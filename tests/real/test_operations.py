@@ -1,4 +1,4 @@
-"""What operators do to a cluster that is written to all the time: nothing acknowledged is lost."""
+"""Operations on a cluster under continuous load lose no acknowledged record."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_session_of_a_live_leader_expires(own: Cluster, load: Load) -> None:
                 True if own.status(broker)["epoch"] > before else None
             ),
             WAIT_S,
-            lambda: "it does not register anew",
+            lambda: "it does not register again",
         )
         wait_whole(own, 3)
     assert own.running() == own.brokers

@@ -1,4 +1,4 @@
-"""The agreed store is away: what needs no decision goes on, and the rest waits for it."""
+"""Without the coordination store, work that needs no decision continues, and the rest waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_elected(cluster: Cluster, not_broker: int) -> bool:
 
 
 def stays(cluster: Cluster, seconds: float, not_broker: int) -> None:
-    """Nobody else is elected for a while."""
+    """Check that no other broker is elected for a while."""
     try:
         wait_for(
             lambda: True if is_elected(cluster, not_broker) else None, seconds, lambda: "as wanted"
@@ -54,9 +54,9 @@ def test_reads_and_writes_go_on_without_a_store(own: Cluster, store: Store) -> N
     store.give_back()
 
     def all_are_back() -> bool | None:
-        told = [own.status(broker) for broker in own.brokers]
-        back = all(one["store"] == "connected" for one in told)
-        return True if back and sum(one["is_controller"] for one in told) == 1 else None
+        statuses = [own.status(broker) for broker in own.brokers]
+        back = all(one["store"] == "connected" for one in statuses)
+        return True if back and sum(one["is_controller"] for one in statuses) == 1 else None
 
     wait_for(all_are_back, WAIT_S, lambda: "brokers do not recover")
     assert own.running() == own.brokers, "without a restart"
@@ -94,7 +94,7 @@ def test_an_isr_change_waits_for_the_store(own: Cluster, store: Store) -> None:
     except ClusterError:
         pass
     else:
-        raise AssertionError("promised without a member of the ISR that nobody took out")
+        raise AssertionError("acknowledged without a member of the ISR that nobody took out")
     now = own.replica(TOPIC, 0, leader)
     assert (now.hw, now.isr) == (before.hw, before.isr)
     store.give_back()
@@ -106,5 +106,5 @@ def test_an_isr_change_waits_for_the_store(own: Cluster, store: Store) -> None:
             return None  # sessions may have ended: the ISR goes through smaller ones
         return True
 
-    wait_for(is_accepted, WAIT_S, lambda: "no promise, though two of three agree")
+    wait_for(is_accepted, WAIT_S, lambda: "no acknowledgement, though two of three are in sync")
     own.wait_isr(TOPIC, size=2)

@@ -1,4 +1,4 @@
-"""Every story of sections A to D is played on real brokers, or there is a reason why not."""
+"""Every scenario of sections A to D runs on real brokers, or has a reason why not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.real import (
     test_catalogue_losses,
     test_catalogue_replication,
 )
-from tests.real.stories import NOT_REAL, NOT_REAL_VARIANTS, PLAYED
+from tests.real.scenarios import NOT_REAL, NOT_REAL_VARIANTS, PLAYED
 
 MODULES = (
     test_catalogue_replication,
@@ -27,7 +27,7 @@ MODULES = (
 )
 SECTIONS = ("a", "b", "c", "d", "d2")
 RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")
-"""Switches of the lab that a broker does not have: it has the safe one."""
+"""Switches of the lab that a broker does not have: it always uses the safe value."""
 
 
 def catalogue() -> list[str]:
@@ -35,7 +35,7 @@ def catalogue() -> list[str]:
 
 
 def needs_another_broker(options: dict[str, str]) -> bool:
-    """Whether a variant takes a guard out, or has a rule that only the lab knows."""
+    """Whether a variant removes a guard, or uses a rule that only the lab has."""
     guards = options.get("without", "()") not in ("()", "")
     other = any(rule in options and options[rule] != SAFE[rule] for rule in RULES)
     return guards or other
@@ -50,23 +50,23 @@ SAFE = {
 }
 
 
-def test_every_story_is_real_or_has_a_reason() -> None:
+def test_every_scenario_is_real_or_has_a_reason() -> None:
     assert sorted([*PLAYED, *NOT_REAL]) == sorted(catalogue())
 
 
 @pytest.mark.parametrize("name", sorted(PLAYED))
 def test_every_variant_that_is_only_settings_is_played(name: str) -> None:
-    story: Scenario = load(name)
-    known = {one.name for one in story.variants}
+    scenario: Scenario = load(name)
+    known = {one.name for one in scenario.variants}
     assert set(PLAYED[name]) <= known
-    for variant in story.variants:
+    for variant in scenario.variants:
         if variant.name not in PLAYED[name]:
             reason = NOT_REAL_VARIANTS.get((name, variant.name))
             assert reason or needs_another_broker(dict(variant.options)), variant.name
 
 
 @pytest.mark.parametrize("name", sorted(PLAYED))
-def test_a_story_is_played_by_a_test_of_its_name(name: str) -> None:
+def test_a_scenario_is_run_by_a_test_of_its_name(name: str) -> None:
     wanted = f"test_{name.replace('-', '_')}"
     assert any(hasattr(module, wanted) for module in MODULES)
 

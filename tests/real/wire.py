@@ -1,4 +1,4 @@
-"""Single requests of stories, as a client of a chosen version and behaviour would send them."""
+"""Single requests of scenarios, as a client of a chosen version and behaviour sends them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def producer_id(connection: Connection) -> tuple[int, int]:
 def produce(
     connection: Connection, topic: str, records: bytes, acks: int, timeout_ms: int
 ) -> tuple[ErrorCode, int]:
-    """The answer: error and first offset. Nothing is answered to acks=0."""
+    """Send a batch; returns the error and the first offset. acks=0 has no answer."""
     data = PartitionProduceData(index=0, records=records)
     request = ProduceRequest(
         acks=acks,
@@ -76,8 +76,8 @@ def produce(
         return ErrorCode.NONE, -1
     answer = connection.send(request, version)
     assert isinstance(answer, ProduceResponse)
-    [told] = answer.responses[0].partition_responses
-    return ErrorCode(told.error_code), told.base_offset
+    [result] = answer.responses[0].partition_responses
+    return ErrorCode(result.error_code), result.base_offset
 
 
 def fetch(
@@ -88,7 +88,7 @@ def fetch(
     last_epoch: int = -1,
     wait_ms: int = 0,
 ) -> FetchPartitionData:
-    """What a consumer at an offset gets of this broker."""
+    """This broker's answer to a consumer's fetch at an offset."""
     asked = FetchPartition(
         partition=0,
         fetch_offset=offset,
@@ -117,24 +117,24 @@ def labels_of(data: FetchPartitionData) -> list[str]:
 
 
 def latest(connection: Connection, topic: str) -> tuple[ErrorCode, int]:
-    """The end that a consumer may know of."""
+    """The latest offset that a consumer may read."""
     asked = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
     request = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[asked])]
     )
     answer = connection.send(request, connection.version_of(ListOffsetsRequest))
     assert isinstance(answer, ListOffsetsResponse)
-    [told] = answer.topics[0].partitions
-    return ErrorCode(told.error_code), told.offset
+    [result] = answer.topics[0].partitions
+    return ErrorCode(result.error_code), result.offset
 
 
 def reassign(client: Client, topic: str, replicas: Sequence[int]) -> None:
-    """The same replicas in another order, or others."""
+    """Reassign the partition to these replicas, in this order."""
     begin_reassignment(client, topic, 0, replicas)
 
 
 def elect_preferred(client: Client, topic: str, timeout_ms: int) -> None:
-    """The first of the assignment leads; it may do so already."""
+    """Elect the preferred leader; it may lead already."""
     try:
         elect_leader(client, topic, 0, unclean=False, timeout_ms=timeout_ms)
     except KafkaError as error:
@@ -143,11 +143,11 @@ def elect_preferred(client: Client, topic: str, timeout_ms: int) -> None:
 
 
 def alter_topic(client: Client, topic: str, name: str, value: str) -> None:
-    """One setting of a topic."""
+    """Change one setting of a topic."""
     config = IncrementalAlterConfigsAlterableConfig(name=name, config_operation=SET, value=value)
     resource = IncrementalAlterConfigsResource(
         resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[config]
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-    [told] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
-    assert not told.error_code, told.error_message
+    [result] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
+    assert not result.error_code, result.error_message

@@ -103,7 +103,7 @@ D = {
 
 D2 = {
     "epoch-unknown-to-leader": {"before": LOST_ONE, "after": KEPT},
-    # 40..49 of a dead reign stay in b2's log.
+    # 40..49 of an ended leader epoch stay in b2's log.
     "zombie-fetcher": {"before": Expected(INVALID, "diverged", diverged=10), "after": KEPT},
     "truncate-against-stale-leader": {"before": LOST_ONE, "after": KEPT},
     # Offset 0 differs.
@@ -141,7 +141,7 @@ D2 = {
     # b0 truncates to 0: everything is gone. The election before it was unclean.
     "out-of-range-race": {"before": Expected(BEYOND, "lost", lost=SOME), "after": KEPT},
     "append-after-io-error": {"before": Expected(INVALID, "lost", lost=SOME), "after": KEPT},
-    # The log is cut either way; what counts is whether the reader is told.
+    # The log is truncated either way; what counts is whether the reader gets an error.
     "consumer-truncation": {
         "before": Expected(INVALID, "lost", lost=SOME, skipped=SOME),
         "after": Expected(BEYOND, "lost", lost=SOME),
@@ -151,7 +151,7 @@ D2 = {
         "every-append": KEPT,
     },
     "follower-read-behind": {"before": Expected(BEYOND, "processed-twice"), "after": KEPT},
-    # Nothing is lost: the ISR never heals (tests/scenarios/test_catalogue_details.py).
+    # Nothing is lost: the ISR never recovers (tests/scenarios/test_catalogue_details.py).
     "stale-partition-version": {"before": KEPT, "after": KEPT},
 }
 
@@ -186,10 +186,10 @@ CITED = {
     "follower-read-behind": ("KIP-392",),
     "stale-partition-version": ("KAFKA-2729",),
 }
-"""What the catalogue says each later hole was called."""
+"""The name of each later hole in the catalogue."""
 
 AVAILABILITY = ("stale-partition-version", "fenced-rejoin")
-"""Holes through which no record is lost any more: writes would stop, or wait for a dead broker."""
+"""Holes that lose no record: writes would stop, or wait for a dead broker."""
 
 CASES = [(name, variant) for name, variants in CATALOGUE.items() for variant in variants]
 SHIPPED = [(name, one.name) for name in ids() for one in load(name).variants]
@@ -197,8 +197,8 @@ SHIPPED = [(name, one.name) for name in ids() for one in load(name).variants]
 
 @cache
 def played(name: str, variant: str) -> Run:
-    story = load(name)
-    return run_scenario(story, story.variant(variant))
+    scenario = load(name)
+    return run_scenario(scenario, scenario.variant(variant))
 
 
 def safe(run: Run) -> bool:
@@ -246,9 +246,11 @@ def test_every_later_hole_hurts_without_its_guard_and_not_with_all_guards(name: 
 
 
 @pytest.mark.parametrize(("name", "variant"), SHIPPED)
-def test_a_shipped_story_ends_with_a_verdict_that_its_rules_allow(name: str, variant: str) -> None:
+def test_a_shipped_scenario_ends_with_a_verdict_that_its_rules_allow(
+    name: str, variant: str
+) -> None:
     run = played(name, variant)
-    assert any(one.name == "verdict" for one in run.scenario.beats[-1].commands)
+    assert any(one.name == "verdict" for one in run.scenario.steps[-1].commands)
     assert run.events[-1].kind == "verdict"
     if safe(run):
         assert run.verdict.verdict != INVALID
@@ -257,10 +259,10 @@ def test_a_shipped_story_ends_with_a_verdict_that_its_rules_allow(name: str, var
 
 @pytest.mark.parametrize("name", ids())
 def test_a_header_says_what_could_go_wrong(name: str) -> None:
-    story = load(name)
-    assert len(story.title) <= 100
-    assert story.title.endswith((".", "?", "!"))
-    assert len(story.header.split()) >= 25, "the header is too short to say what could go wrong"
+    scenario = load(name)
+    assert len(scenario.title) <= 100
+    assert scenario.title.endswith((".", "?", "!"))
+    assert len(scenario.header.split()) >= 25, "the header is too short to say what could go wrong"
 
 
 @pytest.mark.parametrize("name", CITED)
@@ -270,14 +272,14 @@ def test_a_later_hole_cites_what_it_was_called(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [one for one in ids() if one not in CATALOGUE])
-def test_a_story_beyond_the_catalogue_names_its_guard_or_its_seed(name: str) -> None:
-    story = load(name)
-    named = re.findall(r"Guard: ([a-z-]+)|seed (\d+)", story.header)
-    assert named, f"{section_of(story)}/{name} says neither 'Guard: …' nor 'seed N'"
+def test_a_scenario_beyond_the_catalogue_names_its_guard_or_its_seed(name: str) -> None:
+    scenario = load(name)
+    named = re.findall(r"Guard: ([a-z-]+)|seed (\d+)", scenario.header)
+    assert named, f"{section_of(scenario)}/{name} says neither 'Guard: …' nor 'seed N'"
     assert all(guard in guard_names() for guard, _ in named if guard)
 
 
-def test_every_guard_is_missed_in_some_story() -> None:
+def test_every_guard_is_missed_in_some_scenario() -> None:
     missed: dict[str, None] = {}
     for name, variant in SHIPPED:
         run = played(name, variant)
@@ -298,6 +300,6 @@ def test_every_guard_is_missed_in_some_story() -> None:
         ("commit_rule", "majority"),
     ],
 )
-def test_every_switch_is_turned_in_some_story(switch: str, unsafe: str) -> None:
+def test_every_switch_is_turned_in_some_scenario(switch: str, unsafe: str) -> None:
     rules = (played(*one).events[0].numbers["rules"] for one in SHIPPED)
     assert any(one[switch] == unsafe for one in rules)

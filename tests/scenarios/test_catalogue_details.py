@@ -1,4 +1,4 @@
-"""What the catalogue says of single scenarios beyond their end, read from their traces."""
+"""Checks details of single scenarios of the catalogue in their traces."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from holdfast.model import TraceEvent
 
 @cache
 def played(name: str, variant: str = "default") -> Run:
-    story = load(name)
-    return run_scenario(story, story.variant(variant))
+    scenario = load(name)
+    return run_scenario(scenario, scenario.variant(variant))
 
 
 def kinds(run: Run, *wanted: str) -> list[TraceEvent]:
@@ -26,7 +26,7 @@ def values(run: Run, kind: str, number: str) -> list[object]:
 
 
 def subsequence(wanted: list[tuple[object, ...]], found: list[tuple[object, ...]]) -> bool:
-    """Whether all that is wanted is found, in that order."""
+    """Whether the trace has all these events, in this order."""
     places = iter(found)
     return all(one in places for one in wanted)
 
@@ -87,7 +87,7 @@ def test_the_high_watermark_rises_at_once_when_the_slow_member_is_evicted() -> N
     assert moved.t == answered.t == applied.t
 
 
-def test_a_stale_client_is_told_and_loses_nothing() -> None:
+def test_a_stale_client_gets_an_error_and_loses_nothing() -> None:
     run = played("stale-metadata")
     assert "NOT_LEADER_OR_FOLLOWER" in values(run, "refused", "error")
     assert run.verdict.lost == ()
@@ -115,7 +115,7 @@ def test_the_messages_rule_flaps_and_the_time_rule_does_not() -> None:
     assert kinds(played("lag-messages-flapping", "after"), "isr-committed") == []
 
 
-def test_the_silence_rule_does_not_see_who_never_catches_up() -> None:
+def test_the_silence_rule_misses_a_follower_that_never_catches_up() -> None:
     assert kinds(played("lag-silence-blind", "before"), "isr-committed") == []
     assert kinds(played("lag-silence-blind", "after"), "isr-committed") != []
 
@@ -145,7 +145,7 @@ def test_a_shrinking_isr_is_an_error_after_the_append() -> None:
     assert kinds(played("not-enough-replicas-after-append", "after"), "duplicate") != []
 
 
-def test_nobody_is_elected_uncleanly_unless_that_is_on() -> None:
+def test_there_is_no_unclean_election_unless_it_is_enabled() -> None:
     off = played("election-none-clean")
     assert None in values(off, "elected", "leader"), "offline for a while"
     assert "unclean" not in values(off, "elected", "rule")
@@ -171,7 +171,7 @@ def test_two_logs_differ_at_offset_1_below_both_high_watermarks(name: str) -> No
     assert len(logs) == 1, "equal logs"
 
 
-def test_a_dead_reigns_records_are_fenced() -> None:
+def test_records_of_an_ended_leader_epoch_are_fenced() -> None:
     run = played("zombie-fetcher", "after")
     assert "FENCED_LEADER_EPOCH" in values(run, "fetch-refused", "error")
     assert played("zombie-fetcher", "before").verdict.diverged == tuple(range(40, 50))
@@ -193,7 +193,7 @@ def test_the_best_log_wins_and_not_the_first_one_up() -> None:
     )
 
 
-def test_a_reader_whose_place_was_cut_away_is_told() -> None:
+def test_a_reader_whose_position_was_truncated_gets_an_error() -> None:
     assert "LOG_TRUNCATION" in values(
         played("consumer-truncation", "after"), "read-refused", "error"
     )
@@ -240,9 +240,9 @@ def test_a_planned_move_needs_no_crash_to_lose_acks_1() -> None:
 def test_a_retry_is_answered_with_the_same_offset() -> None:
     run = played("producer-retry-duplicate", "after")
     (copy,) = kinds(run, "duplicate")
-    (promised,) = [
+    (acknowledged,) = [
         event
         for event in kinds(run, "acknowledged")
         if event.numbers["record"] == copy.numbers["record"]
     ]
-    assert promised.numbers["offset"] == copy.numbers["offset"]
+    assert acknowledged.numbers["offset"] == copy.numbers["offset"]

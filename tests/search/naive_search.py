@@ -1,7 +1,7 @@
-"""A slow and obvious search: whole worlds, copied for every step. The judge of the quick one.
+"""A slow and simple search that copies whole worlds for every step; it checks the fast search.
 
-It shares nothing with `search` but the question and how a component is written down
-(`frozen`): steps are calls of the ordinary world, and every state is a world of its own.
+It shares with `search` only the question and the representation of a component (`frozen`). A step
+is a call of the ordinary world, and every state is its own world.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Move = tuple[str, Callable[[Stage], None]]
 
 
 def naive_values(question: Question) -> set[Value]:
-    """Every state within the bounds, as a value."""
+    """All states within the bounds, as values."""
     first = opening(question)
     tidied(first)
     seen = {value_of_world(first, Counter())}
@@ -57,12 +57,12 @@ def naive_values(question: Question) -> set[Value]:
 
 
 def quick_values(explorer: Explorer) -> set[Value]:
-    """The same of a finished search by lookup."""
+    """The same values from a finished fast search."""
     return {value_of_state(explorer, state) for state in explorer.states}
 
 
 def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
-    """What can happen: the bound it uses up (or none), and how it is done."""
+    """The possible moves: the bound that each uses (or none), and a function that makes it."""
     world = stage.world
     left = {name: count - used[name] for name, count in question.bounds.to_dict().items()}
     links = dict.fromkeys((one.source, one.target) for one in world.network.pending)
@@ -80,9 +80,9 @@ def moves(stage: Stage, used: Used, question: Question) -> Iterator[Move]:
         elected = broker.id == state.leader or broker.id not in world.store.sessions
         if left["elections"] and broker.id in state.isr and not elected:
             yield "elections", _command(f"elect {name}")
-    untold = _untold(stage)
-    if untold:
-        yield "", _command(f"again controller {' '.join(untold)}")
+    unconfirmed = _unconfirmed(stage)
+    if unconfirmed:
+        yield "", _command(f"again controller {' '.join(unconfirmed)}")
 
 
 def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
@@ -92,16 +92,16 @@ def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
     if left["crashes"]:
         yield "crashes", _command(f"crash {name}")
     known = session.broker_epoch if session else NO_BROKER_EPOCH
-    if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+    if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
         yield "", _command(f"rejoin {name}")
     asks = broker.replica.next_fetch()
     if asks and not broker.outstanding and world.brokers[world.name_of(asks.leader)].alive:
         yield "", _command(f"again {name} fetch")
     if isinstance(role, Leader):
         if left["records"]:
-            label = f"r{len(world.ledger.promises)}"
+            label = f"r{len(world.history.acknowledgements)}"
             yield "records", _command(f"produce {name} acks=all\n  {label}")
-        if not role.insync.expand_rested or _has_news(stage, name):
+        if not role.insync.expand_rested or _has_updates(stage, name):
             yield "", _command(f"tick {name} 500")
         ends = [(type(one.payload), one.source, one.target) for one in world.network.pending]
         controller = world.controller_name
@@ -110,23 +110,23 @@ def _living(stage: Stage, name: str, left: dict[str, int]) -> Iterator[Move]:
             yield "", _command(f"again {name} proposal")
 
 
-def _has_news(stage: Stage, name: str) -> bool:
+def _has_updates(stage: Stage, name: str) -> bool:
     world, leader = stage.world, stage.world.brokers[name]
     for one in leader.parked:
         follower = world.brokers[world.name_of(one)]
-        told = min(leader.replica.log.high_watermark, follower.disk.end_offset)
-        if follower.alive and follower.replica.log.high_watermark < told:
+        expected = min(leader.replica.log.high_watermark, follower.disk.end_offset)
+        if follower.alive and follower.replica.log.high_watermark < expected:
             return True
     return False
 
 
-def _untold(stage: Stage) -> list[str]:
+def _unconfirmed(stage: Stage) -> list[str]:
     world = stage.world
     found: list[str] = []
-    for one in world.controller.untold:
+    for one in world.controller.unconfirmed:
         broker = world.brokers[world.name_of(one)]
         session = world.store.sessions.get(one)
-        known = session is not None and broker.life.broker_epoch == session.broker_epoch
+        known = session is not None and broker.incarnation.broker_epoch == session.broker_epoch
         on_its_way = any(
             isinstance(message.payload, StateMessage)
             for message in world.network.between(world.controller_name, broker.name)
@@ -141,7 +141,7 @@ def _command(text: str) -> Callable[[Stage], None]:
 
 
 def tidied(stage: Stage) -> None:
-    """What a search does at once; and what a state does not keep."""
+    """Do what a search does immediately, and discard what a state does not keep."""
     world = stage.world
     for one in list(world.network.pending):
         target = world.brokers.get(one.target)
@@ -196,7 +196,7 @@ def value_of_state(explorer: Explorer, state: State) -> Value:
 def _value(
     brokers: list[Any], control: Any, links: dict[Any, Any], facts: Facts, used: dict[str, int]
 ) -> Value:
-    """Fetches are renumbered in the order of being met: only which ones are the same counts."""
+    """Fetches are renumbered in the order of appearance: only which ones are equal matters."""
     numbers: dict[tuple[int, int], int] = {}
 
     def renumbered(value: Any, follower: int = 0) -> Any:

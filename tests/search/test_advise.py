@@ -1,4 +1,4 @@
-"""Advice: what settings can lose is tried, shown, counted, and a safer setting is tried, too."""
+"""Advice: possible losses are tried, shown and counted, and a safer setting is tried as well."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answer(failures: int = 2, **options: str) -> Advice:
 
 
 def searched(failures: int, **options: str) -> list[str]:
-    """The search alone: which faults lose something."""
+    """The faults that cause a loss according to the search."""
     found = search_all(asked(**options), failures, Limits, lambda _: None)
     return [one.faults for one in found.losses]
 
@@ -74,14 +74,14 @@ def test_acks_1_loses_with_one_fault() -> None:
     advice = answer(failures=1, acks="1")
     assert advice.verdict == VIOLATED
     assert "one process dies" in faults(advice)
-    assert "one broker is cut off for a time" in faults(advice)
+    assert "one broker is disconnected for a time" in faults(advice)
     assert advice.nearest is not None
-    assert advice.nearest.told == "acks=all"
+    assert advice.nearest.setting_text == "acks=all"
     assert (advice.nearest.before.round_trips, advice.nearest.after.round_trips) == (1, 2)
     assert (advice.nearest.before.copies_least, advice.nearest.after.copies_least) == (1, 2)
 
 
-def test_acks_0_is_a_promise_nobody_made() -> None:
+def test_acks_0_acknowledges_nothing() -> None:
     assert "one process dies" in searched(1, acks="0")
 
 
@@ -103,12 +103,12 @@ def test_an_unclean_election_loses() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_cache_loses_when_everybody_loses_power() -> None:
+def test_the_page_cache_loses_when_all_machines_lose_power() -> None:
     advice = answer(flush="page-cache")
     assert faults(advice) == ["2 machines lose power"]
     assert advice.data_survives == 1
     assert advice.nearest is not None
-    assert advice.nearest.told == "flush.messages=1"
+    assert advice.nearest.setting_text == "flush.messages=1"
     assert (advice.nearest.before.flushes, advice.nearest.after.flushes) == (0, 2)
     assert searched(1, flush="page-cache") == []
 
@@ -116,12 +116,12 @@ def test_the_page_cache_loses_when_everybody_loses_power() -> None:
 def test_every_line_can_be_seen_again() -> None:
     advice = answer(failures=1, acks="1")
     [line] = [one for one in advice.lines if one.loss.kinds == {"crash": 1}]
-    search, *stories = line.loss.evidence
-    assert search.story is not None
-    scenario = parse(search.story, "found.scenario")
+    search, *scenarios = line.loss.evidence
+    assert search.scenario_text is not None
+    scenario = parse(search.scenario_text, "found.scenario")
     assert run_scenario(scenario, scenario.variants[0]).verdict.lost
     assert "--strict" in search.command
-    done = CliRunner().invoke(main, [*shlex.split(stories[0].command)[1:], "--json"])
+    done = CliRunner().invoke(main, [*shlex.split(scenarios[0].command)[1:], "--json"])
     assert "lost" in [one["outcome"] for one in json.loads(done.stdout)["variants"]], done.stdout
 
 
@@ -129,14 +129,14 @@ def test_a_consumer_that_commits_too_early(tmp_path: Path) -> None:
     words = (*TWO, "--min-insync", "2", "--flush", "every-append", "--json")
     done = command(*words, "--commit", "auto", "--save", str(tmp_path))
     assert done.exit_code == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert told["schema"] == "holdfast-advise/1"
-    assert [one["outcome"] for one in told["lines"]] == ["lost-at-consumer"]
-    assert told["nearest"]["setting"] == "commit"
+    report = json.loads(done.stdout)
+    assert report["schema"] == "holdfast-advise/1"
+    assert [one["outcome"] for one in report["lines"]] == ["lost-at-consumer"]
+    assert report["nearest"]["setting"] == "commit"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_a_consumer_that_nobody_named_nothing_is_said() -> None:
+def test_without_consumer_settings_the_consumer_is_not_judged() -> None:
     assert "commit" not in asked().options
     assert any("consumer" in one for one in asked().not_looked_at)
 
@@ -173,15 +173,15 @@ def test_a_running_cluster_is_asked(tmp_path: Path) -> None:
     with Cluster(tmp_path / "data", brokers=2) as cluster:
         config = {"min.insync.replicas": "2", "flush.messages": "1", "retention.ms": "60000"}
         cluster.create_topic("events", 1, 2, config=config)
-        several = f"127.0.0.1:1,{cluster.bootstrap}"  # the first one is not there
+        several = f"127.0.0.1:1,{cluster.bootstrap}"  # nothing listens at the first address
         done = command("-b", several, "--topic", "events", "--json")
         lacking = command("-b", cluster.bootstrap.split(",")[0], "--topic", "nothing")
     assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["replicas"] == 2
-    assert told["settings"]["min_insync_replicas"] == "2"
-    assert told["settings"]["flush"] == "every-append"
-    assert any(one.startswith("retention.ms ") for one in told["not_looked_at"])
+    report = json.loads(done.stdout)
+    assert report["replicas"] == 2
+    assert report["settings"]["min_insync_replicas"] == "2"
+    assert report["settings"]["flush"] == "every-append"
+    assert any(one.startswith("retention.ms ") for one in report["not_looked_at"])
     assert lacking.exit_code == 64
     assert "has no topic nothing" in lacking.stderr
 

@@ -1,4 +1,4 @@
-"""In-sync replicas or a majority: the figures mean what they say."""
+"""The comparison of in-sync replicas with a majority: the figures mean what they say."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_a_lone_copy_is_lost_with_its_machine() -> None:
     trial = Trial(contender, NAMES, None)
     trial.run((), 1_000)
     for name in NAMES[1:]:
-        trial.cut(trial.world.brokers[name])
+        trial.disconnect(trial.world.brokers[name])
     trial.world.advance(4_000)
     trial.kill(trial.world.brokers["b1"], power=True)
-    trial.make_peace()
+    trial.end_faults()
     assert trial.lost() > 0
 
 
@@ -89,13 +89,13 @@ def test_the_command(tmp_path: Path) -> None:
     command = ["lab", "compare", "--seeds", "3..3", "--json", "--svg", str(picture)]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert [one["name"] for one in told["figures"]][-1] == "majority"
+    report = json.loads(done.stdout)
+    assert [one["name"] for one in report["figures"]][-1] == "majority"
     assert "In-sync replicas or a majority" in picture.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("seeds", ["5..2", "a..b", ""])
-def test_seeds_that_are_none(seeds: str) -> None:
+def test_invalid_seeds(seeds: str) -> None:
     done = CliRunner().invoke(main, ["lab", "compare", "--seeds", seeds])
     assert done.exit_code == 64
     assert "no range" in done.stderr

@@ -1,4 +1,4 @@
-"""The exhaustive search: right by a naive one, and sure to say how it ended."""
+"""The exhaustive search: it visits the same states as a naive one, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.search import (
     explore,
     is_symmetric,
     liveness,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.explore import Explorer
 from holdfast.search.limits import Limits
@@ -51,7 +51,7 @@ def explorer_of(question: Question) -> Explorer:
             marks=pytest.mark.long,
         ),
     ],
-    ids=Bounds.told,
+    ids=Bounds.describe,
 )
 def test_lookup_finds_the_same_states_as_whole_worlds_do(bounds: Bounds) -> None:
     question = Question(bounds=bounds, symmetry=False)
@@ -79,7 +79,7 @@ def test_with_all_guards_nothing_is_lost(
 @pytest.mark.parametrize(
     "bounds",
     [Bounds(elections=1, delays=ANY), Bounds(losses=1, delays=ANY)],
-    ids=Bounds.told,
+    ids=Bounds.describe,
 )
 def test_symmetry_visits_one_state_of_every_orbit(bounds: Bounds) -> None:
     assert is_symmetric(bounds)
@@ -97,7 +97,7 @@ def test_symmetry_is_not_used_where_order_means_something() -> None:
 
 
 def test_every_field_that_names_a_broker_is_renamed() -> None:
-    """A new message or state with a broker in it must be known to the symmetry."""
+    """The symmetry must handle every message and state field that contains a broker."""
     unknown: list[str] = []
     for module in (
         messages,
@@ -124,15 +124,15 @@ def maximal_isr() -> Found:
     return explore(Question(bounds=Bounds(in_sync=2, delays=2), options=options))
 
 
-def test_a_violation_is_a_story_that_plays_again(tmp_path: Path) -> None:
+def test_a_violation_is_a_scenario_that_plays_again(tmp_path: Path) -> None:
     found = maximal_isr()
     assert found.verdict == VIOLATED
     assert found.violation is not None
     assert found.violation.outcome == "isr-holds-what-is-committed"
-    story = story_of(found, "holdfast lab search")
-    assert story.outcome == "lost"
+    written = write_scenario(found, "holdfast lab search")
+    assert written.outcome == "lost"
     path = tmp_path / "found.scenario"
-    path.write_text(story.text, encoding="utf-8")
+    path.write_text(written.text, encoding="utf-8")
     scenario = load(str(path))
     run = run_scenario(scenario, scenario.variants[0])
     assert run.as_expected
@@ -141,19 +141,19 @@ def test_a_violation_is_a_story_that_plays_again(tmp_path: Path) -> None:
     assert with_guard.verdict.verdict == "valid"
 
 
-def test_what_is_not_needed_is_left_out_of_a_story() -> None:
+def test_what_is_not_needed_is_left_out_of_a_scenario() -> None:
     found = maximal_isr()
     needless = (Event("flush", 1), Event("tick", 1))
     padded = replace(found, path=(*found.path, *needless))
-    lines = [one.words for one in story_of(padded, "a search").lines]
-    assert lines == [one.words for one in story_of(found, "a search").lines]
+    lines = [one.words for one in write_scenario(padded, "a search").lines]
+    assert lines == [one.words for one in write_scenario(found, "a search").lines]
 
 
 def test_a_search_and_its_result_can_be_sent_elsewhere() -> None:
     question = Question(bounds=Bounds(in_sync=2, delays=2), options={"without": "(maximal-isr)"})
     found = explore(pickle.loads(pickle.dumps(question)))
     again = pickle.loads(pickle.dumps(found))
-    assert story_of(again, "elsewhere").outcome == "lost"
+    assert write_scenario(again, "elsewhere").outcome == "lost"
 
 
 def test_a_limit_ends_a_search() -> None:
@@ -171,7 +171,7 @@ def test_one_question_has_one_answer() -> None:
     assert counts[0].generated == counts[1].generated
 
 
-def test_peace_comes_to_those_who_leave_and_to_those_who_were_given_up() -> None:
+def test_brokers_that_leave_or_lost_their_session_come_to_rest() -> None:
     found = explore(Question(bounds=Bounds(replicas=2, stops=1, shutdowns=1, expiries=1)), rests=60)
     assert (found.verdict, found.rested) == (HOLDS, 60)
 
@@ -184,4 +184,4 @@ def test_a_cluster_that_does_not_rest_is_a_violation(monkeypatch: pytest.MonkeyP
     assert found.verdict == VIOLATED
     assert found.violation is not None
     assert found.violation.outcome == "stuck"
-    assert "All faults stop" in story_of(found, "holdfast lab search").text
+    assert "All faults stop" in write_scenario(found, "holdfast lab search").text

@@ -1,4 +1,4 @@
-"""Every guard is needed: without it the search finds a way to lose, with it none.
+"""Every guard is needed: without it the search finds a loss, with it none.
 
 The bounds are those of `search.bounds_ladder`.
 """
@@ -21,7 +21,7 @@ from holdfast.search import (
     Question,
     Rung,
     explore,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import Limits
 
@@ -31,7 +31,7 @@ OUTCOMES = {
     "follower-read-bound": "reader-goes-on",
     "flush-before-claim": "isr-holds-what-is-committed",
 }
-"""What breaks, where it is not the promise of the ISR or a record."""
+"""The expected outcome, where it is neither a broken ISR invariant nor a lost record."""
 
 SWITCHED = {"truncation": "high-watermark", "isr_update": "optimistic", "isr_expand": "unguarded"}
 
@@ -46,11 +46,11 @@ SMALL = (
     "consumer-epoch-check",
     "flush-before-claim",
 )
-"""Bounds that are exhausted in a moment; the others are for `make test-long`."""
+"""Bounds that are searched in a moment; the others are for `make test-long`."""
 
 
 MOST_STATES = 150_000
-"""Some bounds go on for millions of states: then it is these that are free of violations."""
+"""Some bounds have millions of states: then only so many are checked."""
 
 
 def searched(rung: Rung, **options: str) -> Found:
@@ -74,15 +74,15 @@ def test_an_old_rule_is_violated(switch: str) -> None:
 
 
 def check_violated(found: Found, outcome: str = "") -> None:
-    """It is found, and the story of it goes as wrong in the ordinary world."""
+    """The violation is found, and its scenario fails in the same way in the ordinary world."""
     assert found.verdict == VIOLATED
-    story = story_of(found, "the table of guards")
-    assert story.run.as_expected
+    written = write_scenario(found, "the table of guards")
+    assert written.run.as_expected
     if outcome:
-        assert story.outcome == outcome
+        assert written.outcome == outcome
     else:
-        assert story.outcome in ("lost", "exposed-lost", "diverged")
-        assert story.run.verdict.verdict == "invalid"
+        assert written.outcome in ("lost", "exposed-lost", "diverged")
+        assert written.run.verdict.verdict == "invalid"
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_with_all_guards_the_larger_bounds_hold(guard: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("rung", WIDENING, ids=lambda one: one.bounds.told())
+@pytest.mark.parametrize("rung", WIDENING, ids=lambda one: one.bounds.describe())
 def test_with_all_guards_the_ladder_holds(rung: Rung) -> None:
     assert searched(rung).verdict == HOLDS
 
@@ -114,9 +114,9 @@ BAD_SAMPLE_STATES = 7_158
 
 @pytest.mark.slow
 def test_the_bad_sample_is_unreachable() -> None:
-    """An acknowledged record that a member of the ISR lacks: in no state within the bounds."""
+    """No state within the bounds has an acknowledged record that an ISR member lacks."""
     found = explore(Question(bounds=BAD_SAMPLE))
     assert (found.verdict, found.coverage.distinct) == (HOLDS, BAD_SAMPLE_STATES)
-    story = load("no-loss-bad-sample")
-    assert f"{BAD_SAMPLE_STATES:,} states" in " ".join(story.header.split())
-    assert run_scenario(story, story.variants[0]).as_expected
+    scenario = load("no-loss-bad-sample")
+    assert f"{BAD_SAMPLE_STATES:,} states" in " ".join(scenario.header.split())
+    assert run_scenario(scenario, scenario.variants[0]).as_expected

@@ -1,4 +1,4 @@
-"""What the search says of a way, the ordinary world does: for every kind of action."""
+"""The ordinary world does what the search predicts for a path, for every kind of action."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOUNDS = {
     "leaving": Bounds(settled=1, stops=1, shutdowns=1, restarts=1, expiries=1, delays=1),
     "sessions": Bounds(settled=1, records=0, slow_sessions=2, crashes=1, restarts=1, delays=1),
     "controllers": Bounds(settled=1, failovers=1, crashes=1, restarts=1, delays=1),
-    "cut off": Bounds(settled=1, partitions=1, elections=1, lags=1, delays=1),
+    "disconnected": Bounds(settled=1, partitions=1, elections=1, lags=1, delays=1),
     "joining": Bounds(in_sync=2, late_joins=1, lags=1, elections=1, delays=1),
 }
 

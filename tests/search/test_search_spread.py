@@ -1,7 +1,7 @@
-"""A search that is spread over processes: the same answer as in one.
+"""A search that is spread over processes has the same result as in one process.
 
-Here every task is done by somebody who knows nothing: the task and its result are pickled, and
-nothing of an earlier one is kept.
+Here every task runs as in a fresh process: the task and its result are pickled, and nothing of an
+earlier task is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.search import (
     search_seeds,
     spread,
     spread_seeds,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import Limits
 from holdfast.search.parallel import processes, visit
@@ -38,8 +38,8 @@ from holdfast.search.parallel import processes, visit
 PROCESSES = 2
 
 
-class Strangers(Executor):
-    """Every call is somebody else's first."""
+class FreshProcesses(Executor):
+    """An executor that runs every call as if in a fresh process."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -55,7 +55,7 @@ class Strangers(Executor):
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small searches in many parts, too."""
+    """Make tasks so small that small searches have many."""
     monkeypatch.setattr(processes, "_FEW", 10)
 
 
@@ -82,11 +82,11 @@ def numbers(found: Found) -> tuple[object, ...]:
         Bounds(replicas=2, crashes=1, restarts=1, readers=1),
         pytest.param(Bounds(settled=1, crashes=1, restarts=1, delays=1), marks=pytest.mark.slow),
     ],
-    ids=Bounds.told,
+    ids=Bounds.describe,
 )
 def test_what_holds_has_the_same_numbers(bounds: Bounds) -> None:
     question = Question(bounds=bounds)
-    pool = Strangers()
+    pool = FreshProcesses()
     found = spread(question, pool, PROCESSES, rests=3)
     assert numbers(found) == numbers(explore(question, rests=3))
     assert pool.calls > 3, "it was spread"
@@ -94,9 +94,9 @@ def test_what_holds_has_the_same_numbers(bounds: Bounds) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("symmetry", [True, False])
-def test_names_of_brokers_count_as_little_as_in_one_process(symmetry: bool) -> None:
+def test_symmetry_is_the_same_as_in_one_process(symmetry: bool) -> None:
     question = Question(bounds=Bounds(elections=1, delays=ANY), symmetry=symmetry)
-    found = spread(question, Strangers(), PROCESSES)
+    found = spread(question, FreshProcesses(), PROCESSES)
     assert numbers(found) == numbers(explore(question))
 
 
@@ -113,26 +113,28 @@ def test_names_of_brokers_count_as_little_as_in_one_process(symmetry: bool) -> N
         pytest.param("joiner-reached-epoch-start", marks=pytest.mark.slow),
     ],
 )
-def test_a_violation_is_the_same_story(guard: str) -> None:
+def test_a_violation_is_the_same_scenario(guard: str) -> None:
     rung = GUARDS[guard]
     options = {**rung.options, "without": f"({guard})"}
     question = Question(bounds=rung.bounds, options=options)
-    one, other = explore(question), spread(question, Strangers(), PROCESSES)
+    one, other = explore(question), spread(question, FreshProcesses(), PROCESSES)
     assert one.verdict == other.verdict == VIOLATED
     assert (one.violation, one.path) == (other.violation, other.path)
     assert one.coverage.depth == other.coverage.depth
     assert other.coverage.distinct <= one.coverage.distinct
-    told = [story_of(found, "a search") for found in (one, other)]
-    assert told[0].text == told[1].text
+    written = [write_scenario(found, "a search") for found in (one, other)]
+    assert written[0].text == written[1].text
 
 
-def test_what_is_wrong_counts_the_same_in_any_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_violation_has_the_same_counts_in_any_partition_of_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rung = GUARDS["epoch-at-election"]
     question = Question(bounds=rung.bounds, options={"without": "(epoch-at-election)"})
     found = []
     for few in (1, 40, 1_000_000):
         monkeypatch.setattr(processes, "_FEW", few)
-        found.append(numbers(spread(question, Strangers(), PROCESSES)))
+        found.append(numbers(spread(question, FreshProcesses(), PROCESSES)))
     assert found[0][0] == VIOLATED
     assert found[0] == found[1] == found[2]
 
@@ -142,25 +144,25 @@ def test_a_cluster_that_does_not_rest_is_the_same_violation(
 ) -> None:
     monkeypatch.setattr(liveness, "REST_MS", 0)
     question = Question(bounds=Bounds(replicas=2, delays=1))
-    one, other = explore(question, rests=4), spread(question, Strangers(), PROCESSES, rests=4)
+    one, other = explore(question, rests=4), spread(question, FreshProcesses(), PROCESSES, rests=4)
     assert (one.verdict, numbers(one)) == (VIOLATED, numbers(other))
     assert (one.violation, one.path) == (other.violation, other.path)
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "reached"),
     [
         (Limits(states=200), "200 states"),
         (Limits(seconds=0.001), "0.001 seconds"),
         (Limits(memory=2**20), "1 MiB of memory"),
     ],
 )
-def test_a_limit_ends_it(limits: Limits, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_ends_it(limits: Limits, reached: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visit, "LOOKS_EVERY", 16)
     watched: list[Coverage] = []
     question = Question(bounds=Bounds(elections=2, delays=2))
-    found = spread(question, Strangers(), PROCESSES, limits, watched.append)
-    assert (found.verdict, found.limit) == (LIMIT, told)
+    found = spread(question, FreshProcesses(), PROCESSES, limits, watched.append)
+    assert (found.verdict, found.limit) == (LIMIT, reached)
     assert watched[-1].distinct == found.coverage.distinct
     if limits.states:
         assert found.coverage.distinct >= limits.states
@@ -171,23 +173,23 @@ def seeds(found: SeedsFound[SeededRun]) -> tuple[object, ...]:
 
 
 def test_seeds_in_ranges_find_the_same() -> None:
-    assert seeds(spread_seeds(1, 9, {}, Limits(), Strangers(), PROCESSES)) == seeds(
+    assert seeds(spread_seeds(1, 9, {}, Limits(), FreshProcesses(), PROCESSES)) == seeds(
         search_seeds(1, 9, {}, Limits())
     )
 
 
 def test_seeds_end_at_their_limit() -> None:
     limits = Limits(states=3)
-    found = spread_seeds(1, 9, {}, limits, Strangers(), PROCESSES)
+    found = spread_seeds(1, 9, {}, limits, FreshProcesses(), PROCESSES)
     assert seeds(found) == seeds(search_seeds(1, 9, {}, limits))
     assert (found.verdict, found.tried) == (LIMIT, 3)
-    whole = spread_seeds(1, 3, {}, limits, Strangers(), PROCESSES)
+    whole = spread_seeds(1, 3, {}, limits, FreshProcesses(), PROCESSES)
     assert (whole.verdict, whole.tried) == (HOLDS, 3)
 
 
 @pytest.mark.slow
 def test_the_first_seed_that_fails_is_the_answer() -> None:
     options = {"without": "(out-of-range-diverges)"}
-    found = spread_seeds(0, 11, options, Limits(), Strangers(), PROCESSES)
+    found = spread_seeds(0, 11, options, Limits(), FreshProcesses(), PROCESSES)
     assert found.verdict == VIOLATED
     assert seeds(found) == seeds(search_seeds(0, 11, options, Limits()))

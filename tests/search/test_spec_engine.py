@@ -1,4 +1,4 @@
-"""The parts of the specification's engine: packing, permutations, the set of states, words."""
+"""The parts of the specification's engine: packing, permutations, the set of states, sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.search.limits import LimitError, Limits, parse_limits, peak_memory
-from holdfast.search.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, tell
+from holdfast.search.spec import VARIANTS, Bounds, Coverage, Question, Step, explore, render_trace
 from holdfast.search.spec.layout import WORD, Layout
 from holdfast.search.spec.sentences import sentence
 from holdfast.search.spec.state import unpack
@@ -33,12 +33,12 @@ def test_fields_do_not_overlap_and_stay_within_their_words(world: str) -> None:
 
 def test_field_changes_nothing_but_itself() -> None:
     layout = Layout(bounds("3/2/2/2"))
-    dice = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for field in layout.fields:
-        states = dice.integers(0, 2**61, size=(layout.words, 50), dtype=np.uint64)
+        states = rng.integers(0, 2**61, size=(layout.words, 50), dtype=np.uint64)
         others = [one for one in layout.fields if one != field]
         before = [one.get(states) for one in others]
-        values = dice.integers(0, field.mask, size=50, endpoint=True)
+        values = rng.integers(0, field.mask, size=50, endpoint=True)
         field.put(states, values)
         assert field.get(states).tolist() == values.tolist()
         assert all(
@@ -58,10 +58,10 @@ def test_plain_changes_visit_every_permutation_once(count: int) -> None:
 
 def test_state_set_keeps_each_state_once() -> None:
     for words in (1, 2, 3):
-        dice = np.random.default_rng(words)
+        rng = np.random.default_rng(words)
         seen, known = StateSet(words), set[tuple[int, ...]]()
         for _ in range(30):
-            states = dice.integers(0, 9, size=(words, 40), dtype=np.uint64)
+            states = rng.integers(0, 9, size=(words, 40), dtype=np.uint64)
             offered = set(map(tuple, states.T.tolist()))
             fresh = seen.unseen(states)
             assert sorted(map(tuple, fresh.T.tolist())) == sorted(offered - known)
@@ -71,14 +71,14 @@ def test_state_set_keeps_each_state_once() -> None:
 
 
 def hashed_once(word: int) -> int:
-    """What the set's hash makes of a first word, with its first salt."""
+    """The set's hash of a first word, with its first salt."""
     mixed = word * 0x9E3779B97F4A7C15 % 2**64
     return mixed ^ mixed >> 32
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_two_states_that_share_a_hash_are_two(together: bool) -> None:
-    # The second word makes up for the first, so both pairs have the same hash.
+    # The second word cancels the first, so both pairs have the same hash.
     one, other = (5, 0), (6, hashed_once(5) ^ hashed_once(6))
     pair = np.array([one, other], np.uint64).T
     seen = StateSet(2)
@@ -121,7 +121,7 @@ def test_violation_beyond_the_limit_is_not_looked_for() -> None:
     assert (stopped.trace, stopped.limit) == (None, "100 states")
     found = explore(asked, Limits(states=768))
     assert found.trace is not None
-    assert found.limit is None, "a violation that was seen is told"
+    assert found.limit is None, "a violation that was found is reported"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_bounds_that_make_no_sense_are_refused(wrong: tuple[int, int, int, int])
 
 
 def test_every_action_has_its_words() -> None:
-    told: dict[str, set[str]] = {}
+    sentences: dict[str, set[str]] = {}
     layout = Layout(bounds("2/2/2/1"))
     for name, variant in VARIANTS.items():
         model = Model(variant, layout, symmetry=False)
@@ -144,36 +144,36 @@ def test_every_action_has_its_words() -> None:
             for way, rows, after in model.ways(level):
                 step = Step(way.action, way.who, unpack(layout, after))
                 text = sentence(unpack(layout, level, int(rows[0])), step)
-                told.setdefault(way.action, set()).add(text)
-    assert {action: min(texts) for action, texts in told.items()} == {
-        "becomes-follower": "b1 hears that b2 leads epoch 0, and keeps its log.",
-        "becomes-leader": "b1 hears that it leads epoch 0, with ISR (b1,b2).",
+                sentences.setdefault(way.action, set()).add(text)
+    assert {action: min(texts) for action, texts in sentences.items()} == {
+        "becomes-follower": "b1 follows b2 in epoch 0, and keeps its log.",
+        "becomes-leader": "b1 becomes leader in epoch 0, with ISR (b1,b2).",
         "controller-elects": "The controller elects b1: epoch 0, ISR (b1,b2).",
         "controller-shrinks": "The controller takes b1 out of the ISR: epoch 0, nobody leads, "
         "ISR (b2).",
         "follower-fetches": "b1 copies m0/0 from b2 to offset 0.",
-        "follower-truncates": "b1 sees that its log parts from b2's, and cuts its log to 0, "
-        "dropping m0/0, m1/0.",
+        "follower-truncates": "b1 finds that its log diverges from b2's, and truncates its log "
+        "to 0, dropping m0/0, m1/0.",
         "leader-expands": "b1 takes b2 into the ISR: (b1,b2) is agreed.",
         "leader-raises": "b1 raises its high watermark to 1.",
         "leader-shrinks": "b1 takes b2 out of the ISR: (b1) is agreed.",
         "leader-writes": "b1 appends m0/0 at offset 0.",
     }
-    followers = told["becomes-follower"]
-    assert "b2 hears that b1 leads epoch 1, and cuts its log to 0, dropping m0/0." in followers
+    followers = sentences["becomes-follower"]
+    assert "b2 follows b1 in epoch 1, and truncates its log to 0, dropping m0/0." in followers
     assert any(
-        "; its high watermark goes from 0 to 1." in text for text in told["follower-fetches"]
+        "; its high watermark goes from 0 to 1." in text for text in sentences["follower-fetches"]
     )
     last_of_isr = (
         "The controller takes the lead from b1, the last of the ISR: epoch 1, nobody leads."
     )
-    assert last_of_isr in told["controller-shrinks"]
+    assert last_of_isr in sentences["controller-shrinks"]
 
 
 def test_trace_ends_with_what_is_broken() -> None:
     asked = Question(variant="hw", bounds=bounds("2/2/2/2"), invariant="weak-isr")
     trace = explore(asked).trace
     assert trace is not None
-    *_, empty, why = tell(trace, "weak-isr")
+    *_, empty, why = render_trace(trace, "weak-isr")
     assert empty == ""
     assert why.endswith("b2 is in its ISR and holds nothing there.")

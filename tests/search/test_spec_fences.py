@@ -1,4 +1,4 @@
-"""The specification's own fences: without any one of them an invariant breaks."""
+"""The specification's own fences: without any of them an invariant breaks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACTIONS = {
     "fence-high-watermark": "raise_high_watermark",
     "fence-isr-expand": "expand",
 }
-"""What the plain specification calls the action that has the fence."""
+"""The name in the plain specification of the action that has the fence."""
 WORLD = "3/2/3/2"
 
 

@@ -1,4 +1,4 @@
-"""Our engine and TLC come to the same verdicts, counts and shortest traces."""
+"""Holdfast's engine and TLC reach the same verdicts, counts and shortest traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.search.spec import explore
 from tests.search.tlc import Run, bounds, runs
 
 SECONDS = 50_000
-"""So many states take seconds on a busy machine."""
+"""A search with so many states takes seconds on a busy machine."""
 
 
 def cases() -> list[object]:

@@ -1,6 +1,6 @@
-"""What TLC 2.18 found on the published specification: facts to compare with.
+"""The results of TLC 2.18 on the published specification, to compare with.
 
-`tlc.txt` has a line a run: variant, bounds (replicas/log size/records/highest epoch), whether
+`tlc.txt` has one line per run: variant, bounds (replicas/log size/records/highest epoch), whether
 replicas were interchangeable, the invariant; then distinct, generated and depth of a complete
 search, or `violated` and the steps of the shortest trace.
 """

@@ -1,4 +1,4 @@
-"""Clusters that the tests of settings share: their topics and groups are their own."""
+"""Clusters that the tests of settings share; each test has its own topics and groups."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from holdfast.broker.settings import TOPIC as TOPIC_SETTINGS
 from tests.settings.servers import BROKER, Server, Servers
 
 QUICK = {
-    # Nobody waits five minutes for retention and fifteen seconds for the cleaner.
+    # No test waits five minutes for retention and fifteen seconds for the cleaner.
     "log.retention.check.interval.ms": "100",
     "log.cleaner.backoff.ms": "100",
 }
 
 
 class Given(NamedTuple):
-    """Two topics with one replica each; all that differs is one setting."""
+    """Two topics with one replica each, which differ in one setting."""
 
     server: Server
     topic: str
@@ -33,7 +33,7 @@ Give = Callable[..., Given]
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Two brokers that differ only while a test has altered one."""
+    """Two brokers that differ only while a test has changed one."""
     servers = Servers(tmp_path_factory.mktemp("pair"), QUICK, QUICK)
     try:
         servers.start(controller=2)
@@ -44,7 +44,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture
 def given(pair: Servers) -> Iterator[Give]:
-    """Gives two topics: the setting is the first one's own, or its broker's."""
+    """Gives two topics: the first one, or its broker, has the setting."""
     altered: list[str] = []
 
     def give(name: str, value: str, config: Mapping[str, str] | None = None) -> Given:

@@ -1,4 +1,4 @@
-"""A proxy in front of one broker: sees every request of the others, and can be in their way."""
+"""A proxy in front of one broker: sees every request of the others, and can block them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.cluster.processes.ports import HOST
 from holdfast.protocol import Request, decode_request
 
 Wanted = Callable[[str, Request], bool]
-"""Whether a client's request is meant, by the client's id."""
+"""Selects requests, by the client's id."""
 
 
 def _nothing(_client: str, _request: Request) -> bool:
@@ -19,7 +19,7 @@ def _nothing(_client: str, _request: Request) -> bool:
 
 
 class Proxy:
-    """Listens, and passes on to one port."""
+    """Listens, and forwards to one port."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -28,27 +28,27 @@ class Proxy:
         self.seen: list[tuple[str, Request]] = []
         """Every request of a broker, with the broker's client id."""
         self.swallows: Wanted = _nothing
-        """Such a request is not passed on, and so never answered."""
+        """Requests that are not forwarded, and so never answered."""
         self.hangs_up: Wanted = _nothing
-        """Such a request ends its connection."""
+        """Requests that close their connection."""
         self._sockets: list[socket.socket] = []
         self._crowd: list[socket.socket] = []
         self._accepts = True
         threading.Thread(target=self._accept, daemon=True).start()
 
     def requests(self, client: str, kind: type[Request]) -> list[Request]:
-        """What a client has sent of one kind so far."""
+        """The requests of one kind that a client has sent so far."""
         return [one for name, one in tuple(self.seen) if name == client and isinstance(one, kind)]
 
     def interfere(self, *, swallows: Wanted = _nothing, hangs_up: Wanted = _nothing) -> None:
-        """Begin to be in the way, or without arguments end it; connections begin again."""
+        """Block or close requests, or without arguments stop that; closes all connections."""
         self.seen.clear()
         self.swallows, self.hangs_up = swallows, hangs_up
         if swallows is hangs_up is _nothing:
             self._hang_up()
 
     def black_hole(self) -> None:
-        """From now on nobody gets a connection, nor an error."""
+        """From now on a connection attempt gets neither a connection nor an error."""
         self._accepts = False
         with socket.create_connection((HOST, self.port)):
             pass
@@ -94,7 +94,7 @@ class Proxy:
                     return
                 try:
                     broker = socket.create_connection((HOST, self._target))
-                except ConnectionError:  # It is down; nobody gets further than this.
+                except ConnectionError:  # The broker is down: close the connection.
                     client.close()
                     continue
                 self._sockets += [client, broker]

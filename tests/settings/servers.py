@@ -1,4 +1,4 @@
-"""Brokers as processes, each with settings of its own and all others at their defaults.
+"""Brokers as processes, each with its own settings and all others at their defaults.
 
 Two brokers of one cluster are the instrument of these tests: broker 1 has the setting, broker 2 has
 not, and both do the same work. What only broker 1 shows is the effect of the setting.
@@ -57,7 +57,7 @@ Answer = TypeVar("Answer", bound=Response)
 
 
 class Sent(NamedTuple):
-    """What a broker answered to a Produce request."""
+    """A broker's answer to a Produce request."""
 
     error: ErrorCode
     offset: int
@@ -92,7 +92,7 @@ class Server:
     # The process.
 
     def begin(self) -> None:
-        """Start it and do not wait."""
+        """Start it without waiting."""
         self.control.unlink(missing_ok=True)
         file = self.folder / f"{self.number}.properties"
         text = "".join(f"{name}={value}\n" for name, value in self.settings.items())
@@ -152,23 +152,23 @@ class Server:
         self._port.release()
 
     def status(self) -> dict[str, Any]:
-        """What the control socket says of it."""
-        told: dict[str, Any] = self.order("status")
-        return told
+        """The status from the control socket."""
+        response: dict[str, Any] = self.order("status")
+        return response
 
     def order(self, call: str, **fields: object) -> Any:
         """A call to the control socket."""
         return line_client.ask(self.control, {"call": call, **fields}, PATIENCE_S)
 
     def replica(self, topic: str, partition: int = 0) -> dict[str, Any]:
-        """What the broker says of its replica of a partition."""
-        told: dict[str, Any] = self.status()["partitions"][f"{topic}-{partition}"]
-        return told
+        """The status of the broker's replica of a partition."""
+        response: dict[str, Any] = self.status()["partitions"][f"{topic}-{partition}"]
+        return response
 
     # Requests.
 
     def connect(self) -> Connection:
-        """A new connection, the caller's to close."""
+        """A new connection; the caller closes it."""
         return Connection(Address(HOST, self.port), PATIENCE_S)
 
     def hang_up(self) -> None:
@@ -194,8 +194,8 @@ class Server:
         """One batch to this broker."""
         made = build_batch(records) if options is None else build_batch(records, options)
         data = PartitionProduceData(index=partition, records=made)
-        told = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[told])
+        response = TopicProduceData(name=topic, partition_data=[data])
+        request = ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[response])
         answer = self.ask(request, ProduceResponse, BY_NAME)
         [one] = answer.responses[0].partition_responses
         return Sent(ErrorCode(one.error_code), one.base_offset)
@@ -253,7 +253,7 @@ class Servers:
         return self.all[number]
 
     def start(self, *, controller: int | None = None) -> None:
-        """All run and know each other; the first to start is the controller."""
+        """Start all; each has the metadata of the others. The first to start is the controller."""
         order = sorted(self.all, key=lambda number: number != controller)
         if controller is not None:
             self.all[order[0]].start()
@@ -280,12 +280,12 @@ class Servers:
             server.close()
 
     def metadata(self, server: Server, *topics: str) -> MetadataResponse:
-        """As this broker knows it."""
+        """This broker's metadata."""
         with Client([(HOST, server.port)], timeout_s=PATIENCE_S) as client:
             return client.metadata(topics)
 
     def controller(self) -> Server:
-        """As broker 1 knows it."""
+        """The controller, in broker 1's metadata."""
         return self.all[self.metadata(self.all[1]).controller_id]
 
     def client(self) -> Client:
@@ -296,7 +296,7 @@ class Servers:
     # Topics.
 
     def topic(self, *replicas: int, config: Settings | None = None, partitions: int = 1) -> str:
-        """A new topic whose partitions are on these brokers, the first leads."""
+        """A new topic whose partitions are on these brokers; the first leads."""
         name = f"topic-{next(NAMES)}"
         assignment = dict.fromkeys(range(partitions), replicas)
         with self.client() as client:
@@ -306,24 +306,24 @@ class Servers:
         return name
 
     def partition(self, topic: str, number: int = 0, at: int = 1) -> MetadataResponsePartition:
-        """As one broker knows it."""
+        """A partition in one broker's metadata."""
         [found] = self.metadata(self.all[at], topic).topics
         assert not found.error_code, ErrorCode(found.error_code)
         return next(one for one in found.partitions if one.partition_index == number)
 
     def wait_leader(self, topic: str, leader: int, number: int = 0) -> None:
-        """Until the broker itself knows that it leads, and broker 1 too."""
+        """Wait until the broker leads, and broker 1 has that in its metadata."""
 
         def leads() -> bool:
-            told = self.all[leader].status()["partitions"].get(f"{topic}-{number}")
-            return told is not None and told["role"] == "leader"
+            response = self.all[leader].status()["partitions"].get(f"{topic}-{number}")
+            return response is not None and response["role"] == "leader"
 
         wait_until(leads, f"broker {leader} leads {topic}-{number}")
 
-    # Settings while they run.
+    # Dynamic settings.
 
     def alter(self, kind: int, name: str, setting: str, value: str | None) -> None:
-        """Set, or with None drop, one setting of a topic or a broker ("" for all)."""
+        """Set, or with None delete, one setting of a topic or a broker ("" for all)."""
         operation = DELETE if value is None else SET
         config = IncrementalAlterConfigsAlterableConfig(
             name=setting, config_operation=operation, value=value
@@ -333,11 +333,11 @@ class Servers:
         )
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
         with self.client() as client:
-            [told] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
-        assert not told.error_code, told.error_message
+            [response] = client.ask_controller(request, IncrementalAlterConfigsResponse).responses
+        assert not response.error_code, response.error_message
 
     def settle(self, number: int) -> None:
-        """Until a broker has read all settings that were altered so far: it reads all at once."""
+        """Wait until a broker has read all changed settings: it reads all together."""
         probe, server = self.topic(number), self.all[number]
         self.alter(TOPIC, probe, "max.message.bytes", "1")
 
@@ -352,10 +352,10 @@ def now_ms() -> int:
 
 
 def record(value: bytes = b"value", key: bytes | None = None, age_ms: int = 0) -> NewRecord:
-    """A record that was made so long ago."""
+    """A record with a timestamp this long ago."""
     return NewRecord(value, key, now_ms() - age_ms)
 
 
 def is_readable(connection: socket.socket) -> bool:
-    """Whether an answer, or an end, is there now."""
+    """Whether an answer, or the end of the connection, has arrived."""
     return bool(select.select([connection], [], [], 0)[0])

@@ -1,4 +1,4 @@
-"""What the cleaner's settings do on running brokers, to topics of one-kilobyte segments."""
+"""The effects of the cleaner's settings on running brokers, with one-kilobyte segments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def send_rounds(server: Server, topic: str, rounds: int = 20, age_ms: int = 0) -
 
 
 def kept(server: Server, topic: str) -> int:
-    """How many records are left in the files."""
+    """The number of records in the files."""
     return sum(header.record_count for header in server.headers(topic))
 
 
@@ -59,7 +59,7 @@ def test_cleanup_policy(given: Give, name: str) -> None:
 
 @BOTH("name", ["min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio"])
 def test_min_cleanable_dirty_ratio(given: Give, name: str) -> None:
-    """A log that was never cleaned is wholly dirty, and no ratio is above 1."""
+    """A log that was never cleaned is fully dirty, and no ratio is above 1."""
     only_the_other_is_cleaned(given(name, "1.0", COMPACTED))
 
 
@@ -70,14 +70,14 @@ def test_min_compaction_lag_ms(given: Give, name: str) -> None:
 
 @BOTH("name", ["max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"])
 def test_max_compaction_lag_ms(given: Give, name: str) -> None:
-    """What has waited for long is cleaned, however little there is of it."""
+    """Records that have waited for long are cleaned, however few they are."""
     never = COMPACTED | {"min.cleanable.dirty.ratio": "1.0"}
     only_the_first_is_cleaned(given(name, "1", never))
 
 
 @BOTH("name", ["delete.retention.ms", "log.cleaner.delete.retention.ms"])
 def test_delete_retention_ms(given: Give, name: str) -> None:
-    """A tombstone goes when its time is over; by default that is after a day."""
+    """A tombstone is removed after its retention time; the default is one day."""
     pair = given(name, "0", COMPACTED)
     for server, topic in (pair[:2], pair[2:]):
         made = record(b"", b"gone")._replace(value=None)
@@ -85,7 +85,7 @@ def test_delete_retention_ms(given: Give, name: str) -> None:
     sent = [1]
 
     def look() -> bool:
-        # The second cleaning after the tombstone takes it, if it may go.
+        # The second cleaning after the tombstone removes it, if its time is over.
         for server, topic in (pair[2:], pair[:2]):
             send_rounds(server, topic, rounds=5)
         sent[0] += 25
@@ -97,14 +97,14 @@ def test_delete_retention_ms(given: Give, name: str) -> None:
 
 
 def has_tombstone(server: Server, topic: str) -> bool:
-    """As a consumer sees it: files are not all in place while the cleaner replaces them."""
+    """Reads as a consumer: files may be missing while the cleaner replaces them."""
     with Client([(HOST, server.port)], timeout_s=PATIENCE_S) as client:
         return any(one.key == b"gone" for one in read_all(client, topic, 0, Span(0, 1), PATIENCE_S))
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 cleans, broker 2 never does, broker 3 looks once an hour."""
+    """Broker 1 cleans, broker 2 never does, broker 3 checks once an hour."""
     off = QUICK | {"log.cleaner.enable": "false"}
     rarely = {"log.cleaner.backoff.ms": "3600000"}
     servers = Servers(tmp_path_factory.mktemp("cleaners"), QUICK, off, rarely)
@@ -125,7 +125,7 @@ def test_log_cleaner_enable(three: Servers) -> None:
 
 
 def test_log_cleaner_backoff_ms(three: Servers) -> None:
-    """log.cleaner.backoff.ms is an hour at broker 3, until it is altered while the broker runs."""
+    """log.cleaner.backoff.ms is an hour at broker 3, until it is changed at run time."""
     topics = {broker: three.topic(broker, config=COMPACTED) for broker in (3, 1)}
     for broker, topic in topics.items():
         send_rounds(three[broker], topic)

@@ -1,4 +1,4 @@
-"""What the settings of connections and requests do: broker 1 has them, broker 2 has not."""
+"""The effects of the settings of connections and requests: only broker 1 has them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LARGE = [record(bytes(900 * KIB))]
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Brokers 1 and 4 are odd, broker 2 as by default, broker 3 is there to be paused."""
+    """Brokers 1 and 4 have the settings, broker 2 the defaults; tests pause broker 3."""
     patient = {"broker.session.timeout.ms": "600000"}
     each = [patient | more for more in (ODD, {}, {}, NARROW)]
     servers = Servers(tmp_path_factory.mktemp("connections"), *each)
@@ -71,7 +71,7 @@ def connected(server: Server, *, receive_bytes: int = 0) -> Iterator[socket.sock
 
 
 def test_socket_request_max_bytes(four: Servers) -> None:
-    """socket.request.max.bytes: whoever claims more is hung up on."""
+    """socket.request.max.bytes: a client that claims more is disconnected."""
     claim = (LIMIT + 1).to_bytes(4, "big")
     with connected(four[1]) as odd, connected(four[2]) as other:
         for connection in (other, odd):
@@ -82,7 +82,7 @@ def test_socket_request_max_bytes(four: Servers) -> None:
 
 
 def test_socket_receive_buffer_bytes(four: Servers) -> None:
-    """socket.receive.buffer.bytes: how much the system takes for a broker that stands still."""
+    """socket.receive.buffer.bytes: how much the system accepts for a stopped broker."""
     taken = []
     for server in (four[4], four[2]):
         with connected(server) as connection:
@@ -105,7 +105,7 @@ class Queued(NamedTuple):
 
 
 def queued(server: Server, connection: socket.socket) -> Queued:
-    """As /proc/net/tcp tells it."""
+    """From /proc/net/tcp."""
     ends = (server.port, connection.getsockname()[1])
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
@@ -132,7 +132,7 @@ def test_socket_send_buffer_bytes(four: Servers) -> None:
 
 
 def test_socket_listen_backlog_size(four: Servers) -> None:
-    """socket.listen.backlog.size: who waits to be accepted by a broker that stands still."""
+    """socket.listen.backlog.size: connections that wait for a stopped broker."""
     waiting = []
     for server in (four[1], four[2]):
         server.pause()
@@ -165,9 +165,9 @@ def test_connections_max_idle_ms(four: Servers) -> None:
 
 
 def test_queued_max_request_bytes(four: Servers) -> None:
-    """queued.max.request.bytes: with too much under way a connection is not read from."""
+    """queued.max.request.bytes: with too much in progress the broker stops reading."""
     topics = [four.topic(number, 3) for number in (1, 2)]
-    four[3].pause()  # What waits for its copies is under way.
+    four[3].pause()  # A request that waits for replication is in progress.
     try:
         with ExitStack() as stack:
             held, free = (
@@ -183,16 +183,16 @@ def test_queued_max_request_bytes(four: Servers) -> None:
 
 
 def busy(stack: ExitStack, server: Server, topic: str) -> socket.socket:
-    """A connection that has sent a request, to a broker that has much under way."""
+    """A connection that has sent a request to a broker with much in progress."""
     for number in range(2):
         data = PartitionProduceData(index=0, records=build_batch(LARGE))
-        told = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[told])
+        response = TopicProduceData(name=topic, partition_data=[data])
+        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[response])
         parts = encode_request(request, BY_NAME, correlation_id=number, client_id="many")
         stack.enter_context(connected(server)).sendall(b"".join(parts))
     wait_until(lambda: server.replica(topic)["leo"] == 2, "both are under way")
     connection = stack.enter_context(connected(server))
-    assert is_answered(connection)  # It is read from once, and then held.
+    assert is_answered(connection)  # The broker reads from it once, and then stops reading.
     request_bytes = encode_request(ApiVersionsRequest(), 0, correlation_id=9, client_id="one")
     connection.sendall(b"".join(request_bytes))
     for _ in range(3):
@@ -202,7 +202,7 @@ def busy(stack: ExitStack, server: Server, topic: str) -> socket.socket:
 
 
 def fetch_of(topic: str, *partitions: int) -> FetchRequest:
-    """As much as there is, in a new fetch session."""
+    """A request for all records, in a new fetch session."""
     asked = [
         FetchPartition(partition=one, fetch_offset=0, partition_max_bytes=1 << 20)
         for one in partitions
@@ -224,13 +224,13 @@ def test_fetch_max_bytes(four: Servers) -> None:
         for partition in (0, 1):
             server.send(topic, [record(bytes(2 * KIB))], partition=partition)
         answer = server.ask(fetch_of(topic, 0, 1), FetchResponse, BY_NAME)
-        told = answer.responses[0].partitions
-        filled.append(sum(1 for one in told if one.records))
+        response = answer.responses[0].partitions
+        filled.append(sum(1 for one in response if one.records))
     assert filled == [1, 2]
 
 
 def test_max_incremental_fetch_session_cache_slots(four: Servers) -> None:
-    """max.incremental.fetch.session.cache.slots=0: nobody gets a fetch session."""
+    """max.incremental.fetch.session.cache.slots=0: no client gets a fetch session."""
     sessions = []
     for server in (four[1], four[2]):
         topic = four.topic(server.number)
@@ -240,7 +240,7 @@ def test_max_incremental_fetch_session_cache_slots(four: Servers) -> None:
     assert sessions[1] != 0
 
 
-# Limits that can be altered while a broker runs.
+# Limits that can change at run time.
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_max_incremental_fetch_session_cache_slots(four: Servers) -> None:
     ],
 )
 def test_max_connections(pair: Servers, name: str, value: str) -> None:
-    """The second connection is refused, at the broker whose limit was altered."""
+    """The broker whose limit was changed refuses the second connection."""
 
     def are_served(server: Server) -> bool:
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the settings of a controller do, and those of a broker that stops."""
+"""The effects of the settings of a controller, and of a broker that stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOON = {"leader.imbalance.check.interval.seconds": "1"}
 
 
 class Balance:
-    """Two brokers, and a topic whose first partition the wrong one leads."""
+    """Two brokers, and a topic whose first partition is not led by its preferred leader."""
 
     def __init__(self, folder: Path, settings: dict[str, str]) -> None:
         self.servers = Servers(folder, settings, settings)
@@ -28,7 +28,7 @@ class Balance:
         self.topic = self.servers.topic(1, 2, partitions=2)
 
     def unbalance(self) -> None:
-        """The preferred leader of partition 0 is another one from now on."""
+        """Change the preferred leader of partition 0."""
         leader = self.leader()
         with self.servers.client() as client:
             reassign(client, self.topic, 0, [3 - leader, leader])
@@ -63,15 +63,15 @@ def balances(tmp_path: Path) -> Iterator[dict[str, Balance]]:
 
 def test_auto_leader_rebalance(balances: dict[str, Balance]) -> None:
     """auto.leader.rebalance.enable, leader.imbalance.per.broker.percentage and
-    leader.imbalance.check.interval.seconds: a preferred leader gets its partition back, but where
-    that is off, where all of its partitions may be led by others, and where nobody looks yet.
+    leader.imbalance.check.interval.seconds: a preferred leader gets its partition back, except
+    where rebalancing is off, where full imbalance is allowed, and before the first check.
     """
     moves = balances["moves"]
     stay = {name: one for name, one in balances.items() if one is not moves}
     before = {name: one.leader() for name, one in stay.items()}
     for one in stay.values():
         one.unbalance()
-    for _ in range(3):  # Two whole seconds between the first and the last: the others looked.
+    for _ in range(3):  # Two whole seconds between the first and the last: the others have checked.
         wanted = 3 - moves.leader()
         moves.unbalance()
         moves.wait_leader(wanted)

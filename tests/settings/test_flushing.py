@@ -1,4 +1,4 @@
-"""What the settings of flushing and of checkpoints do: seen after a power loss, and in files."""
+"""The effects of the settings of flushes and checkpoints: after a power loss, and in files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 as by default, and two that flush by themselves."""
+    """Broker 1 with the defaults, and two that flush."""
     servers = Servers(
         tmp_path_factory.mktemp("flushing"),
         {"replica.high.watermark.checkpoint.interval.ms": "3600000"},
@@ -48,7 +48,7 @@ def send(server: Server, topic: str, count: int) -> None:
 
 
 def power_loss(*servers: Server) -> None:
-    """All are killed, and what they had not flushed is gone from their files."""
+    """Kill all brokers, and remove from their files what they had not flushed."""
     for server in servers:
         server.kill()
     for server in servers:
@@ -88,7 +88,7 @@ def test_flush_ms(given: Give, name: str) -> None:
 
 
 def test_log_flush_scheduler_interval_ms(three: Servers) -> None:
-    """log.flush.scheduler.interval.ms stands in for log.flush.interval.ms."""
+    """log.flush.scheduler.interval.ms is the default of log.flush.interval.ms."""
     page_cache, topic = three.topic(1), three.topic(3)
     send(three[1], page_cache, 3)
     send(three[3], topic, 3)

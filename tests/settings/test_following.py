@@ -1,7 +1,7 @@
-"""What the settings of followers, and of requests to other brokers, do.
+"""The effects of the settings of followers, and of requests to other brokers.
 
-Broker 1 leads and is the controller. Whatever brokers 2 and 3 ask of it goes through a proxy, which
-sees each request and can be in its way.
+Broker 1 leads and is the controller. The requests of brokers 2 and 3 to it go through a proxy,
+which sees and can block each request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECOND, THIRD = "holdfast-broker-2", "holdfast-broker-3"
 
 
 class Seen(NamedTuple):
-    """A cluster, and what is seen of it."""
+    """A cluster, and the proxy that observes it."""
 
     servers: Servers
     proxy: Proxy
@@ -69,7 +69,7 @@ def is_fetch(_client: str, request: Request) -> bool:
 
 def test_fetch_requests(seen: Seen) -> None:
     """replica.fetch.wait.max.ms, replica.fetch.min.bytes, replica.fetch.max.bytes and
-    replica.fetch.response.max.bytes are in what a follower asks for; broker 3 has the defaults.
+    replica.fetch.response.max.bytes are in a follower's requests; broker 3 has the defaults.
     """
     seen.servers.topic(1, 2, 3)
 
@@ -93,14 +93,14 @@ def test_replica_fetch_backoff_ms(seen: Seen) -> None:
     seen.proxy.interfere(hangs_up=is_fetch)
     try:
         wait_until(lambda: len(seen.proxy.requests(SECOND, FetchRequest)) > 30, "30 attempts")
-        # Ever longer pauses, from 10 ms: the fifteenth attempt comes after minutes.
+        # Growing pauses, from 10 ms: the fifteenth attempt follows after minutes.
         assert 0 < len(seen.proxy.requests(THIRD, FetchRequest)) < 15
     finally:
         seen.proxy.interfere()
 
 
 def test_replica_socket_timeout_ms(seen: Seen) -> None:
-    """replica.socket.timeout.ms: after half a second without an answer a follower asks again."""
+    """replica.socket.timeout.ms: a follower repeats its request after half a second."""
     seen.servers.topic(1, 2, 3)
     seen.proxy.interfere(swallows=is_fetch)
     try:
@@ -154,7 +154,7 @@ def test_socket_connection_setup_timeout_ms(seen: Seen) -> None:
 
 
 def connecting(server: Server, port: int) -> set[str]:
-    """The sockets with which a broker tries to reach a port now."""
+    """The sockets with which a broker is connecting to a port."""
     folder = Path(f"/proc/{server.process.id.pid}")
     waiting = {
         fields[9]

@@ -1,6 +1,6 @@
-"""What the settings of consumer groups do: broker 1 has them, broker 2 has not.
+"""The effects of the settings of consumer groups: only broker 1 has them.
 
-Each coordinates groups of its own: of `__consumer_offsets` each leads half.
+Each coordinates its own groups: each leads half of `__consumer_offsets`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 COMMIT_VERSION = 4
-"""The last that says how long offsets are kept."""
+"""The last version that names a retention time."""
 JOIN_VERSION = 3
-"""The last that lets members in without an id."""
+"""The last version that accepts members without an id."""
 OFFSETS_TOPIC = "__consumer_offsets"
 NUMBERS = itertools.count()
 OFFSETS = {
@@ -83,7 +83,7 @@ class Groups:
 
     def at(self, number: int) -> str:
         """A new group that this broker coordinates."""
-        while True:  # Each broker leads half of the partitions that groups fall to.
+        while True:  # Each broker leads half of the offsets partitions.
             name = f"group-{next(NUMBERS)}"
             if self._wait_coordinator(name) == number:
                 return name
@@ -115,7 +115,7 @@ class Groups:
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def commit_to(self, number: int, metadata: str = "", retention_ms: int = -1) -> str:
-        """A new group, once its coordinator has taken a commit."""
+        """A new group, once its coordinator has accepted a commit."""
         group = self.at(number)
 
         def is_taken() -> bool:
@@ -131,7 +131,7 @@ class Groups:
         return bool(answer.topics)
 
     def join(self, number: int, group: str, session_ms: int = 10_000) -> socket.socket:
-        """A new member asks to join; its connection, on which the answer may come."""
+        """A new member sends JoinGroup; returns its connection for the answer."""
         protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
         request = JoinGroupRequest(
             group_id=group,
@@ -148,12 +148,12 @@ class Groups:
 
     def members(self, number: int, group: str) -> int:
         request = DescribeGroupsRequest(groups=[group])
-        [told] = self.servers[number].ask(request, DescribeGroupsResponse).groups
-        return len(told.members)
+        [response] = self.servers[number].ask(request, DescribeGroupsResponse).groups
+        return len(response.members)
 
 
 def answer_of(connection: socket.socket) -> ErrorCode:
-    """What a member's JoinGroup got."""
+    """The answer to a member's JoinGroup."""
     size = int.from_bytes(connection.recv(4, socket.MSG_WAITALL), "big")
     frame = connection.recv(size, socket.MSG_WAITALL)
     _, answer = decode_response(frame, APIS[JoinGroupRequest.API_KEY], JOIN_VERSION)
@@ -210,7 +210,7 @@ def test_group_max_size(groups: Groups) -> None:
 @pytest.mark.parametrize(
     ("name", "odd_ms", "usual_ms"),
     [
-        # Broker 1 takes 1 s to 20 s, broker 2 takes 6 s to 30 minutes.
+        # Broker 1 accepts 1 s to 20 s, broker 2 accepts 6 s to 30 minutes.
         ("group.min.session.timeout.ms", 2_000, 10_000),
         ("group.max.session.timeout.ms", 10_000, 60_000),
     ],
@@ -239,7 +239,7 @@ def test_offset_metadata_max_bytes(groups: Groups) -> None:
 
 
 def test_offsets_commit_timeout_ms(groups: Groups) -> None:
-    """offsets.commit.timeout.ms: what in-sync replicas do not copy in time has failed."""
+    """offsets.commit.timeout.ms: a commit that is not replicated in time fails."""
     patient, impatient = groups.commit_to(2), groups.commit_to(1)
     both = (groups.servers[1], groups.servers[2])
     with ThreadPoolExecutor(1) as pool:
@@ -258,7 +258,7 @@ def test_offsets_commit_timeout_ms(groups: Groups) -> None:
 def test_offsets_retention_check_interval_ms(groups: Groups) -> None:
     """offsets.retention.check.interval.ms: ten minutes by default.
 
-    The committed offsets say themselves that they are for a millisecond.
+    The commits ask for a retention of one millisecond.
     """
     stays = groups.commit_to(2, retention_ms=1)
     goes = groups.commit_to(1, retention_ms=1)
@@ -267,9 +267,9 @@ def test_offsets_retention_check_interval_ms(groups: Groups) -> None:
 
 
 def test_offsets_retention_minutes(tmp_path: Path) -> None:
-    """offsets.retention.minutes=1: what a release of long ago has committed goes.
+    """offsets.retention.minutes=1: old commits of an earlier release expire.
 
-    tests/cluster/test_releases.py opens the same with a longer time, and it is there.
+    tests/cluster/test_releases.py opens the same with a longer time, and finds them.
     """
     with tarfile.open(ARCHIVES[0]) as files:
         files.extractall(tmp_path, filter="data")

@@ -1,4 +1,4 @@
-"""What a log's settings do to the files of a running broker: a topic's own, and its broker's."""
+"""The effects of a log's settings on the files of a running broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize
 
 
 def send_to_both(given: Given, count: int, size: int, age_ms: int = 0) -> None:
-    """The same batches to both topics."""
+    """Send the same batches to both topics."""
     for server, topic in (given[:2], given[2:]):
         for _ in range(count):
             sent = server.send(topic, [record(bytes(size), age_ms=age_ms)])
@@ -71,7 +71,7 @@ def test_internal_segment_bytes(given: Give) -> None:
 
 @BOTH("name", ["segment.ms", "log.roll.ms"])
 def test_segment_ms(given: Give, name: str) -> None:
-    """A log rolls by the time of its records."""
+    """A log rolls by the timestamps of its records."""
 
     def send(server: Server, topic: str) -> None:
         server.send(topic, [record(age_ms=HOUR_MS)])
@@ -93,7 +93,7 @@ def test_segment_index_bytes(given: Give, name: str) -> None:
 
 @BOTH("name", ["index.interval.bytes", "log.index.interval.bytes"])
 def test_index_interval_bytes(given: Give, name: str) -> None:
-    """One index entry per so many bytes; looked at in a segment that is sealed."""
+    """One index entry per so many bytes, in a sealed segment."""
     config = SMALL_SEGMENTS
     pair = given(name, str(300 * KIB), config)
     sizes = []
@@ -111,7 +111,7 @@ def test_index_interval_bytes(given: Give, name: str) -> None:
 
 
 def entries(path: Path) -> int:
-    """Entries of an offset index; what is preallocated is zero."""
+    """Entries of an offset index; preallocated ones are zero."""
     data = path.read_bytes()
     return sum(1 for at in range(0, len(data), 8) if any(data[at : at + 8]))
 
@@ -134,7 +134,7 @@ def test_retention_bytes(given: Give, name: str) -> None:
 
 @BOTH("name", ["file.delete.delay.ms", "log.segment.delete.delay.ms"])
 def test_file_delete_delay_ms(given: Give, name: str) -> None:
-    """A segment that retention removed keeps its files for a minute, or as the setting says."""
+    """A removed segment keeps its files for a minute, or for the configured time."""
     pair = given(name, "0", {"retention.ms": "60000"})
     send_to_both(pair, 1, 100, age_ms=120_000)
     for server, topic in (pair[:2], pair[2:]):
@@ -158,7 +158,7 @@ def test_max_message_bytes(given: Give, name: str) -> None:
 
 @BOTH("name", ["compression.type", "broker:compression.type"])
 def test_compression_type(given: Give, name: str) -> None:
-    """What a producer sends uncompressed is kept in the codec of the topic."""
+    """Uncompressed batches are stored in the codec of the topic."""
     pair = given(name, "zstd")
 
     def codec(server: Server, topic: str) -> int:
@@ -205,7 +205,7 @@ def is_refused_for_its_time(pair: Given, age_ms: int) -> None:
 
 
 def test_producer_id_expiration_ms(given: Give) -> None:
-    """A batch that is sent again is recognised, until its producer is forgotten."""
+    """A duplicate batch is recognised, until its producer is forgotten."""
     pair = given("producer.id.expiration.ms", "1")
     first, again = idempotent(*pair[2:])
     assert again() == first
@@ -215,7 +215,7 @@ def test_producer_id_expiration_ms(given: Give) -> None:
 
 
 def idempotent(server: Server, topic: str) -> tuple[Sent, Callable[[], Sent]]:
-    """What a new producer's first batch got, and a way to send the same batch again."""
+    """The answer to a new producer's first batch, and a function to send it again."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
     answer = server.ask(request, InitProducerIdResponse)
     made = BatchOptions(producer_id=answer.producer_id, producer_epoch=0, base_sequence=0)
@@ -224,12 +224,12 @@ def idempotent(server: Server, topic: str) -> tuple[Sent, Callable[[], Sent]]:
     return sent, lambda: server.send(topic, [record()], made)
 
 
-# Settings that only a file has, and that others of finer units win over.
+# Settings that only a file has, and that finer units override.
 
 
 @pytest.fixture(scope="module")
 def in_units(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 counts in hours, broker 2 in minutes, broker 3 looks for old records rarely."""
+    """Broker 1 has hours, broker 2 minutes, broker 3 a long check interval."""
     hours = QUICK | {"log.retention.hours": "2", "log.roll.hours": "1"}
     minutes = QUICK | {"log.retention.minutes": "60"}
     servers = Servers(tmp_path_factory.mktemp("units"), hours, minutes, {})
@@ -264,7 +264,7 @@ def test_log_roll_hours(in_units: Servers) -> None:
 
 
 def test_log_retention_check_interval_ms(in_units: Servers) -> None:
-    """log.retention.check.interval.ms: with the default nobody looks for five minutes."""
+    """log.retention.check.interval.ms: by default there is no check for five minutes."""
     config = {"retention.ms": "60000"}
     rarely, often = in_units.topic(3, config=config), in_units.topic(1, config=config)
     for broker, topic in ((3, rarely), (1, often)):

@@ -1,4 +1,4 @@
-"""What the settings of a broker's names, addresses, folders and topics do."""
+"""The effects of the settings of a broker's names, addresses, folders and topics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ODD = {
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 is odd, and the controller; broker 2 as by default."""
+    """Broker 1 has the settings and is the controller; broker 2 has the defaults."""
     servers = Servers(tmp_path_factory.mktemp("places"), ODD, {})
     try:
         servers.start(controller=1)
@@ -64,7 +64,7 @@ def test_names_and_addresses(two: Servers) -> None:
 
 
 def test_controller_listener_names(tmp_path: Path) -> None:
-    """controller.listener.names: that listener is a controller's, and is not opened."""
+    """controller.listener.names: the listener of a controller is not opened."""
     with held_port() as other:
         file = {"listeners": f"PLAINTEXT://{HOST}:{{port}},CONTROLLER://{HOST}:{other}"}
         refused = Servers(tmp_path / "refused", file)[1]
@@ -103,8 +103,8 @@ def test_auto_create_topics_enable(two: Servers) -> None:
     def error_of(server: Server, name: str) -> ErrorCode:
         asked = [MetadataRequestTopic(name=name)]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
-        [told] = server.ask(request, MetadataResponse).topics
-        return ErrorCode(told.error_code)
+        [response] = server.ask(request, MetadataResponse).topics
+        return ErrorCode(response.error_code)
 
     created = f"created-{next(NAMES)}"
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the settings of replication do: of leaders, of throttles, and of sessions."""
+"""The effects of the settings of replication: leaders, throttles and sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 is odd; broker 2 can be paused, and is noticed by nobody."""
+    """Broker 1 has the settings; broker 2 can be paused without losing its session."""
     servers = Servers(
         tmp_path_factory.mktemp("replicas"), ODD, PATIENT | {"broker.rack": RACK}, PATIENT
     )
@@ -54,8 +54,8 @@ def wait_isr(servers: Servers, topic: str, leader: int, wanted: set[int]) -> Non
 def test_replica_lag_time_max_ms(three: Servers) -> None:
     """replica.lag.time.max.ms is one second at broker 1 and 30 seconds at broker 3.
 
-    What is left of an ISR then shows min.insync.replicas: broker 1 wants two replicas, but for
-    the topic that says one.
+    The remaining ISR then shows min.insync.replicas: broker 1 requires two replicas, except for
+    the topic that requires one.
     """
     config = {"min.insync.replicas": "1"}
     slow, quick, own = three.topic(3, 2), three.topic(1, 2), three.topic(1, 2, config=config)
@@ -86,9 +86,9 @@ def test_replica_selector_class(three: Servers) -> None:
             topics=[FetchTopic(topic=topic, partitions=[asked])],
             rack_id=RACK,
         )
-        [told] = three[leader].ask(request, FetchResponse, BY_NAME).responses[0].partitions
-        assert not told.error_code
-        return told.preferred_read_replica
+        [response] = three[leader].ask(request, FetchResponse, BY_NAME).responses[0].partitions
+        assert not response.error_code
+        return response.preferred_read_replica
 
     wait_until(lambda: sent_to(1, near) == 2, "broker 2 is the nearest")
     assert sent_to(3, leaders) == -1
@@ -102,7 +102,7 @@ def test_replica_selector_class(three: Servers) -> None:
     ],
 )
 def test_throttles(three: Servers, rate: str, replicas: str, broker: int) -> None:
-    """A throttled copy stands still, another is made meanwhile; without the rate both are."""
+    """A throttled replica waits while another is copied; without the rate both are copied."""
     slow, quick = three.topic(1), three.topic(1)
     for topic in (slow, quick):
         for _ in range(5):
@@ -124,7 +124,7 @@ def test_throttles(three: Servers, rate: str, replicas: str, broker: int) -> Non
 
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Broker 1 is the controller; broker 2 is taken for dead after a second, broker 3 is not."""
+    """Broker 1 is the controller; broker 2's session expires after a second, broker 3's later."""
     sessions = [{"broker.session.timeout.ms": one} for one in ("600000", "1000", "600000")]
     servers = Servers(tmp_path_factory.mktemp("sessions"), *sessions)
     try:
@@ -153,7 +153,7 @@ def test_broker_session_timeout_ms(mortal: Servers) -> None:
 def test_unclean_leader_election_enable(mortal: Servers) -> None:
     """unclean.leader.election.enable, for one topic and then for all.
 
-    Broker 3 has not what broker 2 took alone, and broker 2 is gone.
+    Broker 3 lacks the records that broker 2 accepted alone, and broker 2 is down.
     """
     unclean = mortal.topic(2, 3, config={"unclean.leader.election.enable": "true"})
     clean = mortal.topic(2, 3)

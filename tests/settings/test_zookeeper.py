@@ -1,4 +1,4 @@
-"""What the settings of ZooKeeper do, with a real one."""
+"""The effects of the settings of ZooKeeper, with a real one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_zookeeper_session_timeout_ms(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
     """zookeeper.connect instead of a file, and zookeeper.session.timeout.ms: three seconds at
-    broker 2, the default of 18 at broker 3; both stand still.
+    broker 2, the default of 18 at broker 3; both are stopped.
     """
     own = {
         "holdfast.store": UNSET,
@@ -40,7 +40,7 @@ def test_zookeeper_session_timeout_ms(zookeeper: ZooKeeperServer, tmp_path: Path
 
 
 def test_zookeeper_connection_timeout_ms(tmp_path: Path) -> None:
-    """zookeeper.connection.timeout.ms: how long a start waits for a ZooKeeper that is silent."""
+    """zookeeper.connection.timeout.ms: how long a start waits for an unresponsive ZooKeeper."""
     with socket.create_server((HOST, 0)) as silent:
         own = {
             "holdfast.store": UNSET,

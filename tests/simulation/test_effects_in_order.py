@@ -1,8 +1,8 @@
 """Nothing leaves a broker before what it depends on: every kind of effect, on real brokers.
 
-`effects.py` has the contract. Here the real driver (`Partition.run`) carries out effects in
-simulated clusters with slow disks and faults, and before and after each effect somebody looks at
-the bytes on the simulated disks: what is written, and what a power failure could not take any more.
+`effects.py` has the contract. The real driver (`Partition.run`) carries out effects in simulated
+clusters with slow disks and faults. Before and after each effect the test reads the simulated
+disks: what is written, and what a power failure can no longer remove.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Check = Callable[..., None]
 
 
 class Copy:
-    """One replica's files as a disk has them."""
+    """One replica's files on its disk."""
 
     def __init__(self, disk: ByteDisk, name: TopicPartition) -> None:
         self._name = name
@@ -60,7 +60,7 @@ class Copy:
         return self._end(self._node.visible, lambda file: bytes(file.visible))
 
     def durable_end(self) -> int:
-        """What no power failure can take."""
+        """The end offset that a power failure cannot reduce."""
         return self._end(self._node.flushed, lambda file: file.flushed)
 
     @staticmethod
@@ -69,7 +69,7 @@ class Copy:
         for name in sorted(one for one in names if one.endswith(".log")):
             base = int(name.removesuffix(".log"))
             if base > end and end:
-                break  # A hole: what follows it is not reached.
+                break  # A hole: recovery stops here.
             end = max(end, base)
             for batch in batches(content(names[name]), partial_end=True):
                 end = batch.header.end_offset
@@ -81,7 +81,7 @@ class Copy:
         return [int(line.split()[0]) for line in lines]
 
     def durable_recovery_point(self) -> int:
-        """From here on, opening the log takes the epochs from the batches."""
+        """The offset from which opening the log reads the epochs from the batches."""
         file = self._parent.flushed.get(RECOVERY_POINTS)
         lines = file.flushed.decode().splitlines()[2:] if isinstance(file, FileNode) else []
         points = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines}
@@ -89,7 +89,7 @@ class Copy:
 
 
 class Watch:
-    """Looks at every effect that a real `Partition` carries out."""
+    """Checks every effect that a real `Partition` carries out."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, flush_messages: int) -> None:
         self._flush_messages = flush_messages
@@ -130,19 +130,19 @@ class Watch:
         return Copy(self._cluster.machines[broker].disk, name)
 
     def _unflushed(self, partition: Partition) -> int:
-        """How many acknowledged records may be missing from a disk."""
+        """The number of acknowledged records that may be missing from a disk."""
         if not self._flush_messages:
             return 1 << 62
         return self._flush_messages - 1 if partition.name.topic == TOPIC else 0
 
     def _holds(self, broker: int, partition: Partition, end: int, what: str) -> None:
-        """This replica has everything below `end`, and as much of it on the disk as it must."""
+        """Check that the replica has everything below `end`, and has flushed what it must."""
         copy = self._copy(broker, partition.name)
         durable = copy.durable_end()
         is_flushed = durable >= end - self._unflushed(partition)
         self._check(is_flushed, partition, f"{what}, b{broker} has {durable} on its disk")
 
-    # What each kind depends on.
+    # What each kind of effect depends on.
 
     def acknowledged(self, partition: Partition, effect: Acknowledge) -> None:
         own = partition.replica.broker
@@ -206,8 +206,10 @@ class Watch:
     def truncated(self, partition: Partition, effect: TruncateTo) -> None:
         if not partition.replica.has_failed:
             written = self._copy(partition.replica.broker, partition.name).written_end()
-            is_cut = max(written, partition.log.recovery_point) <= effect.end_offset
-            self._check(is_cut, partition, f"truncated to {effect.end_offset}, and has {written}")
+            is_truncated = max(written, partition.log.recovery_point) <= effect.end_offset
+            self._check(
+                is_truncated, partition, f"truncated to {effect.end_offset}, and has {written}"
+            )
 
     def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
         flushes = partition.owner._flushes
@@ -227,12 +229,12 @@ BEFORE: dict[type, Check] = {
     IsrApplied: Watch.applied,
     Flush: Watch.flush_asked,
 }
-"""What must be true before an effect is carried out: it says so to somebody."""
+"""Checks before an effect is carried out, because it informs another node."""
 AFTER: dict[type, Check] = {
     TruncateTo: Watch.truncated,
     WriteEpoch: Watch.epoch_written,
 }
-"""What must be true when it has been carried out: the next one relies on it."""
+"""Checks after an effect was carried out, because the next one relies on it."""
 FAULTS = ("kill", "power-loss", "pause", "cut", "slow", "session-expiry", "controller-loss")
 DENSE = {
     "duration_ms": 25_000,
@@ -255,7 +257,7 @@ def test_nothing_leaves_before_what_it_depends_on(
     flush_messages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch(monkeypatch, flush_messages)
-    for seed in range(16):  # Until every kind was seen; one seed hardly has all of them.
+    for seed in range(16):  # Until every kind was seen; one seed rarely has all.
         watch.play(seed, **DENSE)
         assert watch.broken == []
         if all(watch.seen[one] for one in _expected(flush_messages)):
@@ -269,7 +271,7 @@ def _expected(flush_messages: int) -> list[type]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flush_messages", [1, 2])
-def test_the_walk_sees_a_claim_that_does_not_wait_for_its_flush(
+def test_an_acknowledgement_before_its_flush_is_found(
     flush_messages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = build({"without": "(flush-before-claim)"}, 3)[1]

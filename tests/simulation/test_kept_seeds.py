@@ -1,4 +1,4 @@
-"""Kept seeds of the whole broker: each finds its hole without the mend, and nothing with it."""
+"""Kept seeds of the whole broker: each finds its bug without the fix, and nothing with it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulation import simulate
-from tests.simulation.removed_mends import MENDS, Mend
+from tests.simulation.removed_fixes import FIXES, RemovableFix
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")
 TRIED = 20
 
 
 def kept() -> dict[int, str]:
-    """The seeds that once found something, with their reasons."""
+    """The seeds that once found a bug, with the reasons."""
     found: dict[int, str] = {}
     for number, line in enumerate(SEEDS.read_text(encoding="utf-8").splitlines(), 1):
         if line and not line.startswith("#"):
@@ -25,34 +25,36 @@ def kept() -> dict[int, str]:
     return found
 
 
-def seeds_of(mend: Mend) -> list[int]:
-    return [seed for seed, reason in kept().items() if mend.reason in reason]
+def seeds_of(fix: RemovableFix) -> list[int]:
+    return [seed for seed, reason in kept().items() if fix.reason in reason]
 
 
-def test_every_kept_seed_has_one_mend() -> None:
-    assert sorted(seed for mend in MENDS for seed in seeds_of(mend)) == sorted(kept())
-    assert all(len(seeds_of(mend)) == 1 for mend in MENDS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.remove.__name__)
-def test_a_kept_seed_finds_nothing_any_more(mend: Mend) -> None:
-    [seed] = seeds_of(mend)
-    assert simulate(seed, mend.plan).failures == ()
+def test_every_kept_seed_has_one_fix() -> None:
+    assert sorted(seed for fix in FIXES for seed in seeds_of(fix)) == sorted(kept())
+    assert all(len(seeds_of(fix)) == 1 for fix in FIXES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.remove.__name__)
-def test_a_kept_seed_finds_its_hole_without_the_mend(
-    mend: Mend, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fix", FIXES, ids=lambda fix: fix.remove.__name__)
+def test_a_kept_seed_finds_nothing_with_the_fix(fix: RemovableFix) -> None:
+    [seed] = seeds_of(fix)
+    assert simulate(seed, fix.plan).failures == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fix", FIXES, ids=lambda fix: fix.remove.__name__)
+def test_a_kept_seed_finds_its_bug_without_the_fix(
+    fix: RemovableFix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change of the simulation changes what a seed plays, so the next seeds are tried as well. If
-    none of them finds the hole, look for one that does, and keep that.
+    """Without its fix a bug is found by the kept seed or by one of the next seeds.
+
+    A change of the simulation changes what a seed plays. If none of these seeds finds the bug,
+    search for one that does, and keep it.
     """
-    mend.remove(monkeypatch)
-    [seed] = seeds_of(mend)
+    fix.remove(monkeypatch)
+    [seed] = seeds_of(fix)
     assert any(
-        mend.finds in failure
+        fix.finds in failure
         for tried in range(seed, seed + TRIED)
-        for failure in simulate(tried, mend.plan).failures
+        for failure in simulate(tried, fix.plan).failures
     )

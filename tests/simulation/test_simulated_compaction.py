@@ -1,4 +1,4 @@
-"""Simulated brokers compact while they are broken, and a compaction that loses a key is found."""
+"""Simulated brokers compact under faults, and the checks find a compaction that loses a key."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PLAN = {
     "duration_ms": 60_000,
 }
 WITHIN = 4
-"""Seeds, one of which must find it."""
+"""At least one of so many seeds must find the bug."""
 
 
 @pytest.mark.slow
-def test_brokers_compact_while_they_are_broken() -> None:
+def test_brokers_compact_under_faults() -> None:
     for seed in range(WITHIN):
         run = simulate(seed, PLAN)
         assert run.failures == ()
@@ -34,13 +34,13 @@ def test_brokers_compact_while_they_are_broken() -> None:
 
 
 def lossy(self: Any, records: list[Any], _: Any) -> list[Any]:
-    """Every broker loses the last record of a key."""
+    """A cleaner that loses the last record of a key on every broker."""
     last = self.keys.last_offset
     return [one for one in records if one.key is not None and one.offset > last(one.key)]
 
 
 def sometimes_lossy(self: Any, records: list[Any], horizon: Any) -> list[Any]:
-    """Some brokers do."""
+    """A cleaner that loses it on some brokers."""
     return (lossy if self.now_ms % 2 else KEPT)(self, records, horizon)
 
 
@@ -61,7 +61,7 @@ def test_a_compaction_that_loses_the_last_record_of_a_key_is_found(
 
 
 def test_a_log_that_the_cleaner_cannot_read_fails_alone() -> None:
-    """Seed 110 found it: the cleaner's timer ended, for all logs, with a bug."""
+    """Found by seed 110: an error ended the cleaner's timer for all logs."""
     cluster = SimulatedCluster(1, 3, {"log.roll.ms": "1000"})
     [events] = cluster.start("events", 1)
     pace = Pace(1, cluster.timeline.now_s, 60.0)

@@ -1,4 +1,4 @@
-"""Simulated brokers with two log directories: one that fails takes its own partitions along."""
+"""Simulated brokers with two log directories: a failed one takes its own partitions offline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def offline(machine: Machine) -> dict[TopicPartition, str]:
 
 
 @pytest.mark.parametrize("kind", FAILS)
-def test_a_directory_that_fails_takes_its_own_partitions_along(small: Small, kind: str) -> None:
+def test_a_failed_directory_takes_its_own_partitions_offline(small: Small, kind: str) -> None:
     small.read_more(20)
     machine = small.cluster.machines[1]
     assert machine.broker is not None
@@ -52,16 +52,16 @@ def test_a_directory_that_fails_takes_its_own_partitions_along(small: Small, kin
     small.close()
 
 
-# What seeds find.
+# Bugs that seeds find.
 
 
 DISKS = {"faults": ("disk-error",), "fault_every_ms": 300, "duration_ms": 20_000}
 WITHIN = 4
-"""Seeds, one of which must find it."""
+"""At least one of so many seeds must find the bug."""
 
 
-def takes_all_along(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
-    """Whatever fails, everything goes offline."""
+def fails_all_directories(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
+    """Any failure takes all partitions offline."""
     del directory
     for one in self.all.values():
         for log in one.logs.values():
@@ -70,8 +70,8 @@ def takes_all_along(self: LogDirectories, directory: LogDirectory, error: OSErro
         self.on_offline(one, error)
 
 
-def takes_nothing_along(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
-    """The directory has failed, and its logs go on."""
+def fails_no_partition(self: LogDirectories, directory: LogDirectory, error: OSError) -> None:
+    """The directory has failed, but its logs stay online."""
     self.offline[self.path_of(directory)] = error
 
 
@@ -86,9 +86,9 @@ def test_seeds_fail_one_directory_and_the_others_go_on() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("failed", "finds"),
-    [(takes_all_along, "takes it offline in one"), (takes_nothing_along, "commits")],
+    [(fails_all_directories, "takes it offline in one"), (fails_no_partition, "commits")],
 )
-def test_seeds_find_a_directory_that_takes_too_much_or_nothing_along(
+def test_seeds_find_a_directory_that_takes_too_much_or_nothing_offline(
     failed: Any, finds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LogDirectories, "failed", failed)

@@ -1,4 +1,4 @@
-"""Parts of the simulation that once were wrong: seeds found it, and can hardly find it again."""
+"""Regression tests for the simulation itself: bugs that seeds found once and rarely find again."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from holdfast.simulation.machine import PORT
 from holdfast.simulation.run import _Runner
 
 
-def test_a_connection_says_how_much_it_has_not_sent() -> None:
-    """A broker asks when a reader is slow."""
+def test_a_connection_reports_its_unsent_bytes() -> None:
+    """A broker reads it when a client is slow."""
     cluster = SimulatedCluster(1, brokers=1)
     cluster.start("events", 1)
 
@@ -28,7 +28,7 @@ def test_a_connection_says_how_much_it_has_not_sent() -> None:
         return transport
 
     transport = cluster.do(connected())
-    cluster.network.cut(CLIENTS, "b1")
+    cluster.network.disconnect(CLIENTS, "b1")
     transport.write(b"0123456789")
     cluster.timeline.run_for(1.0)
     assert transport.get_write_buffer_size() == 10
@@ -36,7 +36,7 @@ def test_a_connection_says_how_much_it_has_not_sent() -> None:
 
 
 class _Metadata(Client):
-    """A client that gets these answers, one after the other."""
+    """A client that gets these responses, one after the other."""
 
     def __init__(self, leaders: list[Leader]) -> None:
         nobody: Any = None
@@ -52,7 +52,7 @@ class _Metadata(Client):
 
 
 def test_a_client_does_not_go_back_to_a_leader_of_an_older_epoch() -> None:
-    """As real clients: a leader that is cut off knows less than the client has read."""
+    """As with real clients: a disconnected leader may have less than the client has read."""
     name = TopicPartition("events", 0)
     older, newer = Leader(1, 4), Leader(2, 5)
 
@@ -68,7 +68,7 @@ def test_a_client_does_not_go_back_to_a_leader_of_an_older_epoch() -> None:
 
 
 def looked_at(returned: int, acknowledged: int, sent: int) -> list[str]:
-    """What the check says if one group's commit is acknowledged while it asks."""
+    """The check's failures if one group's commit is acknowledged during its request."""
     group = GROUPS[0]
     committer: Any = SimpleNamespace(
         acknowledged=dict.fromkeys(GROUPS, 0),

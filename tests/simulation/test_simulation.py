@@ -1,4 +1,4 @@
-"""Whole brokers in a simulated world: the smallest case, faults one by one, one seed is one run."""
+"""Whole brokers in a simulated cluster: the smallest case, single faults, reproducible seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = {"duration_ms": 20_000}
 
 
 class Small:
-    """A small cluster with one producer and one reader a partition."""
+    """A small cluster with one producer and one reader for each partition."""
 
     def __init__(self, brokers: int, partitions: int = 1) -> None:
         self.cluster = SimulatedCluster(1, brokers)
@@ -64,7 +64,7 @@ def small(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("small", [1], indirect=True)
-def test_one_broker_takes_a_record_and_gives_it_back(small: Small) -> None:
+def test_one_broker_stores_and_returns_a_record(small: Small) -> None:
     small.read_more(1)
     small.until(lambda: bool(small.ledger.acknowledged))
     first = small.ledger.acknowledged[0]
@@ -89,7 +89,7 @@ def test_three_brokers_keep_three_copies(small: Small) -> None:
 
 @pytest.mark.parametrize("small", [3], indirect=True)
 @pytest.mark.parametrize("end", [Machine.kill, Machine.lose_power, Machine.stop])
-def test_the_others_go_on_without_a_leader_and_it_comes_back(
+def test_the_others_continue_without_a_leader_and_it_returns(
     small: Small, end: Callable[[Machine], None]
 ) -> None:
     small.read_more(5)
@@ -160,7 +160,7 @@ def test_one_seed_is_one_run_under_any_hash_seed() -> None:
     assert len(set(here)) == 2
 
 
-# What the checks find.
+# Bugs that the checks find.
 
 
 MUTANTS: dict[str, dict[str, Any]] = {
@@ -172,9 +172,9 @@ MUTANTS: dict[str, dict[str, Any]] = {
         "disk_ms": 400.0,
     },
 }
-"""Which core, and the plan that shows what is wrong with it."""
+"""Broken cores, each with the plan that shows its bug."""
 WITHIN = 10
-"""Seeds, one of which must catch it."""
+"""At least one of so many seeds must find the bug."""
 
 
 def is_caught(plan: dict[str, Any]) -> bool:

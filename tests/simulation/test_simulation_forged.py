@@ -1,4 +1,4 @@
-"""Whole brokers and a stranger who sends the controller's commands: only the store decides."""
+"""Whole brokers receive forged controller commands: only the coordination store counts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from holdfast.broker.apis import leader_and_isr, stop_replica, update_metadata
 from holdfast.broker.metadata.metadata_cache import KnownBroker
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.core import BrokerLife, ControllerFact, Judgement
+from holdfast.core import BrokerIncarnation, ControllerFact, Judgement
 from holdfast.model import BrokerId, ControllerEpoch
 from holdfast.simulation import simulate
 
 WITHIN = 6
-"""Seeds, one of which must catch a broker that believes the stranger."""
+"""At least one of so many seeds must find a broker that trusts a forged command."""
 
 
 def forged(seed: int, *others: str) -> tuple[str, ...]:
@@ -26,30 +26,30 @@ def forged(seed: int, *others: str) -> tuple[str, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("others", [(), ("kill", "controller-loss", "store-away")])
-def test_a_stranger_can_do_nothing(seed: int, others: tuple[str, ...]) -> None:
+def test_forged_commands_have_no_effect(seed: int, others: tuple[str, ...]) -> None:
     assert forged(seed, *others) == ()
 
 
-def believe_epoch(
-    life: BrokerLife, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
+def trust_epoch(
+    incarnation: BrokerIncarnation, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool
 ) -> Judgement:
-    """As before the store was asked: any higher epoch is a newer controller."""
+    """Without the store's confirmation: any higher epoch is a newer controller."""
     del is_newest
-    if epoch < life.controller.epoch:
+    if epoch < incarnation.controller.epoch:
         return Judgement.REFUSE
-    life.confirm_controller(ControllerFact(epoch, broker))
+    incarnation.confirm_controller(ControllerFact(epoch, broker))
     return Judgement.OBEY
 
 
-def believe_role(_: Any, __: Any, state: Any, ___: Any) -> Any:
+def trust_role(_: Any, __: Any, state: Any, ___: Any) -> Any:
     return state
 
 
-def believe_stop(*_: Any) -> bool:
+def trust_stop(*_: Any) -> bool:
     return True
 
 
-async def believe_addresses(broker: Any, request: Any) -> dict[BrokerId, KnownBroker]:
+async def trust_addresses(broker: Any, request: Any) -> dict[BrokerId, KnownBroker]:
     del broker
     return {
         BrokerId(one.id): KnownBroker(
@@ -59,21 +59,21 @@ async def believe_addresses(broker: Any, request: Any) -> dict[BrokerId, KnownBr
     }
 
 
-BELIEVERS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "a controller epoch": (BrokerLife, "judge_controller", believe_epoch),
-    "a role": (leader_and_isr, "role_of", believe_role),
-    "that a replica is gone": (stop_replica, "is_removed", believe_stop),
-    "where brokers listen": (update_metadata, "_brokers", believe_addresses),
+TRUSTING: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "a controller epoch": (BrokerIncarnation, "judge_controller", trust_epoch),
+    "a role": (leader_and_isr, "role_of", trust_role),
+    "that a replica is gone": (stop_replica, "is_removed", trust_stop),
+    "where brokers listen": (update_metadata, "_brokers", trust_addresses),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("believed", BELIEVERS)
-def test_a_broker_that_believes_a_stranger_is_caught(
-    believed: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("trusted", TRUSTING)
+def test_a_broker_that_trusts_a_forged_command_is_caught(
+    trusted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, name, believe = BELIEVERS[believed]
-    monkeypatch.setattr(where, name, believe)
-    # A controller that is locked out shows when there is something to say.
-    others = ("session-expiry",) if where is BrokerLife else ()
+    where, name, trust = TRUSTING[trusted]
+    monkeypatch.setattr(where, name, trust)
+    # A controller that was locked out shows only when it has something to send.
+    others = ("session-expiry",) if where is BrokerIncarnation else ()
     assert any(forged(seed, *others) for seed in range(WITHIN))

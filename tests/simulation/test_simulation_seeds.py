@@ -1,6 +1,6 @@
-"""Whole brokers under seeded faults: fresh seeds find nothing.
+"""Whole brokers under seeded faults: new seeds find nothing.
 
-A test plays a few seeds, so that workers share them evenly.
+A test runs a few seeds, so that workers share them evenly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from holdfast.simulation import simulate
 
 
 def parts(first: int, count: int, size: int) -> list[range]:
-    """Ranges of seeds, a test's worth each."""
+    """Ranges of seeds, one for each test."""
     return [range(at, at + size) for at in range(first, first + count, size)]
 
 

@@ -1,4 +1,4 @@
-"""Real brokers for tests: `holdfast server start` processes on loopback, one agreed store."""
+"""Real brokers for tests: `holdfast server start` processes on loopback, one coordination store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.ending import ended
 from tests.support.waiting import wait_until
 
 QUIET = {"log_level": 0}
-"""What librdkafka says of brokers that a test has killed is no news."""
+"""Ignores librdkafka's messages about brokers that a test has killed."""
 
 Answer = TypeVar("Answer", bound=Response)
 
@@ -118,14 +118,14 @@ class Brokers:
         return self._directory / f"broker-{number}"
 
     def log(self, number: int) -> str:
-        """What a broker has said."""
+        """A broker's log file as text."""
         return (self._directory / f"{number}.log").read_text(encoding="utf-8")
 
     # Clients.
 
     @property
     def bootstrap(self) -> str:
-        """Where clients turn to."""
+        """The bootstrap servers."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def new_name(self, opening: str) -> str:

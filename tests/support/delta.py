@@ -1,4 +1,4 @@
-"""A Delta table as its files say it is: an oracle that knows nothing of Spark.
+"""Reads a Delta table from its files, as an oracle without Spark.
 
 Every commit is a JSON file of actions; a table is what was added and not removed.
 """
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 
 
 def actions(table: Path) -> list[dict[str, dict[str, object]]]:
-    """Of all commits, oldest first."""
+    """The actions of all commits, oldest first."""
     commits = sorted((table / "_delta_log").glob("*.json"))
     return [json.loads(line) for one in commits for line in one.read_text().splitlines()]
 
 
 def files(table: Path) -> list[Path]:
-    """Those that are part of the newest version."""
+    """The files of the newest version."""
     alive: dict[str, None] = {}
     for action in actions(table):
         if "add" in action:
@@ -32,7 +32,7 @@ def files(table: Path) -> list[Path]:
 
 
 def rows(table: Path, columns: Sequence[str]) -> list[tuple[object, ...]]:
-    """All of them, in no order."""
+    """All rows, in no order."""
     parts = [pq.read_table(path, columns=list(columns), partitioning=None) for path in files(table)]
     if not parts:
         return []
@@ -41,5 +41,5 @@ def rows(table: Path, columns: Sequence[str]) -> list[tuple[object, ...]]:
 
 
 def count(table: Path) -> int:
-    """Of rows; 0 while there is no table."""
+    """The number of rows; 0 while there is no table."""
     return sum(pq.read_metadata(path).num_rows for path in files(table))

@@ -1,7 +1,7 @@
 """Which tests one worker runs together, and which it runs first (`--dist loadgroup`).
 
 A file's tests stay together if they share something that costs to make: a cluster, a Spark, a
-ZooKeeper. Slow tests that share nothing go to whichever worker is free. The slow ones come first,
+ZooKeeper. Slow tests that share nothing go to any free worker. The slow ones come first,
 so that quick ones fill the end, where workers would wait for the last slow file.
 """
 
@@ -11,7 +11,7 @@ import pytest
 
 SHARED = ("module", "package", "session")
 CHEAP = ("descriptors",)
-"""Fixtures of ours that cost nothing to make twice."""
+"""Our fixtures that are cheap to create twice."""
 
 
 def distribute(items: list[pytest.Item]) -> None:
@@ -28,7 +28,7 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 def _shares(item: pytest.Item) -> bool:
-    """Whether it uses a fixture of our tests that outlives it."""
+    """Whether a test uses one of our fixtures that outlives it."""
     info = getattr(item, "_fixtureinfo", None)
     known = info.name2fixturedefs if info is not None else {}
     return any(

@@ -1,4 +1,4 @@
-"""Ends of processes: asked for, waited for, and in the end enforced."""
+"""Waits for processes to end, and kills them after a deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STOP_S = 120.0
 
 
 def ended(process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait until a process that was told to end has ended; one that does not is killed."""
+    """Wait until a process that was asked to end has ended; kill it if it does not."""
     try:
         process.wait(STOP_S)
     except subprocess.TimeoutExpired:

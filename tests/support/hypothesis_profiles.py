@@ -1,6 +1,6 @@
 """How long Hypothesis searches: `dev` while you write, `ci` always the same, `night` for hours.
 
-Chosen with HYPOTHESIS_PROFILE or `--hypothesis-profile`; `ci` unless told otherwise, so that a red
+Chosen with HYPOTHESIS_PROFILE or `--hypothesis-profile`; `ci` is the default, so that a red
 run means a changed program, and neither a lucky draw nor a busy machine. Failures print a blob to
 replay them with. A night needs `--timeout=0`: pytest-timeout takes it for a hang.
 """

@@ -1,4 +1,4 @@
-"""Apache Kafka's jars, fetched by Maven once a machine, for oracles and for the benchmark.
+"""Apache Kafka's jars, fetched by Maven once per machine, for oracles and for the benchmark.
 
 Several test workers may want them at the same time on a fresh machine: one fetches, the others
 wait, and what is half there never looks whole.
@@ -40,7 +40,7 @@ Configuration:
 
 
 class NoJarsError(Exception):
-    """Why they cannot be had here."""
+    """Why the jars are not available here."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ SPINNING = "while True: pass"
 
 @contextmanager
 def busy_machine(spinning: int = 4) -> Iterator[None]:
-    """Until the block ends."""
+    """Keep the machine busy until the block ends."""
     processes = [subprocess.Popen([sys.executable, "-c", SPINNING]) for _ in range(spinning)]
     try:
         yield

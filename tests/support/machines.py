@@ -1,6 +1,6 @@
 """Chaos on three machines: a broker and a ZooKeeper server in each of three network namespaces.
 
-Runs beside the switch, in a process of its own, because a namespace is a process's:
+Runs beside the switch, in its own process, because a process has one namespace:
 `python -m tests.support.machines OPENING FOLDER SEED SECONDS` prints the check as JSON.
 """
 
@@ -29,7 +29,7 @@ BROKER_PORT, CLIENT_PORT, PEER_PORT, ELECTION_PORT = 9092, 2181, 2888, 3888
 
 
 def chaos_on_machines(folder: Path, seed: int, seconds: float) -> tuple[dict[str, Any], str]:
-    """The check as JSON, and what was said."""
+    """The check as JSON, and the standard error."""
     with Namespaces() as machines:
         options = (machines.opening, str(folder), str(seed), str(seconds))
         done = subprocess.run(
@@ -39,12 +39,12 @@ def chaos_on_machines(folder: Path, seed: int, seconds: float) -> tuple[dict[str
             check=False,
             cwd=ROOT,
         )
-    told: dict[str, Any] = json.loads(done.stdout or "{}")
-    return told, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout or "{}")
+    return answer, done.stderr
 
 
 def main(opening: str, folder: Path, seed: int, seconds: float) -> None:
-    """Beside the switch."""
+    """Run chaos in the namespace of the switch."""
     machines = Namespaces(opening)
     with ExitStack() as cleanup:
         servers = [_server(machines, folder, machine) for machine in MACHINES]

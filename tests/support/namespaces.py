@@ -5,8 +5,8 @@
         machines.address(1)          # "10.77.0.1"
         machines.strike("isolate", 1); machines.heal()
 
-The kernel itself loses packets. A way is cut by a neighbour entry that leads nowhere, so it can be
-cut in one direction. Delay and loss come from a slow link: a token bucket with a long or a short
+The kernel itself loses packets. A neighbour entry with a wrong address blocks a link, in one
+direction or in both. Delay and loss come from a slow link: a token bucket with a long or a short
 queue. Needs root and `ip` and `tc`; `why_missing` says what is not there.
 """
 
@@ -26,7 +26,7 @@ LOSSY: Final = ("rate", "2mbit", "burst", "8kb", "latency", "1ms")
 
 
 def why_missing() -> str | None:
-    """What keeps namespaces from being made here, or None."""
+    """Why namespaces cannot be created here, or None."""
     for tool in ("ip", "tc"):
         if shutil.which(tool) is None:
             return f"namespaces need {tool}"
@@ -43,7 +43,7 @@ class Namespaces:
     """Machines 1 to 3, and 0 where the switch and clients are."""
 
     def __init__(self, opening: str | None = None) -> None:
-        """`opening`: of the names; another process has made them."""
+        """`opening`: the prefix of the names of existing namespaces."""
         self.opening = opening or f"holdfast-{os.getpid()}"
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class Namespaces:
         return f"10.77.0.{machine or 254}"
 
     def command(self, machine: int) -> tuple[str, ...]:
-        """A process's command follows."""
+        """The prefix of a command that runs on this machine."""
         return ("ip", "netns", "exec", self.name(machine))
 
     def _make(self) -> None:
@@ -103,11 +103,11 @@ class Namespaces:
             case _:
                 for other in others:
                     if kind in ("partition", "one-way"):
-                        self._cut(broker, other)
+                        self._block(broker, other)
                     if kind in ("partition", "deaf"):
-                        self._cut(other, broker)
+                        self._block(other, broker)
 
-    def _cut(self, source: int, target: int) -> None:
+    def _block(self, source: int, target: int) -> None:
         to = (self.address(target), "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
         self._ip(source, "neighbour", "replace", *to)
 
@@ -116,7 +116,7 @@ class Namespaces:
         _must("tc", "-n", name, "qdisc", "replace", "dev", "eth0", "root", "tbf", *settings)
 
     def heal(self) -> None:
-        """All ways are open and quick again."""
+        """Remove all faults: every link works at full speed again."""
         for machine in MACHINES:
             self._ip(SWITCH, "link", "set", f"port{machine}", "up")
             _run("tc", "-n", self.name(machine), "qdisc", "delete", "dev", "eth0", "root")

@@ -1,4 +1,4 @@
-"""The published specification once more, slow and obvious: the judge of the fast engine.
+"""The published specification again, slow and simple, to check the fast engine.
 
 One state at a time, as plain Python values; nothing is packed, derived or left out. Shared with the
 engine are only the dataclasses that name a state's parts. `successors` lists every way to act, also
@@ -126,11 +126,11 @@ class Plain:
     # What a replica does alone.
 
     def become_leader(self, me: int) -> Iterator[State]:
-        for epoch, request in self.news(me):
+        for epoch, request in self.newer_requests(me):
             if request.leader == me:
                 yield self.with_replica(me, epoch=epoch, leader=me, isr=request.isr)
 
-    def news(self, me: int) -> Iterator[tuple[int, Request]]:
+    def newer_requests(self, me: int) -> Iterator[tuple[int, Request]]:
         mine = self.replicas[me].epoch
         for epoch, request in enumerate(self.state.requests):
             if mine is None or epoch > mine:
@@ -151,10 +151,10 @@ class Plain:
         if leader.leader == me and len(leader.log) > offset and all_have_it:
             yield self.with_replica(me, high_watermark=offset + 1)
 
-    # What a leader thinks of a follower.
+    # A leader's view of a follower.
 
     def counts(self, leader: int, follower: int, end: int) -> bool:
-        """Whether the follower is believed to have all before `end`."""
+        """Whether the leader counts the follower as having all before `end`."""
         ours, theirs = self.replicas[leader], self.replicas[follower]
         if theirs.leader != leader or len(theirs.log) < end:
             return False
@@ -200,26 +200,26 @@ class Plain:
 
     def become_follower(self, me: int, leader: int) -> Iterator[State]:
         log = self.replicas[me].log
-        for epoch, request in self.news(me):
+        for epoch, request in self.newer_requests(me):
             if request.leader != leader:
                 continue
-            told = {"epoch": epoch, "leader": leader, "isr": request.isr}
+            received = {"epoch": epoch, "leader": leader, "isr": request.isr}
             match self.variant:
                 case "kip320-first":
-                    yield self.with_replica(me, **told)
+                    yield self.with_replica(me, **received)
                 case "kip320":
                     theirs = self.replicas[leader]
                     if theirs.leader == leader and theirs.epoch == epoch:
-                        yield self.cut(me, self.last_match(me, leader), **told)
+                        yield self.truncated(me, self.last_match(me, leader), **received)
                 case "kip279":
                     if not log:
-                        yield self.cut(me, 0, **told)
-                    yield self.cut(me, self.last_match(me, leader), **told)
+                        yield self.truncated(me, 0, **received)
+                    yield self.truncated(me, self.last_match(me, leader), **received)
                 case _:
                     points = {"hw": self.at_high_watermark, "kip101": self.where_epoch_ends}
                     offset = points[self.variant](me, leader)
                     if offset <= len(log):
-                        yield self.cut(me, offset, **told)
+                        yield self.truncated(me, offset, **received)
 
     def at_high_watermark(self, me: int, leader: int) -> int:
         del leader
@@ -247,7 +247,7 @@ class Plain:
         end = len(mine.log)
         too_long = end > len(theirs.log)
         if too_long or (end and theirs.log[end - 1].epoch != mine.log[-1].epoch):
-            yield self.cut(me, self.last_match(me, leader))
+            yield self.truncated(me, self.last_match(me, leader))
 
     def fetch(self, me: int, leader: int) -> Iterator[State]:
         mine, theirs = self.replicas[me], self.replicas[leader]
@@ -268,7 +268,7 @@ class Plain:
     def with_isr(self, me: int, isr: tuple[int, ...]) -> State:
         return replace(self.with_replica(me, isr=isr), agreed_isr=isr)
 
-    def cut(self, me: int, offset: int, **changes: object) -> State:
+    def truncated(self, me: int, offset: int, **changes: object) -> State:
         replica = self.replicas[me]
         high_watermark = min(offset, replica.high_watermark)
         log = replica.log[:offset]

@@ -10,7 +10,7 @@ from holdfast.cluster.processes.ports import Port
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """A loopback port that only who asks for this very one gets, until the block ends."""
+    """A loopback port that no other program gets by chance until the block ends."""
     port = Port()
     try:
         yield port.number

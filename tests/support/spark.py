@@ -1,4 +1,4 @@
-"""Spark for tests: a session of a module's own, a quiet meter, and whole commands."""
+"""Spark for tests: a session per module, a silent meter, and whole commands."""
 
 from __future__ import annotations
 

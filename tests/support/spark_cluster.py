@@ -1,4 +1,4 @@
-"""Spark's standalone master and two workers, from the pip package: what a small cluster is."""
+"""Spark's standalone master and two workers, from the pip package: a small cluster."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def standalone(folder: Path) -> Iterator[str]:
 
 
 def _started(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    # Spark's default is warnings only in the pip package, and what we wait for is told below that.
+    # In the pip package Spark logs warnings only, and we wait for a line at a lower level.
     settings = log.with_suffix(".properties")
     settings.write_text(
         "rootLogger.level = info\nrootLogger.appenderRef.out.ref = out\n"

@@ -1,4 +1,4 @@
-"""A real disk that can be made to hang: whatever waits for it waits until it is released."""
+"""A real disk that can hang: every call waits until the test releases it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StuckDisk(RealDisk):
         self._hits = hits
 
     def release(self) -> None:
-        """All is well again."""
+        """Let all calls return again."""
         self._hits = None
         self._released.set()
 

@@ -1,4 +1,4 @@
-"""Waiting for a condition with a deadline: what tests do instead of hoping that time suffices."""
+"""Waits for a condition with a deadline, instead of a fixed sleep."""
 
 from __future__ import annotations
 

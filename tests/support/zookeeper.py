@@ -8,8 +8,8 @@
     server.stop()                        # SIGTERM; harmless if it does not run; its port is let go
 
 Tests ask for the fixtures `zookeeper` and `zookeeper_ensemble` (tests/conftest.py): one server, or
-one ensemble, a test run, skipped aloud where there is none. Whoever breaks it mends it. Keep tests
-apart by a folder each: `f"{zookeeper.connect_string}/my-test"`. Mark them `slow`.
+one ensemble, per test run; skipped with a message if it is not installed. A test that breaks it
+repairs it. Give each test its own folder, `f"{zookeeper.connect_string}/my-test"`. Mark it `slow`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ admin.enableServer=false
 
 
 def why_missing() -> str | None:
-    """What keeps ZooKeeper from running here, or None."""
+    """Why ZooKeeper cannot run here, or None."""
     if shutil.which("java") is None:
         return "ZooKeeper needs java"
     if _jar_folder() is None:
@@ -88,7 +88,7 @@ class ZooKeeperServer:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Returns when it serves; what it has to say is in `out` in its folder."""
+        """Returns when it serves; its output is in `out` in its folder."""
         self.launch()
         self.wait_serving()
 
@@ -196,7 +196,7 @@ class ZooKeeperEnsemble:
             port.release()
 
     def leader(self) -> ZooKeeperServer:
-        """The one that leads, as soon as one says so."""
+        """The leader, as soon as a server reports that it leads."""
         found: list[ZooKeeperServer] = []
 
         def look() -> bool:

@@ -148,13 +148,13 @@ def test_every_room_opens_with_its_duty() -> None:
     expect_none(findings)
 
 
-def test_pure_rooms_are_held_by_their_contract() -> None:
+def test_pure_packages_are_held_by_their_contract() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = config["tool"]["importlinter"]["contracts"]
-    [held] = [c["source_modules"] for c in contracts if c["name"].startswith("Pure rooms")]
+    [held] = [c["source_modules"] for c in contracts if c["name"].startswith("Pure packages")]
     expect_none(
         [
-            at(ROOT / "pyproject.toml", 1, f"name holdfast.{room} in the contract 'Pure rooms'")
+            at(ROOT / "pyproject.toml", 1, f"name holdfast.{room} in the contract 'Pure packages'")
             for room in ("model", "core", "protocol")
             if (PACKAGE / room / "__init__.py").exists() and f"holdfast.{room}" not in held
         ]

@@ -1,7 +1,7 @@
-"""What a client may do: everything, for there is no authorizer.
+"""The operations that a client is authorized for: all, because there is no authorizer.
 
 The answers that name authorized operations (KIP-430) have one bit for each operation. Without an
-authorizer Kafka sets the bits of all operations that a kind of resource knows.
+authorizer Kafka sets the bits of all operations that a resource type has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Operation(IntEnum):
-    """What a rule can allow, by its code on the wire."""
+    """An operation of Kafka's ACLs, by its code on the wire."""
 
     READ = 3
     WRITE = 4
@@ -31,7 +31,7 @@ def _bits(*operations: Operation) -> int:
 
 _ON_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
 NOT_ASKED: Final = -(2**31)
-"""For a client that did not ask."""
+"""The value for a client that did not ask."""
 OF_TOPIC: Final = _bits(
     Operation.READ,
     Operation.WRITE,

@@ -1,7 +1,7 @@
-"""Time, of which a broker has two kinds.
+"""The two clocks of a broker.
 
 Everything that waits or measures uses `now_ms`, which never goes back. `wall_ms` is the date, for
-timestamps of records and for people; nothing is decided by it but retention.
+record timestamps and for people; only retention decides by it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """The loop's clock and the machine's."""
+    """The clock of the event loop and the clock of the machine."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, wall_s: Callable[[], float] = time.time
@@ -21,7 +21,7 @@ class Clock:
         self._wall_s = wall_s
 
     def now_ms(self) -> int:
-        """Milliseconds since some moment, never falling."""
+        """Monotonic milliseconds."""
         return int(self._loop.time() * 1000)
 
     def wall_ms(self) -> int:

@@ -1,8 +1,8 @@
-"""What keeps a broker from starting, or from going on."""
+"""Errors that keep a broker from starting or continuing."""
 
 
 class StartError(Exception):
-    """One line: what is wrong, where, and what to do."""
+    """One line: the problem, its place, and what to do."""
 
 
 class DisksLostError(Exception):

@@ -1,9 +1,9 @@
-"""What a broker says to people: one line an event, `key=value`, to stderr.
+"""The log of a broker for people: one line per event, `key=value`, to stderr.
 
-A retry loop, or a client that sends the same bad request again and again, must not fill the disk
-that holds the log lines. A warning or an error that repeats is written once in `REPEAT_S`, and the
-next line says how many were left out. Of warnings that differ only in their fields no more than
-`MOST_ALIKE` are written in that time. An info line is always written: it reports a change.
+A retry loop, or a client that repeats a bad request, must not fill the disk that holds the log
+lines. A warning or an error that repeats is written once in `REPEAT_S`, and the next line says how
+many were left out. Of warnings that differ only in their fields no more than `MOST_ALIKE` are
+written in that time. An info line is always written: it reports a change.
 
 Not structlog, which takes a third of a broker's start to import.
 """
@@ -21,15 +21,15 @@ from typing import Final, TextIO
 REPEAT_S: Final = 10.0
 """How often the same warning is written."""
 MOST_ALIKE: Final = 100
-"""Warnings of one event in `REPEAT_S`: a client can make up as many topic names as it likes."""
+"""Warnings of one event in `REPEAT_S`: a client can invent any number of topic names."""
 REMEMBERED_LINES: Final = 1_000
-"""Warnings that may be recognised as repeated; beyond that the oldest is forgotten."""
+"""Warnings that are remembered to detect repetition; beyond that the oldest is forgotten."""
 
 _Key = tuple[str, ...]
 
 
 class _Recent:
-    """A line that was written lately, or the lines of one event."""
+    """A recently written line, or the lines of one event."""
 
     __slots__ = ("left_out", "since_s", "written")
 
@@ -39,7 +39,7 @@ class _Recent:
         self.left_out = 0
 
     def takes(self, now_s: float, most: int, fields: dict[str, object]) -> bool:
-        """Whether one more line is written; it then says how many were left out before."""
+        """Whether to write one more line, which then names the number of lines left out."""
         if now_s - self.since_s >= REPEAT_S:
             if self.left_out:
                 fields["repeated"] = self.left_out
@@ -68,24 +68,24 @@ class LogLines:
         """By event: as many as there are in the code."""
 
     def info(self, event: str, **fields: object) -> None:
-        """Something worth knowing happened."""
+        """A normal change."""
         self._write("info", event, fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        """Something is not as it should be; we go on."""
+        """A problem that the broker handles."""
         self._write_unless_recent("warning", event, fields, _whole(event, fields))
 
     def client_warning(self, event: str, client: str, **fields: object) -> None:
-        """A client did something wrong; its other mistakes of this kind count as the same line."""
+        """A client's mistake; its other mistakes of this kind count as the same line."""
         fields = {"client": client, **fields}
         self._write_unless_recent("warning", event, fields, (event, client))
 
     def error(self, event: str, **fields: object) -> None:
-        """Something failed."""
+        """A failure."""
         self._write_unless_recent("error", event, fields, _whole(event, fields))
 
     def bug(self, event: str, error: BaseException, **fields: object) -> None:
-        """A bug of ours, with where it was."""
+        """Our own bug, with its traceback."""
         fields = {**fields, "error": repr(error)}
         if self._write_unless_recent("error", event, fields, _whole(event, fields)):
             self._stream.write("".join(traceback.format_exception(error)))

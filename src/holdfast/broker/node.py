@@ -1,8 +1,8 @@
-"""A broker: its parts, how they are put together, how it starts and how it stops.
+"""A broker: its parts, their construction, start and stop.
 
-Start: lock the directory, find out whose it is, drop logs of topics that are gone, open the rest,
-register. Nothing is served as leader before the controller says so. Stop: ask the controller to
-move our leaderships, leave the store, flush and close every log, and leave the mark of a clean end.
+Start: lock the log directories, check who owns them, delete stray logs, open the others, register.
+The broker leads no partition before the controller says so. Stop: ask the controller to move our
+leaderships, leave the store, flush and close every log, and write the clean-shutdown marker.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.maintenance.maintenance import Chores
-from holdfast.broker.maintenance.stray_logs import drop_strays
+from holdfast.broker.maintenance.maintenance import Maintenance
+from holdfast.broker.maintenance.stray_logs import delete_stray_logs
 from holdfast.broker.membership.controlled_shutdown import move_leaderships
 from holdfast.broker.membership.registration import RETRY_S, Membership
 from holdfast.broker.metadata.auto_topic_creation import AutoCreation
@@ -33,7 +33,7 @@ from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.network.listener import Limits, Listener
-from holdfast.broker.network.peer_connection import Patience
+from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.replication.isr_proposals import Proposals
@@ -44,7 +44,7 @@ from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.tasks import in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
-from holdfast.core import BrokerLife
+from holdfast.core import BrokerIncarnation
 from holdfast.model import BrokerId
 from holdfast.storage import (
     DirectoryLockedError,
@@ -62,11 +62,11 @@ T = TypeVar("T")
 
 LISTENERS: Final = "listeners"
 SPARE_S: Final = 2.0
-"""How much longer than a session we wait for the one that still holds our id to end."""
+"""How much longer than a session timeout we wait for an old session that holds our id."""
 
 
 class Broker:
-    """One broker. Everything outside is handed in: loop, disks, store, dice, clock.
+    """One broker. The caller passes in the loop, disks, store, random generator and clock.
 
     `disks`: one for each of log.dirs, by its path.
     """
@@ -78,7 +78,7 @@ class Broker:
         disks: Disks,
         store: Store,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
         trace: BrokerTrace | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -86,22 +86,20 @@ class Broker:
         self.id = BrokerId(settings.node_id)
         self.loop = loop
         self.log = log
-        self.dice = dice
+        self.rng = rng
         self.store = store
         self.trace = trace
         self.running: dict[asyncio.Task[Any], None] = {}
-        """Tasks that answer a call. The loop holds tasks weakly; these must end."""
+        """Tasks that answer a call. The loop holds tasks weakly, so they are kept here."""
         self._strays: asyncio.Task[None] | None = None
         self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)
         self.configs = Configs(self.id, layers, log)
-        self.links = Links(loop, dice)
-        self.peers = Peers(loop, self.links, self.id, _patience(settings))
-        self.membership = Membership(self.id, store, self.clock, log, dice, self._registered)
+        self.links = Links(loop, rng)
+        self.peers = Peers(loop, self.links, self.id, _peer_timeouts(settings))
+        self.membership = Membership(self.id, store, self.clock, log, rng, self._registered)
         self.metadata = Metadata("")
-        self.fetch_sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots, dice
-        )
+        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, rng)
         self.leader_quota = Quota(
             self.clock, lambda: self.settings.leader_replication_throttled_rate
         )
@@ -112,7 +110,7 @@ class Broker:
         self.controller: ControllerService | None = None
         self.commands = Commands(self)
         self.directory = self._open_directories(disks)
-        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, dice)
+        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, rng)
         self.replicas.trace = trace
         self.replicas.fetchers = Fetchers(self)
         self.replicas.proposals = Proposals(self)
@@ -121,7 +119,7 @@ class Broker:
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
         self.groups = GroupCoordinator(self)
-        self.chores = Chores(self)
+        self.maintenance = Maintenance(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
         self.endpoint = Endpoint("", 0)
@@ -141,23 +139,23 @@ class Broker:
 
     @property
     def settings(self) -> BrokerSettings:
-        """As they hold now."""
+        """The current settings."""
         return self.configs.settings
 
     @property
-    def life(self) -> BrokerLife:
+    def incarnation(self) -> BrokerIncarnation:
         """Our registration."""
-        return self.membership.life
+        return self.membership.incarnation
 
     @property
     def fetch_max_bytes(self) -> int:
-        """fetch.max.bytes: no answer is larger, but for one batch."""
+        """fetch.max.bytes: no answer is larger, except one with a single batch."""
         return self.settings.fetch_max_bytes
 
     # Starting.
 
     async def start(self) -> None:
-        """Come up; returns when this broker is registered and listens."""
+        """Start; returns when this broker is registered and listens."""
         settings = self.settings
         await self._listen(settings)
         await self.store.open()
@@ -165,7 +163,7 @@ class Broker:
         self.metadata.cluster_id = await self._patiently(identify)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self._patiently(partial(self.configs.reload, self.store))
-        await self._patiently(partial(drop_strays, self, is_running=False))
+        await self._patiently(partial(delete_stray_logs, self, is_running=False))
         await self.replicas.load()
         for note in self.directory.take_notes():
             self.log.warning("log directory", note=note)
@@ -174,7 +172,7 @@ class Broker:
         await self._patiently(join)
         self.is_started = True
         self.elector.start()
-        self.chores.start()
+        self.maintenance.start()
         if self.replicas.failures:
             self.failures.report_soon()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
@@ -184,9 +182,10 @@ class Broker:
         return _session_s(self.settings) + SPARE_S
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
-        """A step of the start, again while the store is away, in a new session if ours is over.
+        """Run a step of the start; retry it while the store is unavailable.
 
-        Opening logs takes its time after a crash, and nothing beats for a session meanwhile.
+        Opening logs takes long after a crash, and the session gets no heartbeats meanwhile, so each
+        attempt renews an expired session.
         """
         deadline = self.clock.now_ms() + int(self._patience_s * 1000)
         while True:
@@ -218,16 +217,16 @@ class Broker:
 
     def _registered(self) -> None:
         if self.trace is not None:
-            self.trace.registered(self.life.broker_epoch)
+            self.trace.registered(self.incarnation.broker_epoch)
         if self.is_started:
             # We were away: topics may have been deleted meanwhile.
             self._strays = self.loop.create_task(self._look_for_strays())
 
     async def _look_for_strays(self) -> None:
         try:
-            await drop_strays(self, is_running=True)
+            await delete_stray_logs(self, is_running=True)
         except (StoreError, OSError) as error:
-            self.log.warning("strays not looked for", error=error)
+            self.log.warning("stray logs not checked", error=error)
 
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         self.replicas.directory_failed(directory, error)
@@ -254,15 +253,15 @@ class Broker:
             self._reload = None
 
     def _settings_changed(self) -> None:
-        """The broker's own, while it runs."""
+        """The broker's own settings have changed while it runs."""
         self.listener.limits = _limits(self.settings, self.configs.layers)
         if self.is_started and not self.is_stopping:
-            self.chores.settings_changed()
+            self.maintenance.settings_changed()
 
     # Stopping.
 
     async def stop(self) -> None:
-        """Leave cleanly: others lead first, then the logs are closed."""
+        """Stop cleanly: move leaderships first, then close the logs."""
         if self.is_stopping:
             return
         self.is_stopping = True
@@ -271,14 +270,14 @@ class Broker:
         await self.elector.stop()
         self.listener.close()
         self.peers.close()
-        self.chores.stop()
+        self.maintenance.stop()
         self.groups.stop()
         for partition in tuple(self.replicas.partitions.values()):
             partition.write()
         high_watermarks = self.replicas.high_watermarks()
-        epoch, intact_since = self.life.broker_epoch, self.life.intact_since
+        epoch, intact_since = self.incarnation.broker_epoch, self.incarnation.intact_since
         self.membership.is_leaving = True
-        await self.chores.finish()
+        await self.maintenance.finish()
         await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
@@ -297,8 +296,8 @@ def _session_s(settings: BrokerSettings) -> float:
     return settings.zookeeper_session_timeout_ms / 1000
 
 
-def _patience(settings: BrokerSettings) -> Patience:
-    return Patience(
+def _peer_timeouts(settings: BrokerSettings) -> PeerTimeouts:
+    return PeerTimeouts(
         connect_s=settings.socket_connection_setup_timeout_ms / 1000,
         answer_s=settings.request_timeout_ms / 1000,
         fetch_s=settings.replica_socket_timeout_ms / 1000,

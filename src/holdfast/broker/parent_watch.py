@@ -1,9 +1,9 @@
-"""A broker that was started by a cluster ends with it, however the cluster's process ends.
+"""Stops a broker when the cluster process that started it exits, for any reason.
 
-Two ways, since neither is enough alone. The kernel kills us when the thread that started us is gone
-(Linux only; it also works for a process that stands still). And we hold the reading end of a pipe
-of which only that process has the writing end: its end is the pipe's end (everywhere, unless
-somebody else has inherited it).
+Two mechanisms, since neither is enough alone. The kernel kills us when the thread that started us
+is gone (Linux only; this also works for a stopped process). And we hold the reading end of a pipe
+whose writing end only that process has: when it exits, the pipe ends (everywhere, unless another
+process has inherited the writing end).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXIT_ORPHANED: Final = 75
 
 
 def end_with_parent() -> bool:
-    """Do so from now on, if we were started that way."""
+    """Watch the parent, if a cluster process started us."""
     number = os.environ.pop(PIPE_VARIABLE, "")
     if not number.isdecimal():
         return False
@@ -40,6 +40,6 @@ def _watch(descriptor: int) -> None:
     except OSError as error:
         sys.stderr.write(f"the pipe to the parent cannot be read: {error}\n")
         return
-    # Not a clean end: nobody is left to wait for one, and a log survives a kill.
+    # Not a clean stop: no process waits for it, and a log survives a kill.
     sys.stderr.write("the process that started this broker is gone\n")
     os._exit(EXIT_ORPHANED)

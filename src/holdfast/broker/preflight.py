@@ -1,9 +1,9 @@
-"""What keeps a broker from starting, as far as its settings and this machine tell beforehand.
+"""Finds reasons why a broker cannot start, from its settings and this machine.
 
-`holdfast server check` and `holdfast server start` both ask here, so that they accept and refuse
-the same settings with the same words. Nothing is changed. What only a start can find out is left
-to it: a port or a directory that another process holds, and a coordination store that does not
-answer or belongs to another cluster.
+`holdfast server check` and `holdfast server start` both use it, so that they accept and refuse the
+same settings with the same words. It changes nothing. Only a start can find the rest: a port or a
+directory that another process holds, and a coordination store that does not answer or belongs to
+another cluster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.storage.log_directories import reason
 
 
 class Finding(NamedTuple):
-    """Something wrong with what a setting names."""
+    """A problem of a path or address in a setting."""
 
     setting: str
     text: str
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def examined(loaded: Loaded) -> Loaded:
-    """The same settings, with what is wrong with the places they name."""
+    """The same settings, with the problems of their paths and addresses."""
     if loaded.settings is None:
         return loaded
     errors, warnings = [*loaded.errors], [*loaded.warnings]
@@ -50,7 +50,7 @@ def examined(loaded: Loaded) -> Loaded:
 
 
 def findings(settings: BrokerSettings) -> Iterator[Finding]:
-    """Everything that is wrong, one after the other."""
+    """All findings."""
     yield from _listeners(settings)
     yield from _log_directories(settings)
     yield from _files(settings)
@@ -112,14 +112,14 @@ def _log_directories(settings: BrokerSettings) -> Iterator[Finding]:
 
 
 def _unusable(path: Path) -> OSError | None:
-    """Why a directory can neither be used nor be made, if that is so."""
+    """Why a directory can neither be used nor be created; None if it can."""
     there = next(one for one in (path, *path.absolute().parents) if one.exists())
     if not there.is_dir():
         return OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return OSError(errno.EACCES, os.strerror(errno.EACCES))
     if there != path:
-        try:  # Some file systems take no directories, whatever their permissions say.
+        try:  # Some file systems accept no directories, whatever their permissions.
             with TemporaryDirectory(prefix="holdfast-", suffix=".check", dir=there):
                 pass
         except OSError as error:
@@ -160,12 +160,12 @@ def _files(settings: BrokerSettings) -> Iterator[Finding]:
         if path.is_dir():
             yield Finding(name, f"{path} is a directory")
         elif not _will_exist(path.parent, settings):
-            yield Finding(name, f"there is no directory {path.parent}: make it, or mend the path")
+            yield Finding(name, f"no directory {path.parent}: create it, or correct the path")
         elif path.parent.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
             yield Finding(name, f"nothing can be written in {path.parent}")
 
 
 def _will_exist(folder: Path, settings: BrokerSettings) -> bool:
-    """Whether a folder is there, or is made together with the log directories."""
+    """Whether a folder exists, or is created together with the log directories."""
     made = (one.absolute().parents for one in settings.log_dirs if _unusable(one) is None)
     return folder.is_dir() or any(folder.absolute() in parents for parents in made)

@@ -1,4 +1,4 @@
-"""A broker as a process: its loop, its log, its signals, and the real outside."""
+"""A broker as a process: its event loop, log, signals, and the real disks and network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(layers: Layers) -> None:
-    """Serve until a signal says stop.
+    """Serve until a signal stops the process.
 
     StartError if the broker cannot start, DisksLostError if all its log directories have failed.
     """
@@ -77,14 +77,14 @@ async def _serve(layers: Layers) -> None:
 
 
 def _allow_many_files() -> None:
-    """A descriptor for every connection and unflushed segment: as many as the system gives."""
+    """Raise the limit of descriptors: each connection and unflushed segment needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def make_disks(settings: BrokerSettings) -> dict[str, RealDisk | OSError]:
-    """One for each of log.dirs, or why it cannot be used; disks that fail on request, if the
-    broker has a control socket.
+    """One disk, or its error, for each of log.dirs; disks that can fail on request if the broker
+    has a control socket.
     """
     disks: dict[str, RealDisk | OSError] = {}
     is_faulty, sharers = settings.control is not None, len(settings.log_dirs)
@@ -128,7 +128,7 @@ def make_broker(
 
 
 def make_store(settings: BrokerSettings) -> Store:
-    """The agreed store: a file for the brokers of one machine, or ZooKeeper."""
+    """The coordination store: a file for the brokers of one machine, or ZooKeeper."""
     if settings.store is not None:
         timeout_ms = settings.broker_session_timeout_ms
         return EmbeddedStore(settings.store, session_timeout_ms=timeout_ms)

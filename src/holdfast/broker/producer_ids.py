@@ -1,4 +1,4 @@
-"""Producer ids: given out from blocks that the agreed store hands to one broker only."""
+"""Producer ids, from blocks that the coordination store assigns to one broker only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCK: Final = 1000
 
 
 class ProducerIds:
-    """The block in use, and how to get the next one."""
+    """The current block, and how to get the next one."""
 
     def __init__(self, broker: BrokerId, store: Store) -> None:
         self._broker = broker
@@ -23,7 +23,7 @@ class ProducerIds:
         self._lock = asyncio.Lock()
 
     async def take(self) -> int:
-        """An id that nobody else has or will ever have."""
+        """A unique producer id."""
         async with self._lock:
             while self._next == self._end:
                 await self._take_block()
@@ -48,5 +48,5 @@ class ProducerIds:
         try:
             await self._store.commit(operation)
         except ConflictError:
-            return  # Another broker was first: read again.
+            return  # Another broker was faster: read again.
         self._next, self._end = start, end

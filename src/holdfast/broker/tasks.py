@@ -1,4 +1,4 @@
-"""Work that takes more than one tick: a task that ends with an answer, whatever happens in it."""
+"""Work that takes more than one tick: a task that always ends with an answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 AT_ONCE: Final = 20
-"""Steps of long work before the loop turns: some milliseconds, more if the disk is slow."""
+"""Steps of long work before the event loop runs: some milliseconds, more on a slow disk."""
 
 
 async def in_parts(work: Iterable[object]) -> None:
-    """Go through long work, and let the loop turn now and then: others wait, and a broker whose
-    loop stands still is taken for dead.
+    """Do long work in parts, and let the event loop run in between: other requests wait, and a
+    broker whose loop stands still loses its session.
     """
     for place, _ in enumerate(work):
         if place % AT_ONCE == 0:
@@ -27,7 +27,7 @@ async def in_parts(work: Iterable[object]) -> None:
 
 
 def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -> None:
-    """Answer with what the work gives; a bug in it costs the connection, not the broker."""
+    """Answer with the result of the work; a bug in it closes the connection, not the broker."""
     task = broker.loop.create_task(work)
     broker.running[task] = None
 

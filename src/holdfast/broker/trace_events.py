@@ -1,6 +1,6 @@
-"""What this broker tells the trace: one method a kind of event, so that the numbers are right.
+"""Writes this broker's trace events: one method per kind, so that the fields are right.
 
-Off unless asked for; then every event costs one line in a buffer. The kinds and their numbers are
+Off by default; when on, every event costs one line in a buffer. The kinds and their fields are
 those of `model.trace.KINDS`, the same as in the lab.
 """
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where events go."""
+    """Receives events."""
 
     broker_epoch: int | None
-    """Of what is emitted from now on."""
+    """The broker epoch of the next events."""
 
     def emit(self, kind: str, partition: TopicPartition | None = None, **numbers: object) -> None:
         """Take one event; never blocks, never fails."""
 
     def flush(self) -> None:
-        """Everything emitted so far can be read when this returns."""
+        """Write everything emitted so far before this returns."""
 
 
 class BrokerTrace:
-    """Turns what happens here into events."""
+    """Turns what happens in this broker into events."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -61,7 +61,7 @@ class BrokerTrace:
     def became_controller(self, controller_epoch: int) -> None:
         self._emit("controller", controller_epoch=controller_epoch)
 
-    def agreed(self, confirmed: StateConfirmed) -> None:
+    def state_confirmed(self, confirmed: StateConfirmed) -> None:
         partition, before, after, rule = confirmed
         if after.leader_epoch != before.leader_epoch:
             self._emit(
@@ -135,8 +135,14 @@ class BrokerTrace:
             as_leader=as_leader,
         )
 
-    def truncated(self, partition: Partition, cut: TruncateTo) -> None:
-        self._emit("truncated", partition.name, end_offset=cut.end_offset, was=cut.was, records=[])
+    def truncated(self, partition: Partition, truncation: TruncateTo) -> None:
+        self._emit(
+            "truncated",
+            partition.name,
+            end_offset=truncation.end_offset,
+            was=truncation.was,
+            records=[],
+        )
 
     def flushed(self, partition: Partition, end_offset: Offset) -> None:
         self._emit("flushed", partition.name, end_offset=end_offset)

@@ -1,12 +1,11 @@
-"""The trace of a real broker: one line of JSON an event, written beside the work, not in its way.
+"""The trace of a real broker: one line of JSON per event, written by a thread of its own.
 
-Events go into a queue; a thread of its own turns them into lines and writes them, milliseconds
-later. If it cannot keep up the queue stays bounded: what does not fit is dropped, counted, and the
-trace itself says how much is missing. A broker without a trace has None in its place, so the hot
-path pays for one comparison.
+Events go into a queue; the thread turns them into lines and writes them, milliseconds later. The
+queue is bounded: events that do not fit are dropped and counted, and the trace records how many are
+missing. A broker without a trace has None in its place, so the hot path pays for one comparison.
 
-A line is that of `model.trace`, with one key more: `ns`, the nanoseconds behind `t`, by which the
-traces of several brokers are put in order. `id` counts on over the lives of a broker.
+A line is that of `model.trace`, with one more key: `ns`, the nanoseconds after `t`, by which the
+traces of several brokers are put in order. `id` continues over the restarts of a broker.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from typing import Any, Final
 from holdfast.model import KINDS, TopicPartition
 
 MOST_EVENTS: Final = 50_000
-"""Events that wait to be written; some 20 MB."""
+"""The limit of unwritten events; some 20 MB."""
 PAUSE_S: Final = 0.01
-"""How long the writer lets events gather."""
+"""How long the writer collects events."""
 _TAIL_BYTES: Final = 65_536
 
 _Event = tuple[int, str, "TopicPartition | None", "int | None", dict[str, Any]]
@@ -50,7 +49,7 @@ class TraceFile:
         self._clock_ns = clock_ns
         self._most = most
         self._events: deque[_Event] = deque()
-        self._told_dropped = 0
+        self._reported_dropped = 0
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._next_id = self._continue()
         self._has_events = threading.Event()
@@ -60,7 +59,7 @@ class TraceFile:
         self._thread.start()
 
     def _continue(self) -> int:
-        """The id after the last one in the file; a line that was torn by a kill is ended."""
+        """The id after the last one in the file; ends a line that a kill left incomplete."""
         size = os.fstat(self._descriptor).st_size
         if not size:
             return 0
@@ -73,7 +72,7 @@ class TraceFile:
         return 0
 
     def emit(self, kind: str, partition: TopicPartition | None = None, **numbers: Any) -> None:
-        """Something happened. `why` among the numbers is the id of its cause."""
+        """Add one event. `why` among the fields is the id of its cause."""
         assert kind in KINDS, kind
         if len(self._events) >= self._most:
             self.dropped += 1
@@ -83,12 +82,12 @@ class TraceFile:
             self._has_events.set()
 
     def flush(self) -> None:
-        """Everything emitted so far is in the file when this returns."""
+        """Write everything emitted so far before this returns."""
         with self._writing:
             waiting = self._events
-            # Taken one by one, at most as many as there are now: others go on adding at the end.
+            # One by one, at most as many as there are now: other threads keep adding at the end.
             events = [waiting.popleft() for _ in range(len(waiting))]
-            missing, self._told_dropped = self.dropped - self._told_dropped, self.dropped
+            missing, self._reported_dropped = self.dropped - self._reported_dropped, self.dropped
             lines = [self._line(event) for event in events]
             if missing:
                 lines.append(self._gap(missing))
@@ -97,7 +96,7 @@ class TraceFile:
 
     def _write(self, data: bytes) -> None:
         try:
-            while data:  # Each round writes a byte at least, or raises.
+            while data:  # Each round writes at least one byte, or raises.
                 data = data[os.write(self._descriptor, data) :]
         except OSError:
             self.dropped += data.count(b"\n")  # A full disk must not stop the broker.
@@ -127,11 +126,11 @@ class TraceFile:
         while not self._is_closed:
             self._has_events.wait()
             time.sleep(PAUSE_S)
-            self._has_events.clear()  # first: an event that comes after the last look sets it again
+            self._has_events.clear()  # first: an event after the last check sets it again
             self.flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining events."""
         if self._is_closed:
             return
         self._is_closed = True

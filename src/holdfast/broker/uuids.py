@@ -1,4 +1,4 @@
-"""Names that nobody has had before, drawn from a broker's own dice."""
+"""UUIDs from the broker's injected random generator."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import random
 import uuid
 
 
-def new_uuid(dice: random.Random) -> uuid.UUID:
+def new_uuid(rng: random.Random) -> uuid.UUID:
     """A random UUID (version 4)."""
-    return uuid.UUID(int=dice.getrandbits(128), version=4)
+    return uuid.UUID(int=rng.getrandbits(128), version=4)

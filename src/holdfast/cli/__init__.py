@@ -1,6 +1,6 @@
-"""The command line: arguments in, a room called, tables out. It decides nothing.
+"""The command line: parses arguments, calls another package, prints the result.
 
-`holdfast --help` loads nothing heavy: the commands below are imported when they run.
+It makes no decisions. `holdfast --help` loads nothing heavy: each command is imported when it runs.
 """
 
 import click
@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     "chaos": LazyCommand(
         "holdfast.cli.cluster.chaos:chaos",
-        "Random faults under load, then every promise is checked.",
+        "Random faults under load, then a check of every record.",
     ),
     "testserver": LazyCommand(
         "holdfast.cli.cluster.testserver:testserver", "Clusters for tests in any language."
@@ -52,7 +52,7 @@ COMMANDS = {
     cls=LazyGroup,
     lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 good, 64 bad input, 70 a bug of ours (with a report), 74 the machine "
+    epilog="Exit codes: 0 good, 64 bad input, 70 a bug in Holdfast (with a report), 74 the machine "
     "failed (a full disk), 130 interrupted. Each command's help lists its own.",
 )
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")

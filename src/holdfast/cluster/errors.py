@@ -1,10 +1,10 @@
-"""What can go wrong with a cluster, told to whoever asked for it."""
+"""Errors of a cluster, with a hint for the user."""
 
 from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """The message says what and where; `hint` what to do about it."""
+    """The message says what and where; `hint` says what to do about it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message if hint is None else f"{message} ({hint})")
@@ -13,4 +13,4 @@ class ClusterError(Exception):
 
 
 class ClusterTimeoutError(ClusterError):
-    """What was waited for did not come in time."""
+    """A condition was not met in time."""

@@ -1,6 +1,6 @@
-"""Breaking a cluster on purpose: processes, links, disks, sessions.
+"""Fault injection into a cluster: processes, links, disks, sessions.
 
-Every fault is undone by `heal` (links, store, disks) or `restart` (everything in a process).
+`heal` ends faults of links, store and disks; `restart` ends faults of a process.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from holdfast.cluster.waiting import wait_for
 from holdfast.model import TopicPartition
 
 CLIENTS: Final = "clients"
-"""Stands for all clients where a link's other end is asked for."""
+"""Names all clients where the other end of a link is asked for."""
 
 End = int | str
 """A broker's id, or `clients`."""
 
 
 class Breaking(Lifecycle):
-    """A cluster that can be broken."""
+    """A cluster with fault injection."""
 
-    _story: TraceFile | None = None
+    _trace_file: TraceFile | None = None
 
     def _process(self, broker: int) -> BrokerProcess:
         self.check_running(broker)
         return self._processes[broker]
 
     def check_running(self, *brokers: int) -> None:
-        """ClusterError names the first that does not run."""
+        """ClusterError names the first broker that does not run."""
         for broker in brokers:
             if not self.is_running(broker):
                 raise ClusterError(f"broker {broker} does not run", hint=f"restart broker {broker}")
@@ -47,14 +47,14 @@ class Breaking(Lifecycle):
     # Processes.
 
     def kill(self, broker: int) -> None:
-        """SIGKILL: the process is gone, what it wrote is still in the page cache."""
+        """SIGKILL: the process ends; what it wrote is still in the page cache."""
         with self._lock:
             process = self._process(broker)
             self._became(broker, manifest.KILLED)
             # Opened before the signal: the event's time must not come after the election it causes.
             self._open_trace()
             process.signal(KILL)
-            self._tell("crashed", broker)
+            self._emit("crashed", broker)
             process.kill()
 
     def stop(self, broker: int, timeout_s: float = STOP_S) -> None:
@@ -70,9 +70,9 @@ class Breaking(Lifecycle):
             )
 
     def restart(self, *brokers: int, wait: bool = True) -> None:
-        """Start brokers again; one that runs is stopped first.
+        """Start brokers again; stop the running ones first.
 
-        Returns when all are registered and see the others; at once if nobody waits for that.
+        Returns when all are registered and see the others, or immediately with wait=False.
         """
         for broker in brokers:
             if self.is_running(broker):
@@ -83,30 +83,30 @@ class Breaking(Lifecycle):
             self.wait_ready(*brokers)
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP: it stands still and keeps its connections; its clock goes on."""
+        """SIGSTOP: the process stops running and keeps its connections."""
         with self._lock:
             process = self._process(broker)
             process.signal(PAUSE)
             wait_for(
                 lambda: process.id.is_paused() or None,
                 STOP_S,
-                lambda: f"broker {broker} does not stand still",
+                lambda: f"broker {broker} is not paused",
             )
             self._became(broker, manifest.PAUSED)
-            self._tell("paused", broker)
+            self._emit("paused", broker)
 
     def resume(self, broker: int) -> None:
-        """It goes on where it was."""
+        """SIGCONT: the process continues."""
         with self._lock:
             self._process(broker).signal(RESUME)
             self._became(broker, manifest.RUNNING)
-            self._tell("resumed", broker)
+            self._emit("resumed", broker)
 
     def power_loss(self, *brokers: int) -> dict[int, dict[str, tuple[int, int]]]:
-        """The power fails: killed, and what was not flushed is gone from the files.
+        """Power loss: kill the process, and remove what was not flushed from its files.
 
-        Several brokers at once lose it together. Gives, a broker, the files that were cut and
-        their sizes before and after; with the name of their log directory if there are several.
+        Several brokers lose power at the same time. Returns, per broker, the truncated files with
+        their sizes before and after; file names include the log directory if there are several.
         """
         with self._lock:
             processes = {broker: self._process(broker) for broker in brokers}
@@ -115,12 +115,12 @@ class Breaking(Lifecycle):
             for broker, process in processes.items():
                 self._became(broker, manifest.POWER_LOST)
                 process.signal(KILL)
-                self._tell_power_lost(broker, known[broker])
-            cut: dict[int, dict[str, tuple[int, int]]] = {}
+                self._emit_power_lost(broker, known[broker])
+            truncated: dict[int, dict[str, tuple[int, int]]] = {}
             for broker, process in processes.items():
                 process.kill()
-                cut[broker] = _taken(self.files(broker))
-            return cut
+                truncated[broker] = _taken(self.files(broker))
+            return truncated
 
     def _partitions_of(self, broker: int) -> dict[str, Any]:
         if self.entry(broker).state == manifest.PAUSED:
@@ -131,18 +131,18 @@ class Breaking(Lifecycle):
     # Links.
 
     def isolate(self, *brokers: int) -> None:
-        """Cut off from everybody, both ways: other brokers, clients and the store."""
+        """Disconnect from other brokers, clients and the store, in both directions."""
         for broker in brokers:
             others: list[int | None] = [one for one in self.brokers if one != broker]
             self.ask(broker, "links", do="cut", to=[*others, None], both_ways=True)
             self.ask(broker, "store", do="cut")
-            self._cut_off[broker] = None
-            self._tell_cut(broker, [*others, None])
+            self._isolated[broker] = None
+            self._emit_disconnected(broker, [*others, None])
 
     def partition(self, *groups: Sequence[int]) -> None:
-        """Brokers of different groups do not reach each other. Clients and store reach them all.
+        """Disconnect brokers of different groups from each other, not from clients and store.
 
-        Brokers that are not named make one more group.
+        Brokers that are not named form one more group.
         """
         named = [broker for group in groups for broker in group]
         if len(set(named)) != len(named):
@@ -155,24 +155,24 @@ class Breaking(Lifecycle):
             for broker in group:
                 if broker in self.running() and others:
                     self.ask(broker, "links", do="cut", to=others, both_ways=True)
-                    self._tell_cut(broker, others)
+                    self._emit_disconnected(broker, others)
 
     def delay(self, broker: int, seconds: float, to: Iterable[End] | None = None) -> None:
-        """What this broker sends comes later; to all other brokers if none is named."""
+        """Delay what this broker sends; to all other brokers if none is named."""
         self.ask(broker, "links", do="delay", to=self._ends(broker, to), seconds=seconds)
 
     def drop(self, broker: int, probability: float = 1.0, to: Iterable[End] | None = None) -> None:
-        """What this broker sends is lost now and then, and the connection with it."""
+        """Lose some of what this broker sends, and the connection with it."""
         self.ask(broker, "links", do="drop", to=self._ends(broker, to), probability=probability)
 
     def cut(self, broker: int, to: Iterable[End] | None = None) -> None:
-        """What this broker sends does not arrive, one way only."""
+        """Disconnect one way: what this broker sends does not arrive."""
         ends = self._ends(broker, to)
         self.ask(broker, "links", do="cut", to=ends)
-        self._tell_cut(broker, ends)
+        self._emit_disconnected(broker, ends)
 
     def heal(self, *brokers: int) -> None:
-        """Links, the way to the store and disks are as they should be; of all if none is named.
+        """End the faults of links, store and disks; of all brokers if none is named.
 
         A log that has failed stays offline until its broker is restarted.
         """
@@ -180,8 +180,8 @@ class Breaking(Lifecycle):
             self.ask(broker, "links", do="heal")
             self.ask(broker, "store", do="heal")
             self.ask(broker, "disk", do="mend")
-            self._cut_off.pop(broker, None)
-        self._tell("healed", None)
+            self._isolated.pop(broker, None)
+        self._emit("healed", None)
 
     def _ends(self, broker: int, to: Iterable[End] | None) -> list[int | None]:
         if to is None:
@@ -209,59 +209,59 @@ class Breaking(Lifecycle):
         self.ask(broker, "disk", do="io-error", partition=partition, directory=directory)
 
     def slow_flush(self, broker: int, partition: str = "") -> None:
-        """Every flush (fsync) takes half a minute longer, or until `heal`."""
+        """Every flush (fsync) takes half a minute longer, until `heal`."""
         self.ask(broker, "disk", do="slow-flush", partition=partition)
 
     def cut_store(self, broker: int) -> None:
-        """The agreed store is out of its reach; `heal` brings it back."""
+        """Disconnect the broker from the coordination store, until `heal`."""
         self.ask(broker, "store", do="cut")
 
     def expire_session(self, broker: int) -> None:
-        """The store takes the broker for dead; it notices and registers anew."""
+        """End the broker's session in the store; the broker notices and registers again."""
         self.ask(broker, "expire-session")
-        self._tell("session-expired", broker)
+        self._emit("session-expired", broker)
 
     def flush(self, *brokers: int) -> None:
-        """Force all logs to the disk; of all brokers if none is named."""
+        """Flush all logs to the disk; of all brokers if none is named."""
         for broker in brokers or self.running():
             self.ask(broker, "flush")
 
-    # What the trace is told.
+    # Trace.
 
-    def _tell(
+    def _emit(
         self, kind: str, broker: int | None, partition: TopicPartition | None = None, **more: Any
     ) -> None:
-        """The brokers cannot tell themselves of what was done to them."""
+        """Trace a fault: a broker cannot trace what is done to it."""
         self._open_trace()
-        if self._story is not None:
-            self._story.emit(kind, partition, b=broker, **more)
+        if self._trace_file is not None:
+            self._trace_file.emit(kind, partition, b=broker, **more)
 
     def _open_trace(self) -> None:
-        if self._manifest.trace and self._story is None:
-            self._story = TraceFile(self.data_dir / "traces" / "cluster.trace", None)
+        if self._manifest.trace and self._trace_file is None:
+            self._trace_file = TraceFile(self.data_dir / "traces" / "cluster.trace", None)
 
-    def _tell_cut(self, source: int, targets: Sequence[int | None]) -> None:
+    def _emit_disconnected(self, source: int, targets: Sequence[int | None]) -> None:
         names = [CLIENTS if one is None else f"b{one}" for one in targets]
-        self._tell("cut", None, source=f"b{source}", targets=names)
+        self._emit("cut", None, source=f"b{source}", targets=names)
 
-    def _tell_power_lost(self, broker: int, partitions: dict[str, Any]) -> None:
+    def _emit_power_lost(self, broker: int, partitions: dict[str, Any]) -> None:
         for name, numbers in partitions.items():
             topic, _, index = name.rpartition("-")
             kept, was = numbers["flushed_offset"], numbers["leo"]
             where = TopicPartition(topic, int(index))
-            self._tell("power-lost", broker, where, kept=min(kept, was), was=was, torn=0)
+            self._emit("power-lost", broker, where, kept=min(kept, was), was=was, torn=0)
         if not partitions:
-            self._tell("crashed", broker)
+            self._emit("crashed", broker)
 
     def close(self, *, clean: bool = True) -> None:
-        if self._story is not None:
-            self._story.close()
-            self._story = None
+        if self._trace_file is not None:
+            self._trace_file.close()
+            self._trace_file = None
         super().close(clean=clean)
 
 
 def _taken(files: BrokerFiles) -> dict[str, tuple[int, int]]:
-    """Take what was not flushed out of every log directory."""
+    """Remove what was not flushed from every log directory."""
     taken: dict[str, tuple[int, int]] = {}
     for log in files.logs:
         opening = f"{log.name}/" if files.log_dirs > 1 else ""

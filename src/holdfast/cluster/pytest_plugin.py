@@ -1,4 +1,4 @@
-"""For any project's tests: real brokers in a second, to be used and broken.
+"""A pytest plugin for any project: starts a real cluster in a second, and injects faults into it.
 
     @pytest.mark.holdfast(brokers=3, config={"min.insync.replicas": "2"})
     def test_nothing_is_lost(holdfast_cluster):
@@ -8,10 +8,10 @@
         holdfast_cluster.wait_leader("events")
         holdfast_cluster.assert_no_acked_loss()
 
-`async_holdfast_cluster` is its twin with coroutines, for whatever runs async tests. What only a
-fixture can know (the address of a ZooKeeper, say) goes into an override of `holdfast_options`. A
-cluster lives as long as its test. A failing test's report ends with the last events of all brokers
-and names the trace file to step through. Loading the plugin loads nothing else of Holdfast.
+`async_holdfast_cluster` is the same cluster with coroutines, for any async test runner. Override
+`holdfast_options` for options that only a fixture knows, such as the address of a ZooKeeper. A
+cluster ends with its test. The report of a failing test ends with the last events of all brokers
+and names the trace file to step through. Loading the plugin imports nothing else of Holdfast.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MOST_EVENTS: Final = 40
 LAST_LINES: Final = 15
 
 CLUSTER: Final = pytest.StashKey["Cluster"]()
-"""Where a test's item names the cluster to be told of if the test fails."""
+"""The cluster whose events are added to the report if the test fails."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(brokers=3, config={{}}, store='embedded', trace=True): the cluster that "
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def holdfast_options() -> dict[str, Any]:
-    """What the marker may say, for what is known only when tests run; override it."""
+    """Options like the marker's, for values known only when tests run; override it."""
     return {}
 
 
@@ -57,7 +57,7 @@ def holdfast_options() -> dict[str, Any]:
 def holdfast_cluster(
     request: pytest.FixtureRequest, holdfast_options: dict[str, Any]
 ) -> Iterator[Cluster]:
-    """A running cluster of this test's own; `@pytest.mark.holdfast(...)` says which."""
+    """A running cluster for this test; `@pytest.mark.holdfast(...)` sets its options."""
     cluster = _made(request.node, holdfast_options)
     cluster.start()
     request.node.stash[CLUSTER] = cluster
@@ -67,13 +67,13 @@ def holdfast_cluster(
     finally:
         cluster.close(clean=False)
     if died:
-        told = "\n".join(f"broker {broker}: {words}" for broker, words in died.items())
-        pytest.fail(f"brokers died by themselves\n{told}", pytrace=False)
+        deaths = "\n".join(f"broker {broker}: {words}" for broker, words in died.items())
+        pytest.fail(f"brokers died by themselves\n{deaths}", pytrace=False)
 
 
 @pytest.fixture
 def async_holdfast_cluster(holdfast_cluster: Cluster) -> AsyncCluster:
-    """The same, with coroutines."""
+    """The same cluster, with coroutines."""
     from holdfast.cluster.async_cluster import AsyncCluster
 
     return AsyncCluster(holdfast_cluster)
@@ -84,7 +84,7 @@ def _made(item: pytest.Item, found: dict[str, Any]) -> Cluster:
     from holdfast.cluster.settings_for_tests import TEST_CONFIG
 
     options: dict[str, Any] = {"trace": True, **found}
-    for marker in reversed(list(item.iter_markers(MARKER))):  # the nearest one wins
+    for marker in reversed(list(item.iter_markers(MARKER))):  # the nearest marker wins
         options.update(marker.kwargs)
         if marker.args:
             raise pytest.UsageError(f"{MARKER} takes keywords: {', '.join(OPTIONS)}")
@@ -93,7 +93,7 @@ def _made(item: pytest.Item, found: dict[str, Any]) -> Cluster:
         raise pytest.UsageError(f"{MARKER} has no {', '.join(unknown)}: {', '.join(OPTIONS)}")
     store = options.get("store")
     if store is not None and store.startswith("zookeeper:") and "/" not in store:
-        # Tests that run at the same time, on one ZooKeeper, must not meet.
+        # Tests that run at the same time on one ZooKeeper need separate nodes.
         import uuid
 
         options["store"] = f"{store}/holdfast-{uuid.uuid4().hex[:12]}"
@@ -105,13 +105,13 @@ def _made(item: pytest.Item, found: dict[str, Any]) -> Cluster:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach what happened to a failing test's report, while the brokers are still there."""
+    """Add the last events to a failing test's report, while the brokers still run."""
     report = yield
     if report.when == "call" and report.failed and CLUSTER in item.stash:
         try:
             report.sections += _sections(item, item.stash[CLUSTER])
         except OSError as error:
-            report.sections.append(("holdfast timeline", f"cannot be told: {error}"))
+            report.sections.append(("holdfast timeline", f"cannot be read: {error}"))
     return report
 
 
@@ -121,7 +121,7 @@ def _sections(item: pytest.Item, cluster: Cluster) -> list[tuple[str, str]]:
     sections = []
     merged = cluster.timeline()
     if merged is not None:
-        lines = timeline.told(merged, MOST_EVENTS)
+        lines = timeline.last_events(merged, MOST_EVENTS)
         kept = _keep(item, merged)
         if kept is not None:
             lines.append(f"all events: holdfast lab replay {kept}")
@@ -129,13 +129,13 @@ def _sections(item: pytest.Item, cluster: Cluster) -> list[tuple[str, str]]:
     for broker in cluster.brokers:
         output = cluster.files(broker).output
         if output.exists():
-            told = output.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-            sections.append((f"holdfast broker {broker}", "\n".join(told)))
+            last = output.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+            sections.append((f"holdfast broker {broker}", "\n".join(last)))
     return sections
 
 
 def _keep(item: pytest.Item, trace: Path) -> Path | None:
-    """A copy that outlives the cluster, in pytest's cache."""
+    """A copy of the trace that outlasts the cluster, in pytest's cache."""
     cache = getattr(item.config, "cache", None)
     if cache is None:
         return None

@@ -1,4 +1,4 @@
-"""How a whole cluster is: every broker's own word, put together."""
+"""The status of a whole cluster, put together from every broker's own report."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ PATIENCE_S: Final = 5.0
 
 
 def cluster_status(cluster: Lifecycle) -> dict[str, Any]:
-    """Of a cluster that we own."""
+    """The status of a cluster that this process owns."""
     return status_of(cluster.data_dir)
 
 
 def status_of(folder: Path) -> dict[str, Any]:
-    """Of the cluster in a data directory, running or not; asks the brokers themselves.
+    """The status of the cluster in a data directory, running or not; asks the brokers themselves.
 
-    What leads is what a leader with the highest epoch says; a replica whose broker does not answer
-    is missing from `replicas`.
+    The leader is the one that the replica with the highest leader epoch names; a replica whose
+    broker does not answer is missing from `replicas`.
     """
     known = manifest.load(folder)
     owner = known.owner
     with ThreadPoolExecutor(max(1, len(known.brokers))) as pool:
-        told = list(pool.map(lambda entry: _ask(folder, entry), known.brokers))
-    brokers = [_broker(entry, status) for entry, status in zip(known.brokers, told, strict=True)]
+        statuses = list(pool.map(lambda entry: _ask(folder, entry), known.brokers))
+    brokers = [
+        _broker(entry, status) for entry, status in zip(known.brokers, statuses, strict=True)
+    ]
     return {
         "data_dir": str(folder),
         "is_running": owner is not None and owner.is_alive(),
@@ -38,7 +40,7 @@ def status_of(folder: Path) -> dict[str, Any]:
         "store": known.store,
         "started_ms": known.started_ms,
         "brokers": brokers,
-        "partitions": _partitions(known, told),
+        "partitions": _partitions(known, statuses),
     }
 
 
@@ -54,49 +56,49 @@ def _ask(folder: Path, entry: BrokerEntry) -> dict[str, Any] | None:
     return status
 
 
-def _broker(entry: BrokerEntry, told: dict[str, Any] | None) -> dict[str, Any]:
+def _broker(entry: BrokerEntry, status: dict[str, Any] | None) -> dict[str, Any]:
     process = entry.process
     if process is None or not process.is_alive():
         state = "died" if entry.state == manifest.RUNNING else entry.state
     elif process.is_paused():
         state = manifest.PAUSED
     else:
-        state = "silent" if told is None else told["state"]
+        state = "silent" if status is None else status["state"]
     row: dict[str, Any] = {
         "id": entry.id,
         "address": entry.address,
-        "pid": entry.pid if told is not None or state in (manifest.PAUSED, "silent") else None,
+        "pid": entry.pid if status is not None or state in (manifest.PAUSED, "silent") else None,
         "state": state,
         "epoch": None,
         "is_controller": False,
         "faults": [],
     }
-    if told is not None:
-        row["epoch"] = told["epoch"]
-        row["is_controller"] = told["is_controller"]
-        row["faults"] = _faults(told)
+    if status is not None:
+        row["epoch"] = status["epoch"]
+        row["is_controller"] = status["is_controller"]
+        row["faults"] = _faults(status)
     return row
 
 
-def _faults(told: dict[str, Any]) -> list[str]:
+def _faults(status: dict[str, Any]) -> list[str]:
     faults = []
-    for end, link in told["links"].items():
+    for end, link in status["links"].items():
         for name in ("cut", "delay_s", "drop"):
             if link[name]:
                 amount = "" if link[name] is True else f" {link[name]:g}"
                 faults.append(f"{name.removesuffix('_s')}{amount} to {end}")
     faults += [
         f"disk {fault['kind']} {fault['below'] or fault['directory']}"
-        for fault in told["disk_faults"]
+        for fault in status["disk_faults"]
     ]
-    if told["store"] != "connected":
-        faults.append(f"store {told['store']}")
+    if status["store"] != "connected":
+        faults.append(f"store {status['store']}")
     return faults
 
 
-def _partitions(known: Manifest, told: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
+def _partitions(known: Manifest, statuses: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
     replicas: dict[str, dict[int, dict[str, Any]]] = {}
-    for entry, status in zip(known.brokers, told, strict=True):
+    for entry, status in zip(known.brokers, statuses, strict=True):
         for name, numbers in (status or {"partitions": {}})["partitions"].items():
             replicas.setdefault(name, {})[entry.id] = numbers
     rows = []

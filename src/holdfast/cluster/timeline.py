@@ -1,7 +1,7 @@
-"""One trace of a whole cluster: the brokers' own traces and what was done to them, by time.
+"""One trace of a whole cluster: merges the brokers' traces and the injected faults by time.
 
-All brokers run on one machine, so their clocks are one clock; within a millisecond the nanoseconds
-decide. What comes out is a trace as the lab writes it: `holdfast lab replay` steps through it.
+All brokers run on one machine, so they share one clock; nanoseconds decide within a millisecond.
+The result has the lab's trace format: `holdfast lab replay` steps through it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from holdfast.model.trace import SCHEMA
 MERGED: Final = "cluster-timeline.trace"
 INTERNAL: Final = "__"
 _OF_FILES: Final = ("file", "ns")
-"""What puts the events of several files in order, and is of no use behind that."""
+"""Fields that order the events of several files, and have no use after that."""
 
 
 def read_events(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Events of several traces in the order in which they happened; torn lines are left out."""
+    """Events of several traces in the order in which they happened, without torn lines."""
     events: list[tuple[int, int, int, dict[str, Any]]] = []
     for file, path in enumerate(sorted(paths)):
         ids: dict[int, int] = {}
@@ -29,7 +29,7 @@ def read_events(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 event = json.loads(line)
                 when = (event["t"], event.setdefault("ns", 0))
             except (ValueError, KeyError, TypeError):
-                continue  # cut short by a kill
+                continue  # a kill left an incomplete line
             event["file"] = file
             ids[event["id"]] = len(events)
             events.append((*when, len(events), event))
@@ -38,7 +38,7 @@ def read_events(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def merged(events: list[dict[str, Any]], partition: str | None = None) -> list[dict[str, Any]]:
-    """With new ids, time from 0, and a beginning that introduces the brokers."""
+    """The events with new ids, times from 0, and a first event that introduces the brokers."""
     begins = events[0]["t"] if events else 0
     chosen = partition or _first_partition(events)
     lines = [_opening(events, chosen)]
@@ -52,7 +52,7 @@ def merged(events: list[dict[str, Any]], partition: str | None = None) -> list[d
 
 
 def _first_partition(events: list[dict[str, Any]]) -> str:
-    """The first that a user made; else the first at all."""
+    """The first partition of a user's topic; otherwise the first of all."""
     names = [event["p"] for event in events if event["p"]]
     return next(
         (name for name in names if not name.startswith(INTERNAL)), names[0] if names else ""
@@ -93,16 +93,16 @@ def write_timeline(folder: Path, partition: str | None = None) -> Path | None:
     return target
 
 
-def told(path: Path, most: int) -> list[str]:
+def last_events(path: Path, most: int) -> list[str]:
     """The last events as short lines: time, broker, partition, what, its numbers."""
     lines = path.read_text(encoding="utf-8").splitlines()[-most:]
-    return [_told(json.loads(line)) for line in lines]
+    return [_rendered(json.loads(line)) for line in lines]
 
 
 _COMMON: Final = ("id", "t", "b", "be", "p", "k", "why")
 
 
-def _told(event: dict[str, Any]) -> str:
+def _rendered(event: dict[str, Any]) -> str:
     who = "     " if event["b"] is None else f"b{event['b']:<4}"
     numbers = " ".join(
         f"{key}={json.dumps(value, separators=(',', ':'))}"

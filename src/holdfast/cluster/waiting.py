@@ -1,4 +1,4 @@
-"""Waiting for a condition, not for luck."""
+"""Waits for a condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_LOOK_S: Final = 0.1
 
 
 def wait_for(look: Callable[[], T | None], timeout_s: float, what: Callable[[], str]) -> T:
-    """Look again and again until there is something; its absence is told by `what`."""
+    """Poll until the condition returns something; `what` names it in the error."""
     deadline = time.monotonic() + timeout_s
     pause_s = LOOK_S
     while True:

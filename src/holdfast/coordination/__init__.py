@@ -1,7 +1,7 @@
-"""The agreed store: what all brokers see alike, and by which they decide who lives and who rules.
+"""The coordination store: shared cluster state, broker sessions and controller election.
 
-Versioned nodes, compare-and-set, sessions and watches; kept in a file on one machine, or by
-ZooKeeper. What the nodes mean is not known here.
+It has versioned nodes, compare-and-set, sessions and watches. A SQLite file keeps it for the
+brokers of one machine, ZooKeeper for brokers on several. This package gives the nodes no meaning.
 """
 
 from holdfast.coordination import paths

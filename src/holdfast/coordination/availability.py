@@ -1,26 +1,26 @@
-"""What keeps a store from being used, as far as that can be known without a session."""
+"""Checks that a coordination store can be used, without opening a session."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from holdfast.coordination.embedded.schema import connect, no_way_in
+from holdfast.coordination.embedded.schema import cannot_open, connect
 from holdfast.coordination.operations import StoreUnusableError
 
 BUSY_MS = 5_000
 
 
 def check_embedded(file: Path) -> None:
-    """StoreUnusableError if a broker could not open this file, or not make it."""
+    """Raise StoreUnusableError if a broker could not open or create this file."""
     if file.exists():
         connect(file, BUSY_MS).close()
     elif not os.access(file.parent, os.W_OK | os.X_OK):
-        raise no_way_in(file, "unable to open database file")
+        raise cannot_open(file, "unable to open database file")
 
 
 def check_zookeeper(hosts: str) -> None:
-    """StoreUnusableError if this is no address of ZooKeeper servers."""
+    """Raise StoreUnusableError if this is not an address of ZooKeeper servers."""
     try:
         from holdfast.coordination.zookeeper.kazoo_session import check_hosts
     except ModuleNotFoundError as missing:
@@ -29,5 +29,7 @@ def check_zookeeper(hosts: str) -> None:
     try:
         check_hosts(hosts)
     except ValueError as error:
-        message = f"{hosts!r} names no ZooKeeper ({error}); write host:port,host:port/folder"
+        message = (
+            f"{hosts!r} is not a ZooKeeper address ({error}); write host:port,host:port/folder"
+        )
         raise StoreUnusableError(message) from error

@@ -1,7 +1,7 @@
-"""What the agreed store holds, what may be asked of it, and how it says no.
+"""The data model of the coordination store: nodes, operations, outcomes and errors.
 
-A node is bytes at a path, with a version for compare-and-set. Operations are data; a transaction is
-a row of them that happens completely or not at all, under one change number.
+A node is bytes at a path, with a version for compare-and-set. Operations are data. A transaction is
+a sequence of operations that happens completely or not at all, under one change number.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Node:
 
     data: bytes
     version: int
-    """How often the data was set since the node was created."""
+    """How many times the data was set since the node was created."""
     created: int
-    """The change number of its creation. Change numbers rise over the whole store, for ever."""
+    """The change number of its creation. Change numbers always rise, over the whole store."""
     modified: int
     """The change number of the last change of its data."""
     owner: int = LASTING
-    """The session with which the node vanishes."""
+    """The session whose end deletes the node."""
 
     @property
     def is_ephemeral(self) -> bool:
@@ -35,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new node. Its parent must exist, and must not be ephemeral."""
+    """Creates a node. Its parent must exist, and must not be ephemeral."""
 
     path: str
     data: bytes = b""
@@ -44,7 +44,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """New data for a node that has this version; None: whatever version it has."""
+    """Replaces the data of a node that has this version; None: any version."""
 
     path: str
     data: bytes
@@ -53,7 +53,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """No such node any more, whoever owns it. It must have no children."""
+    """Deletes a node, whichever session owns it. It must have no children."""
 
     path: str
     version: int | None = None
@@ -61,7 +61,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Changes nothing; the transaction fails unless the node has this version, or exists at all."""
+    """Fails the transaction unless the node has this version (None: exists). Changes nothing."""
 
     path: str
     version: int | None = None
@@ -72,7 +72,7 @@ Transaction = Sequence[Operation]
 
 
 class Reason(enum.Enum):
-    """Why an operation does not fit what the store holds."""
+    """Why an operation conflicts with the content of the store."""
 
     EXISTS = "the node exists already"
     NO_NODE = "there is no such node, or no parent for it"
@@ -82,11 +82,11 @@ class Reason(enum.Enum):
 
 
 class StoreError(Exception):
-    """The store did not do what it was asked."""
+    """The store did not execute a request."""
 
 
 class ConflictError(StoreError):
-    """The store holds something else than the transaction expects. Nothing was changed."""
+    """The content of the store is not what the transaction expects. Nothing was changed."""
 
     def __init__(self, operation: Operation, reason: Reason) -> None:
         super().__init__(f"{type(operation).__name__} {operation.path}: {reason.value}")
@@ -95,7 +95,7 @@ class ConflictError(StoreError):
 
 
 class StoreAwayError(StoreError):
-    """The store cannot be reached. It may come back by itself, and the session may still live."""
+    """The store cannot be reached. It may come back, and the session may still exist."""
 
     def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
         super().__init__(message)
@@ -104,7 +104,7 @@ class StoreAwayError(StoreError):
 
 
 class SessionLostError(StoreError):
-    """The session has ended, and its nodes are gone. Only `renew` helps."""
+    """The session has ended, and its nodes are gone. Call `renew` for a new one."""
 
     def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
         super().__init__(message)
@@ -113,25 +113,25 @@ class SessionLostError(StoreError):
 
 
 class StoreUnusableError(StoreError):
-    """The store cannot be used as it is; the message says what, where and what to do."""
+    """The store cannot be used as it is. The message says why, and what to do."""
 
 
 Outcome = tuple[Node, ...] | StoreError
-"""What became of one transaction: the nodes it created or set, in their order; or why it failed."""
+"""The result of one transaction: the nodes it created or set, in order, or why it failed."""
 
 
 def is_path(path: str) -> bool:
-    """Whether a path is absolute and every name in it can be a node's: `/`, `/brokers/ids`."""
+    """Whether a path is absolute and has only valid node names: `/`, `/brokers/ids`."""
     names = path.split("/")[1:]
     return path == "/" or (path.startswith("/") and not any(n in ("", ".", "..") for n in names))
 
 
 def parent_of(path: str) -> str:
-    """The path of the node above; the root is its own."""
+    """The path of the parent; the root is its own parent."""
     return path.rpartition("/")[0] or "/"
 
 
 def ancestry(path: str) -> list[str]:
-    """The path itself and all above it but the root, the topmost first."""
+    """The path and all its ancestors except the root, topmost first."""
     names = path.split("/")[1:]
     return ["/" + "/".join(names[: depth + 1]) for depth in range(len(names))]

@@ -1,4 +1,4 @@
-"""Where things lie in the agreed store: as Kafka had them, and our own under /holdfast."""
+"""Paths in the coordination store: Kafka's own, and Holdfast's under /holdfast."""
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -11,7 +11,7 @@ CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
-LIVES = "/holdfast/lives"
+BROKER_INCARNATIONS = "/holdfast/lives"
 
 LASTING_PATHS = (
     "/cluster",
@@ -21,13 +21,13 @@ LASTING_PATHS = (
     BROKER_CONFIGS,
     CONFIG_CHANGES,
     DELETE_TOPICS,
-    LIVES,
+    BROKER_INCARNATIONS,
 )
-"""What every cluster needs before its first broker registers."""
+"""Paths that must exist before the first broker of a cluster registers."""
 
 
 def broker_id(broker: int) -> str:
-    """The ephemeral node by which a broker says that it lives."""
+    """A broker's registration: an ephemeral node."""
     return f"{BROKER_IDS}/{broker}"
 
 
@@ -62,10 +62,10 @@ def broker_config(broker: int | str) -> str:
 
 
 def delete_topic(name: str) -> str:
-    """A topic that is to go."""
+    """A request to delete a topic."""
     return f"{DELETE_TOPICS}/{name}"
 
 
-def life(broker: int) -> str:
-    """What outlives a broker's session: its incarnation and what it kept intact."""
-    return f"{LIVES}/{broker}"
+def broker_incarnation(broker: int) -> str:
+    """A broker's last incarnation, and since which its logs are intact; outlives its session."""
+    return f"{BROKER_INCARNATIONS}/{broker}"

@@ -1,13 +1,14 @@
-"""The agreed store as brokers see it: versioned nodes, compare-and-set, sessions, watches.
+"""The coordination store as brokers use it: versioned nodes, compare-and-set, sessions, watches.
 
-All stores (embedded, ZooKeeper, simulated) keep these promises:
+All stores (embedded, ZooKeeper, simulated) guarantee:
 
 - A transaction is atomic, and durable before its answer arrives. Change numbers strictly rise.
-- A session's ephemeral nodes vanish when it ends: by `close`, by the death of its process, or by
-  silence. After that its holder can change nothing, whatever it still believes.
-- A watch tells of changes of a node's data, existence and children, and none is lost: whoever
-  reads after `watch`, and again in or after each call, ends up with what is newest. One call may
-  stand for several changes; a call may come without any, as when the store was away.
+- A session ends by `close`, by the death of its process, or by silence beyond its timeout. Its
+  ephemeral nodes then vanish, and its holder can change nothing more.
+- A watch reports changes of a node's data, existence and children, and misses none: a caller that
+  reads after `watch`, and again in or after each callback, ends up with the newest content. One
+  callback may stand for several changes. A callback may also come without a change, for example
+  after the store was away.
 - Callbacks run on the event loop. Nothing here blocks it.
 
 A store belongs to the event loop in which `open` was awaited.
@@ -34,33 +35,33 @@ from holdfast.coordination.operations import (
 
 
 class SessionState(enum.Enum):
-    """What we know of our session."""
+    """The state of our session, as far as this client can see it."""
 
     CONNECTED = "connected"
     AWAY = "away"
-    """The store cannot be reached. The session may still live, or may have ended unnoticed."""
+    """The store cannot be reached. The session may still exist, or may have ended."""
     LOST = "lost"
     """No session: it has ended, or was never opened."""
 
 
 WatchCallback = Callable[[str], None]
-"""Gets the watched path."""
+"""Receives the watched path."""
 SessionCallback = Callable[[SessionState], None]
 
 
 class Watch:
-    """A callback that stays until it is cancelled."""
+    """A registered callback, until it is cancelled."""
 
     def __init__(self, cancel: Callable[[Watch], None]) -> None:
         self._cancel = cancel
 
     def cancel(self) -> None:
-        """No call after this one; cancelling twice is harmless."""
+        """Stop the callbacks; cancelling twice is harmless."""
         self._cancel(self)
 
 
 class Store(abc.ABC):
-    """One session with the agreed store; see the promises above."""
+    """One session with the coordination store; the module docstring lists the guarantees."""
 
     def __init__(self) -> None:
         self._state = SessionState.LOST
@@ -74,7 +75,7 @@ class Store(abc.ABC):
     @property
     @abc.abstractmethod
     def session_id(self) -> int:
-        """Of the last session opened, lost or not: the `owner` of its ephemeral nodes."""
+        """The id of the last session opened, lost or not: the `owner` of its ephemeral nodes."""
 
     @abc.abstractmethod
     async def open(self) -> None:
@@ -82,46 +83,46 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     async def renew(self) -> None:
-        """Open a new session in place of a lost one; watches stay. Nothing if it is not lost."""
+        """Open a new session in place of a lost one; watches stay. No effect if it is not lost."""
 
     @abc.abstractmethod
     async def close(self) -> None:
-        """End the session: its nodes vanish at once if the store can be reached."""
+        """End the session: its nodes vanish immediately if the store can be reached."""
 
     @abc.abstractmethod
     async def expire(self) -> None:
-        """End our session as if we had been silent too long: a fault on purpose."""
+        """Inject a fault: end our session as if its timeout had passed."""
 
     @abc.abstractmethod
-    def cut(self) -> None:
-        """The store is out of our reach from now on, and hears nothing of us: a fault on purpose.
+    def disconnect(self) -> None:
+        """Inject a fault: nothing passes between us and the store from now on.
 
-        The session lives on until its timeout.
+        The session continues until its timeout.
         """
 
     @abc.abstractmethod
-    def heal(self) -> None:
-        """The store is back, and we find out what became of our session."""
+    def reconnect(self) -> None:
+        """End that fault. The state of the session then follows from what the store reports."""
 
     @abc.abstractmethod
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
-        """The nodes at these paths, None where there is none, in one go."""
+        """The nodes at these paths, None where there is none, in one request."""
 
     @abc.abstractmethod
     async def children(self, path: str) -> list[str]:
-        """The names of a node's children, sorted. No node: none."""
+        """The names of a node's children, sorted; empty if there is no such node."""
 
     @abc.abstractmethod
     async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
-        """Many independent transactions in one go, in this order, for little more than one costs.
+        """Commit many independent transactions, in order, for little more than the cost of one.
 
-        One that fails leaves the others alone, so errors are returned, not raised.
+        A failed one does not affect the others, so errors are returned, not raised.
         """
 
     async def get_newest(self, paths: Sequence[str]) -> list[Node | None]:
-        """As `get_many`, and nothing is older than what any session had confirmed before the call.
+        """As `get_many`, but never older than what any session had committed before the call.
 
-        A server of an ensemble may lag behind the others, and `get_many` asks only one.
+        A server of an ensemble may lag behind the others, and `get_many` reads from only one.
         """
         return await self.get_many(paths)
 
@@ -131,7 +132,7 @@ class Store(abc.ABC):
         return node
 
     async def commit(self, *operations: Operation) -> tuple[Node, ...]:
-        """One transaction; gives the nodes it created or set, in their order.
+        """Commit one transaction. Returns the nodes it created or set, in order.
 
         Raises ConflictError (nothing was changed), StoreAwayError or SessionLostError.
         """
@@ -141,21 +142,21 @@ class Store(abc.ABC):
         return outcome
 
     async def ensure_path(self, path: str) -> None:
-        """Create a node and those above it, empty, where they are missing."""
+        """Create a node and its ancestors, empty, where they are missing."""
         wanted = ancestry(path)
         known = await self.get_many(wanted)
         missing = [p for p, node in zip(wanted, known, strict=True) if node is None]
         for outcome in await self.commit_all([[Create(p)] for p in missing]):
             match outcome:
                 case ConflictError(reason=Reason.EXISTS) | tuple():
-                    pass  # somebody else created it meanwhile; all we want is that it is there
+                    pass  # another session created it meanwhile
                 case StoreError():
                     raise outcome
 
     def watch(self, path: str, callback: WatchCallback) -> Watch:
-        """Call back after changes of this node or its children's names, also if there is no node.
+        """Call back after changes of this node or its children's names, even if it does not exist.
 
-        To miss nothing, watch first and read then.
+        To miss no change, watch first, then read.
         """
         assert is_path(path), path
         watch = Watch(lambda this: self._forget(path, this))
@@ -188,7 +189,7 @@ class Store(abc.ABC):
         self._changed(list(self._watches))
 
     def _enter(self, state: SessionState) -> None:
-        """Tell a new state, once; back from elsewhere, watches may have missed something."""
+        """Notify of a new state, once. When connected again, watches may have missed changes."""
         if state is self._state:
             return
         self._state = state
@@ -199,7 +200,7 @@ class Store(abc.ABC):
             self._perhaps_all_changed()
 
     def _end(self) -> None:
-        """Closed on purpose: nobody is told."""
+        """Drop all callbacks: a session that its owner closes notifies nobody."""
         self._state = SessionState.LOST
         self._watches.clear()
         self._session_watches.clear()

@@ -1,10 +1,10 @@
-"""Decides, never does: one partition replica, and the controller of the cluster.
+"""Pure decisions: the state machines of a partition replica, the controller and consumer groups.
 
-No clock, socket, disk, dice or logging. A driver (the broker, or the lab) calls a method for
-everything that happens and carries out the effects it gets back.
+The core has no clock, socket, disk, random generator or logging. A driver (the broker or the lab)
+calls one method per event and carries out the effects that the method returns.
 """
 
-from holdfast.core.controller.broker_registry import BrokerLife, CleanShutdown, Registration
+from holdfast.core.controller.broker_registry import BrokerIncarnation, CleanShutdown, Registration
 from holdfast.core.controller.controller import Controller
 from holdfast.core.controller.effects import (
     AnswerAlter,
@@ -81,7 +81,7 @@ __all__ = [
     "AnswerAlter",
     "AppendAnswer",
     "AskLogEnd",
-    "BrokerLife",
+    "BrokerIncarnation",
     "CleanShutdown",
     "Command",
     "Commands",

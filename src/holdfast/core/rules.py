@@ -1,7 +1,7 @@
-"""The rules a replica lives by: switches between historical variants, and guards.
+"""The rules of a replica: switches between historical variants, and guards.
 
-The default of every switch is the safe, modern one, and every guard is in place. Anything else
-exists so that the lab can show what it loses; a broker never runs with other rules than the
+By default every switch has the safe, modern value and every guard is on. The other values exist so
+that the lab can show which records they lose. A broker always runs with the
 defaults of `truncation`, `isr_update`, `isr_expand`, `isr_lag_rule`, `commit_rule` and `guards`.
 """
 
@@ -12,14 +12,14 @@ from enum import Enum
 
 
 class Truncation(Enum):
-    """What a follower cuts before it copies from a leader."""
+    """What a follower truncates before it copies from a leader."""
 
     HIGH_WATERMARK = "high-watermark"
     LEADER_EPOCH = "leader-epoch"
 
 
 class IsrUpdate(Enum):
-    """When a leader counts on an ISR it has proposed."""
+    """When a leader uses an ISR that it has proposed."""
 
     OPTIMISTIC = "optimistic"
     COMMITTED = "committed"
@@ -47,7 +47,7 @@ class FlushRule(Enum):
     EVERY_N_MESSAGES = "every-n-messages"
     EVERY_T_MS = "every-t-ms"
     EVERY_N_MESSAGES_OR_T_MS = "every-n-messages-or-t-ms"
-    """Whichever comes first: what a topic with both flush.messages and flush.ms asks for."""
+    """The first of both: for a topic with flush.messages and flush.ms."""
     EVERY_APPEND = "every-append"
 
 
@@ -59,31 +59,31 @@ class ReadRule(Enum):
 
 
 class CommitRule(Enum):
-    """Who must hold a record before it is committed."""
+    """Which replicas must hold a record before it is committed."""
 
     ISR = "isr"
     MAJORITY = "majority"
 
 
 def _guard(explanation: str) -> bool:
-    """A guard that is in place; the explanation says what it stops."""
+    """A guard that is on; the explanation says what it demands."""
     value: bool = field(default=True, metadata={"explanation": explanation})
     return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """One field a guard. False means that the lab has taken it out."""
+    """One field per guard. False: the lab has switched it off."""
 
     # After Vanlightly/kafka-tlaplus.
     registration_incarnation: bool = _guard(
         "A broker takes a registration answer only if it names the incarnation that asked."
     )
     higher_epoch_only: bool = _guard(
-        "A replica follows, fetches anew and truncates only on a higher leader epoch."
+        "A replica changes its leader, fetches from it and truncates only on a higher leader epoch."
     )
     forget_non_isr_followers: bool = _guard(
-        "A leader in a new epoch forgets what it knew of followers outside the ISR."
+        "A leader in a new epoch forgets the positions of followers outside the ISR."
     )
     joiner_position_known: bool = _guard(
         "A joiner of the ISR has fetched from this leader in this epoch."
@@ -104,12 +104,12 @@ class Guards:
         "The controller accepts an ISR change only for the current partition epoch."
     )
     joiner_broker_epoch: bool = _guard(
-        "The controller accepts an ISR member only in its current life (KIP-903)."
+        "The controller accepts an ISR member only in its current broker epoch (KIP-903)."
     )
     # After the four rules of Kip320.tla.
     fence_fetch: bool = _guard("A leader refuses fetches of another leader epoch (KIP-320).")
     fence_truncation: bool = _guard(
-        "Only the leader of the asked epoch says where logs part (KIP-320)."
+        "Only the leader of the epoch in the request answers where logs diverge (KIP-320)."
     )
     fence_high_watermark: bool = _guard(
         "Only positions reported in this epoch raise the high watermark (KIP-320)."
@@ -133,33 +133,34 @@ class Guards:
     )
     maximal_isr: bool = _guard("The high watermark waits for proposed ISR members too (KIP-497).")
     eligible_leaders: bool = _guard(
-        "The high watermark stands still below min.insync.replicas, and who leaves the ISR "
-        "then stays eligible (KIP-966)."
+        "The high watermark does not move below min.insync.replicas, and a replica that leaves the "
+        "ISR then stays eligible (KIP-966)."
     )
     best_log_recovery: bool = _guard(
         "When every eligible replica restarted uncleanly, the best log leads (KIP-966)."
     )
     out_of_range_diverges: bool = _guard(
-        "A follower out of the leader's range cuts where the logs part, not all (KAFKA-2143)."
+        "A follower out of the leader's range truncates where the logs diverge, not everything "
+        "(KAFKA-2143)."
     )
     offline_on_io_error: bool = _guard(
         "A log that failed once refuses every later append (KAFKA-10778)."
     )
     consumer_epoch_check: bool = _guard(
-        "A consumer names the epoch of its position, so a cut below it shows (KIP-320)."
+        "A consumer names the epoch of its position, which reveals a truncation below it (KIP-320)."
     )
     follower_read_bound: bool = _guard(
         "A follower answers a read beyond its high watermark with OFFSET_NOT_AVAILABLE (KIP-392)."
     )
     reread_partition_epoch: bool = _guard(
-        "A leader whose ISR change was out of date takes over the agreed state (KAFKA-2729)."
+        "A leader whose ISR change was out of date adopts the stored state (KAFKA-2729)."
     )
     flush_before_claim: bool = _guard(
-        "A replica that flush.messages makes flush counts those records after the flush only."
+        "Records that flush.messages makes a replica flush count only after the flush."
     )
 
     def without(self, *names: str) -> Guards:
-        """The same guards with some taken out; names as `guard_names` gives them."""
+        """The same guards with some switched off; names as in `guard_names`."""
         known = dict.fromkeys(guard_names())
         for name in names:
             if name not in known:
@@ -167,12 +168,12 @@ class Guards:
         return replace(self, **{name.replace("-", "_"): False for name in names})
 
     def removed(self) -> tuple[str, ...]:
-        """The names of those taken out."""
+        """The names of the guards that are off."""
         return tuple(name for name in guard_names() if not getattr(self, name.replace("-", "_")))
 
 
 def guard_names() -> tuple[str, ...]:
-    """Every guard by the name a person types."""
+    """The names of all guards, as users type them."""
     return tuple(one.name.replace("_", "-") for one in fields(Guards))
 
 
@@ -184,7 +185,7 @@ def guard_explanation(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Which variant of the protocol is run."""
+    """The variant of the protocol."""
 
     truncation: Truncation = Truncation.LEADER_EPOCH
     isr_update: IsrUpdate = IsrUpdate.COMMITTED
@@ -224,7 +225,7 @@ class Settings:
 
     @property
     def flushes_by_time(self) -> bool:
-        """Whether a flush becomes due by time alone. Nobody waits for such a flush."""
+        """Whether a flush becomes due by time alone. No request waits for such a flush."""
         return self.flush_rule in (FlushRule.EVERY_T_MS, FlushRule.EVERY_N_MESSAGES_OR_T_MS)
 
 

@@ -1,6 +1,6 @@
 """The lab: scenarios, the simulated world and seeded runs, all on the real replication core.
 
-Nothing here decides how replication works; it shows what the core decides, and judges it.
+The lab makes no replication decision: it shows and judges the decisions of the core.
 """
 
 from holdfast.lab.judge.explain import Explanation, explain

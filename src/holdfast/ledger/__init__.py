@@ -1,8 +1,8 @@
-"""What producers were promised and what consumers did, kept on disk so that it survives kill -9.
+"""A record on disk of what producers sent and consumers did; it survives kill -9 of the client.
 
-`LedgerProducer` and `LedgerConsumer` stand in for confluent-kafka's classes; the readers give the
-ledger back as Arrow batches. The format is in docs/ledger.md. Needs the extra "ledger"; names are
-imported when they are first asked for, and a missing package is told by its name.
+`LedgerProducer` and `LedgerConsumer` replace confluent-kafka's classes. The readers return the
+ledger as Arrow batches. docs/ledger.md describes the format. The package needs the extra "ledger".
+It imports each name on its first use, and the error for a missing package names that package.
 """
 
 from __future__ import annotations

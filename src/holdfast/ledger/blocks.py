@@ -1,10 +1,10 @@
-"""A block: an Arrow record batch of unused rows at the end of a file, mapped, filled cell by cell.
+"""A block: an Arrow record batch at the end of a file, mapped and filled cell by cell.
 
-A block is written whole and ordinarily, with its sequence numbers and defaults in place, and mapped
-after that. So the file is a valid Arrow stream at every moment, a full disk is an error of that
-write and never a SIGBUS later, and whoever dies during the write leaves a last block that is too
-short, of which no row was in use. From then on only single cells change, in the page cache, which
-outlives the process.
+The writer appends a whole block of unused rows with an ordinary write, sequence numbers and
+defaults included, and maps it afterwards. So the file is a valid Arrow stream at every moment, and
+a full disk is an error of that write, never a SIGBUS later. A process that dies during the write
+leaves a last block that is too short, and none of its rows were in use. After that only single
+cells change, in the page cache, which outlives the process.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _CODES: Final = {
 """Formats of memoryview.cast."""
 
 Cells = dict[str, Any]
-"""Of a block, by column: views through which they are written, one number a row."""
+"""The cells of a block, by column: writable views with one number per row."""
 
 
 class Layout(NamedTuple):
-    """A block of so many unused rows."""
+    """The bytes of a block of unused rows, and the place of each column in them."""
 
     content: bytes
     cells: dict[str, tuple[int, int, str]]
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 @cache
 def layout(kind: str, rows: int) -> Layout:
-    """The same for all blocks of one table and size, but for the sequence numbers."""
+    """The layout of all blocks of one table and size; only the sequence numbers differ."""
     cells = KINDS[kind].cells
     defaults = KINDS[kind].defaults
     columns = [
@@ -51,7 +51,7 @@ def layout(kind: str, rows: int) -> Layout:
         for field in cells
     ]
     content = pa.record_batch(columns, schema=cells).serialize()
-    # Read back without a copy, the columns' addresses say where they lie: no parser of our own.
+    # Read back without a copy: the addresses of the columns give their places without a parser.
     batch = pa.ipc.read_record_batch(content, cells)
     found = {}
     for name, column in zip(cells.names, batch.columns, strict=True):
@@ -61,13 +61,13 @@ def layout(kind: str, rows: int) -> Layout:
 
 
 def schema_message(kind: Kind, metadata: dict[str, str]) -> bytes:
-    """How a file begins."""
+    """The first bytes of a file."""
     content: bytes = kind.cells.with_metadata(metadata).serialize().to_pybytes()
     return content
 
 
 def append_block(path: Path, kind: Kind, rows: int, sequence: int) -> Cells:
-    """Append unused rows, numbered from `sequence`; gives their cells by column."""
+    """Append unused rows, numbered from `sequence`, and return their cells by column."""
     content, cells = layout(kind.name, rows)
     block = bytearray(content)
     first, last, _ = cells["sequence"]

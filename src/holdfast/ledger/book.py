@@ -1,8 +1,8 @@
 """The folder of one producer or consumer, and the files in it.
 
-Folders and files are taken by creating them, so that two owners never share one: not in one
-process, not in two, not on two machines with one file system. After a fork the child's copy is
-closed: both processes would fill the same rows.
+An owner takes a folder or file by creating it, so two owners never share one: not in one process,
+not in two, not on two machines with one file system. After a fork the child's copy is closed;
+otherwise both processes would fill the same rows.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from holdfast.ledger.errors import LedgerError
 
 SMALLEST_BLOCK: Final = 1 << 8
 LARGEST_BLOCK: Final = 1 << 12
-"""Rows. Blocks of 230 KB stay in the processor's cache while they are filled; with blocks of 3.7 MB
-a producer's thread needed a fifth more time."""
+"""In rows. A block of 230 KB stays in the processor's cache while it is filled; with blocks of
+3.7 MB a producer's thread needed a fifth more time."""
 GROWTH: Final = 4
-"""From the smallest to the largest, so that a thousand quiet topics stay small."""
+"""Each block is so many times larger than the one before, so a thousand quiet topics stay small."""
 FILE_ROWS: Final = 1 << 20
-"""Then a new file begins: files are what a reader splits its work by."""
+"""Rows per file. Readers split their work by file."""
 LONGEST_NAME: Final = 200
-"""Of a topic in a file name; a longer one is cut, the file itself knows the whole."""
+"""The longest topic name in a file name. A longer one is shortened; the file has the full name."""
 
 _STARTED: Final = datetime.now(UTC)
 _books: weakref.WeakSet[Book] = weakref.WeakSet()
@@ -45,7 +45,7 @@ def default_run() -> str:
 
 
 class Book:
-    """Where one owner writes. From any thread."""
+    """The folder that one producer or consumer writes to. Any thread may use it."""
 
     def __init__(
         self, folder: Path, run: str | None, owner: str, facts: Mapping[str, Any], role: str
@@ -56,7 +56,7 @@ class Book:
         self._sequence = 0
         self._process = os.getpid()
         self.tables: list[dict[str, Any]] = []
-        """What owners keep per topic; emptied in a forked child, which then must ask again."""
+        """The owners' tables per topic. A forked child empties them."""
         self.folder, self.owner = _taken(folder / self.run, owner)
         self._metadata = {
             "format": FORMAT,
@@ -77,14 +77,14 @@ class Book:
         _books.add(self)
 
     def sequences(self, count: int) -> int:
-        """Numbers that nobody else in this book has: the first of `count`."""
+        """Reserve `count` sequence numbers; returns the first."""
         with self._lock:
             first = self._sequence
             self._sequence += count
         return first
 
     def create(self, kind: Kind, topic: str, stream: str) -> Path:
-        """A new file with nothing but its beginning; `stream`: whose rows are in one order."""
+        """Create a file without blocks. `stream` names the writer whose rows are in order."""
         content = schema_message(
             kind,
             {**self._metadata, self.role: stream, "kind": kind.name, "topic": topic},
@@ -97,7 +97,7 @@ class Book:
             return _created(folder, name, content)
         except OSError as error:
             raise LedgerError(
-                f"no ledger file can be created in {folder}: {error.strerror or error}",
+                f"cannot create a ledger file in {folder}: {error.strerror or error}",
                 hint="name a folder that this process may write to, with room on its disk",
             ) from error
 
@@ -106,18 +106,18 @@ class Book:
         if os.getpid() != self._process:
             raise LedgerError(
                 f"the ledger {self.folder} belongs to process {self._process}, not to its child",
-                hint=f"make the {self.role} after the fork",
+                hint=f"create the {self.role} after the fork",
             )
 
     def forget(self) -> None:
-        """In the child after a fork."""
+        """Drop the state that belongs to the parent; called in the child after a fork."""
         self._lock = threading.Lock()
         for table in self.tables:
             table.clear()
 
 
 class Writer:
-    """Blocks of one topic, one after the other. Used by one thread at a time."""
+    """Appends the blocks of one topic. One thread at a time may use it."""
 
     def __init__(self, book: Book, kind: Kind, topic: str, stream: str) -> None:
         self._book = book
@@ -129,7 +129,7 @@ class Writer:
         self._size = SMALLEST_BLOCK // GROWTH
 
     def next_block(self) -> tuple[int, Cells]:
-        """Unused rows: how many, and their cells by column."""
+        """Append a block; returns its number of rows, and their cells by column."""
         self._book.check_process()
         self._size = min(self._size * GROWTH, LARGEST_BLOCK)
         if self._path is None or self._in_file + self._size > FILE_ROWS:
@@ -142,7 +142,7 @@ class Writer:
 
 def _created(folder: Path, name: str, content: bytes) -> Path:
     number = 0
-    while True:  # One step for each file that is there already.
+    while True:  # One step for each file that exists.
         path = folder / f"{name}-{number:05}.arrows"
         try:
             with path.open("xb") as file:
@@ -154,7 +154,7 @@ def _created(folder: Path, name: str, content: bytes) -> Path:
 
 
 def _taken(folder: Path, owner: str) -> tuple[Path, str]:
-    while True:  # Until a name is free; the first one nearly always is.
+    while True:  # Until a name is free; the first one almost always is.
         name = f"{quote(owner, safe='')[:LONGEST_NAME]}-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _taken(folder: Path, owner: str) -> tuple[Path, str]:
 
 def _unusable(folder: Path, error: OSError) -> LedgerError:
     return LedgerError(
-        f"no ledger can be kept in {folder}: {error.strerror or error}",
+        f"cannot keep a ledger in {folder}: {error.strerror or error}",
         hint="name a folder that this process may create or write to",
     )
 

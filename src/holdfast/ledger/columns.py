@@ -1,8 +1,8 @@
-"""The columns of a ledger: as they lie in its files, and as its readers give them.
+"""The columns of a ledger, in its files and as its readers return them.
 
-In a file every cell has a fixed width and no cell is null, so that a row is filled in place: a
-sentinel stands for "none" (-1 where a number counts or points, 0 for times and error codes).
-Times are in nanoseconds there, because a division a record would be the dearest part of a row.
+In a file every cell has a fixed width and no cell is null, so that a row is filled in place. A
+sentinel means "none": -1 for counts and offsets, 0 for times and error codes. Times are in
+nanoseconds there, because a division per record would be the most expensive part of a row.
 Readers turn sentinels into nulls and times into milliseconds.
 """
 
@@ -17,7 +17,7 @@ FORMAT: Final = "holdfast-ledger"
 VERSION: Final = "1"
 
 UNUSED: Final = 0
-"""No row yet. A row's `result` is written after its other cells; until then there is no row."""
+"""No row yet. `result` is the last cell written of a row; until then there is no row."""
 OPEN: Final = 1
 """Sent and not answered; delivered and not processed."""
 DONE: Final = 2
@@ -35,17 +35,17 @@ class Kind:
     cells: Any
     """Arrow schema of the cells in a file."""
     defaults: dict[str, int]
-    """What a cell holds before it is written; 0 unless named."""
+    """The content of a cell before it is written; 0 for columns not listed."""
     logical: Any
-    """Arrow schema of what readers give."""
+    """Arrow schema of the batches that readers return."""
     mark: str
-    """A column that only this table has: what tells its Parquet files from others."""
+    """A column that only this table has; it identifies the table's Parquet files."""
     times: dict[str, str]
-    """Column of milliseconds, by the column of nanoseconds it comes from."""
+    """The column of nanoseconds behind each column of milliseconds."""
     answer: tuple[str, ...]
-    """Cells that are true only when `result` says that the answer is complete."""
+    """Cells that are valid only if `result` is DONE or REFUSED."""
     results: tuple[str | None, ...]
-    """What readers call a result, by its number."""
+    """The readers' name of each result."""
 
 
 def _schema(*columns: tuple[str, Any]) -> Any:

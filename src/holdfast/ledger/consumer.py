@@ -1,20 +1,20 @@
-"""confluent_kafka.Consumer, and a ledger of what it was given, processed and committed.
+"""confluent_kafka.Consumer with a ledger of the messages delivered, processed and committed.
 
-- delivered: poll() or consume() is about to hand the message to the application. Its row is
-  written first.
-- processed: the application asked for more, which says that it is done with all it had, or it
-  called `processed(message)`. Who hands messages on to other threads makes the consumer with
-  `explicit=True`: then only that call counts. Neither commit() nor close() says anything: both are
-  often called after a failure.
-- committed: the coordinator answered a commit, of the application or an automatic one, partition by
-  partition. A commit whose answer never came has no row, so the group may be ahead of the ledger by
-  the commit that was under way. Offsets that a transactional producer commits for its consumer
-  (send_offsets_to_transaction) pass by here and have none either.
+- delivered: poll() or consume() is about to return the message to the application. The row is
+  written before that.
+- processed: the application asked for more messages, so it is done with those it had, or it called
+  `processed(message)`. An application that hands messages to other threads creates the consumer
+  with `explicit=True`; then only that call counts. commit() and close() do not count, because
+  applications often call them after a failure.
+- committed: the coordinator answered a commit, the application's or an automatic one; one row per
+  partition. A commit without an answer has no row, so the group may be ahead of the ledger by the
+  commit in flight. Offsets that a transactional producer commits for its consumer
+  (send_offsets_to_transaction) do not pass through here and have no row either.
 
-`assignment` counts how often positions were set from outside: assignments, seeks. Between two
-rows of one partition with the same number a jump or a step back is the log's doing, not the
-application's. Written means in the page cache, as in the producer. One thread at a time, as the
-class itself; `processed` may be called from any.
+`assignment` counts how many times something other than the log set the positions: assignments and
+seeks. Between two rows of one partition with the same number, the log caused a jump or a step back,
+not the application. "Written" means in the page cache, as in the producer. Use the consumer from
+one thread at a time, as confluent-kafka's; any thread may call `processed`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LedgerConsumer(Consumer):
         **more: Any,
     ) -> None:
         config = {**config, **more}
-        self._told: Callable[..., None] | None = config.get("on_commit")
+        self._on_commit: Callable[..., None] | None = config.get("on_commit")
         super().__init__({**config, "on_commit": self._committed})
         group = str(config.get("group.id", ""))
         self._book = Book(
@@ -67,7 +67,7 @@ class LedgerConsumer(Consumer):
         self._polls = 0
         self._assignment = 0
         self._open: dict[tuple[str, int, int], tuple[Cells, int]] = {}
-        """Delivered and not processed; a message that is delivered again replaces its row."""
+        """Rows delivered and not processed; a second delivery of a message replaces its row."""
 
     @property
     def ledger(self) -> Path:
@@ -90,7 +90,7 @@ class LedgerConsumer(Consumer):
         return messages
 
     def processed(self, message: Message) -> None:
-        """Say that the application is done with a message."""
+        """Record that the application is done with a message."""
         place = (str(message.topic()), message.partition() or 0, message.offset() or 0)
         if (row := self._open.pop(place, None)) is not None:
             _done(*row)
@@ -103,7 +103,7 @@ class LedgerConsumer(Consumer):
     def _delivered(self, messages: Iterable[Message]) -> None:
         for message in messages:
             if message.error() is not None:
-                continue  # An event, such as the end of a partition, and no record.
+                continue  # An event, such as the end of a partition, not a record.
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             cells, row = self._rows.take(str(topic))
             cells["poll"][row] = self._polls
@@ -126,7 +126,7 @@ class LedgerConsumer(Consumer):
         offsets: list[TopicPartition] | None = None,
         asynchronous: bool = True,
     ) -> list[TopicPartition] | None:
-        """As confluent_kafka.Consumer.commit; an answer that comes at once is a row."""
+        """As confluent_kafka.Consumer.commit; a synchronous answer becomes a row."""
         given: dict[str, Any] = {"message": message, "offsets": offsets}
         given = {name: value for name, value in given.items() if value is not None}
         try:
@@ -143,12 +143,12 @@ class LedgerConsumer(Consumer):
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         for one in partitions:
             self._note_commit(error or one.error, one)
-        if self._told is not None:
-            self._told(error, partitions)
+        if self._on_commit is not None:
+            self._on_commit(error, partitions)
 
     def _note_commit(self, error: KafkaError | None, one: TopicPartition) -> None:
         if one.offset < 0:
-            return  # Nothing was there to commit.
+            return  # There was nothing to commit.
         cells, row = self._commits.take(one.topic)
         cells["partition"][row] = one.partition
         cells["offset"][row] = one.offset
@@ -205,7 +205,7 @@ def _done(cells: Cells, row: int) -> None:
 
 
 class _Rows:
-    """The next unused row of each topic. From any thread: commits are told by whoever polls."""
+    """The next unused row of each topic. Any thread may use it: commit callbacks run in poll()."""
 
     def __init__(self, book: Book, kind: Kind) -> None:
         self._book = book
@@ -216,7 +216,7 @@ class _Rows:
         book.tables.append(self._free)
 
     def take(self, topic: str) -> tuple[Cells, int]:
-        """A row that is nobody else's."""
+        """Reserve a row."""
         with self._lock:
             used, rows, cells = self._free.get(topic, (0, 0, {}))
             if used == rows:

@@ -1,10 +1,10 @@
-"""What can be wrong with a ledger, told so that its owner knows what to do."""
+"""Errors of a ledger, each with a hint for its owner."""
 
 from __future__ import annotations
 
 
 class LedgerError(Exception):
-    """A ledger cannot be written or read. `hint` says what to do about it."""
+    """A ledger cannot be written or read. `hint` says what to do."""
 
     def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(f"{message}; {hint}")
@@ -13,7 +13,7 @@ class LedgerError(Exception):
 
 
 def missing_package(wanted: str, error: ModuleNotFoundError) -> Exception:
-    """For a package of the extra; anything else missing is our own mistake and stays as it is."""
+    """The error for a missing package of the extra; any other missing module is a bug."""
     package = (error.name or "").partition(".")[0]
     if package not in ("confluent_kafka", "numpy", "pyarrow"):
         return error

@@ -1,4 +1,4 @@
-"""From the cells of a block to the rows that readers give: sentinels to nulls, numbers to words."""
+"""Converts cells of a block to the rows that readers return: sentinels to nulls, codes to names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from holdfast.ledger.errors import LedgerError
 
 _NS_PER_MS: Final = 1_000_000
 _LENGTH: Final = {"key_crc": "key_len", "value_crc": "value_len"}
-"""There is no checksum where there is no key or value."""
+"""A checksum is null if its key or value is."""
 _COUNTS: Final = ("partition", "offset", "partition_asked", "key_len", "value_len", "leader_epoch")
 Cells = dict[str, npt.NDArray[Any]]
 
 
 def facts_of(kind: Kind) -> list[str]:
-    """The columns that are the same in all rows of a file, and so are in its schema."""
+    """The columns that have one value per file, kept in the file's schema."""
     return [name for name in kind.logical.names if name not in {*kind.cells.names, *kind.times}]
 
 
@@ -28,7 +28,7 @@ def logical_batch(
     path: Path, position: int, batch: Any, kind: Kind, columns: list[str], facts: dict[str, str]
 ) -> Any:
     """The used rows of a block, with the columns asked for."""
-    # The writer may be at work. Results are copied first: what they promise is there by then.
+    # The writer may be running. Copy the results first: the cells they cover are complete then.
     results = batch.column("result").to_numpy(zero_copy_only=False).copy()
     used = results != UNUSED
     cells: Cells = {
@@ -58,7 +58,7 @@ def _column(name: str, cells: Cells, kind: Kind, facts: dict[str, str], wanted: 
     else:
         empty = values < 0
     if name in kind.answer:
-        # Whoever died while an answer was written had not told the application.
+        # A writer that died while it wrote an answer had not called the application back.
         empty = empty | ~np.isin(cells["result"], (DONE, REFUSED))
     return pa.array(values, mask=empty).cast(wanted)
 
@@ -70,12 +70,12 @@ def _fact(value: str, wanted: Any) -> Any:
 
 
 def _check(path: Path, position: int, cells: Cells, kind: Kind) -> None:
-    """What no writer can have written."""
+    """Refuse rows that no writer can have written."""
     results = cells["result"]
     known = [number for number, word in enumerate(kind.results) if word is not None]
     wrong = ~np.isin(results, known)
     for name in _COUNTS:
-        # librdkafka's -1001 stands for an offset that nobody knows.
+        # librdkafka uses -1001 for an unknown offset.
         if name in cells and name != "offset":
             wrong |= cells[name] < NONE
     first = next(iter(kind.times.values()))
@@ -89,6 +89,6 @@ def _check(path: Path, position: int, cells: Cells, kind: Kind) -> None:
     if wrong.any():
         sequence = cells["sequence"][wrong.argmax()]
         raise LedgerError(
-            f"{path}, block at byte {position}: the row with sequence {sequence} cannot be true",
-            hint=f"restore the file from a copy, or cut it to {position} bytes and lose the rest",
+            f"{path}, block at byte {position}: the row with sequence {sequence} is impossible",
+            hint=f"restore it from a copy, or truncate it to {position} bytes and lose the rest",
         )

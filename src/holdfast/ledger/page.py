@@ -1,10 +1,9 @@
-"""The block that one thread fills for one topic, and the callables that bring its answers home.
+"""The block that one thread fills for one topic, and the delivery callbacks that write its answers.
 
-librdkafka gives a callable back with each answer and nothing else of ours, so each record needs a
-callable that knows its row. Made for each record, such objects keep Python's garbage collector
-busy as long as their records are under way; with a hundred thousand of them that cost more than
-all else here. So they are made once, a method bound to each row's number, and used for one block
-after the other.
+librdkafka returns only a callable with each answer, so each record needs a callable bound to its
+row. If such objects were created per record, Python's garbage collector would traverse them while
+their records are in flight; with a hundred thousand of them that cost more than everything else
+here. So they are created once, a method bound to each row number, and reused for block after block.
 """
 
 from __future__ import annotations
@@ -21,22 +20,23 @@ from holdfast.ledger.blocks import Cells
 from holdfast.ledger.book import Writer
 from holdfast.ledger.columns import DONE, NONE, OPEN, REFUSED, UNUSED
 
-Told = Callable[[KafkaError | None, Message], None]
+DeliveryCallback = Callable[[KafkaError | None, Message], None]
 
 _MAYBE: Final = (KafkaError.REQUEST_TIMED_OUT,)
-"""Errors of a broker that has appended the record and does not know more."""
+"""Errors of a broker that appended the record and cannot say whether it was replicated."""
 
 now_ns: Final = time.time_ns
 
 
 class Page:
-    """A row is written to its columns, `result` last; `used` rows are taken."""
+    """The current block of one thread and topic. `result` is the last cell written of a row."""
 
     __slots__ = (
+        "_acknowledged",
         "_carriers",
-        "_promises",
         "_writer",
         "answers",
+        "callbacks",
         "cells",
         "key_crc",
         "key_len",
@@ -44,20 +44,19 @@ class Page:
         "result",
         "rows",
         "sent_ns",
-        "told",
         "used",
         "value_crc",
         "value_len",
     )
 
-    def __init__(self, writer: Writer, *, promises: bool) -> None:
+    def __init__(self, writer: Writer, *, acknowledged: bool) -> None:
         self._writer = writer
-        self._promises = promises
+        self._acknowledged = acknowledged
         self._carriers: list[Carrier] = []
-        self.turn()
+        self.next_block()
 
-    def turn(self) -> None:
-        """Begin a new block; rows of the old one stay mapped until they are answered."""
+    def next_block(self) -> None:
+        """Begin a new block; the old one stays mapped until all its rows are answered."""
         self.rows, cells = self._writer.next_block()
         self.used = 0
         self.cells = cells
@@ -70,23 +69,23 @@ class Page:
         self.result = cells["result"]
         carrier = self._free_carrier()
         carrier.attach(cells)
-        self.answers, self.told = carrier.answers, carrier.told
+        self.answers, self.callbacks = carrier.answers, carrier.callbacks
 
     def refuse(self, row: int, code: int) -> None:
-        """produce() itself said no."""
+        """Record that produce() itself raised an error."""
         self.cells["error"][row] = code
         self.cells["answered_ns"][row] = now_ns()
         self.result[row] = REFUSED
-        self.told[row] = None
+        self.callbacks[row] = None
 
     def give_back(self, row: int) -> None:
-        """There was no send: the row is unused again, as it was made."""
+        """Nothing was sent: make the row unused again."""
         self.result[row] = UNUSED
         for name in ("value_crc", "key_crc", "sent_ns"):
             self.cells[name][row] = 0
         for name in ("value_len", "key_len", "partition_asked"):
             self.cells[name][row] = NONE
-        self.told[row] = None
+        self.callbacks[row] = None
         if self.used == row + 1:
             self.used = row
 
@@ -95,40 +94,41 @@ class Page:
         for one in self._carriers:
             if one.rows == self.rows and one.done:
                 return one
-        made = Carrier(self.rows, promises=self._promises)
+        made = Carrier(self.rows, acknowledged=self._acknowledged)
         self._carriers.append(made)
         return made
 
 
 class Carrier:
-    """Callables, one a row, that write an answer into the block that is attached."""
+    """Delivery callbacks, one per row, that write answers into the attached block."""
 
-    __slots__ = ("_answered_ns", "_attach", "answers", "rows", "told")
+    __slots__ = ("_answered_ns", "_attach", "answers", "callbacks", "rows")
 
-    def __init__(self, rows: int, *, promises: bool) -> None:
+    def __init__(self, rows: int, *, acknowledged: bool) -> None:
         self.rows = rows
-        self.told: list[Told | None] = [None] * rows
+        self.callbacks: list[DeliveryCallback | None] = [None] * rows
         """The application's callbacks, until they are called."""
         self._answered_ns: Any = None
-        answer, self._attach = _answering(self.told, promises)
+        answer, self._attach = _answering(self.callbacks, acknowledged)
         self.answers = [MethodType(answer, row) for row in range(rows)]
 
     def attach(self, cells: Cells) -> None:
-        """From now on answers are for this block."""
+        """Write answers into this block from now on."""
         self._answered_ns = np.frombuffer(cells["answered_ns"], np.int64)
         self._attach(cells)
 
     @property
     def done(self) -> bool:
-        """Whether every row of the block has its answer, so that none can come any more."""
+        """Whether every row of the block has its answer, so that none can follow."""
         return bool(self._answered_ns.all())
 
 
 def _answering(
-    tolds: list[Told | None], promises: bool
+    callbacks: list[DeliveryCallback | None], acknowledged: bool
 ) -> tuple[Callable[[int, KafkaError | None, Message], None], Callable[[Cells], None]]:
-    """How a row takes its answer, and how the block is changed. Plain variables of an enclosing
-    function are the quickest way to the columns.
+    """A function that writes an answer into its row, and one that changes the block.
+
+    Variables of an enclosing function are the fastest access to the columns.
     """
     partitions: Any = None
     offsets = errors = answered_ns = results = partitions
@@ -139,24 +139,24 @@ def _answering(
         answered_ns, results = cells["answered_ns"], cells["result"]
 
     def answer(row: int, error: KafkaError | None, message: Message) -> None:
-        if error is None and promises:
+        if error is None and acknowledged:
             partitions[row] = message.partition()
             offset = message.offset()
-            if offset is not None:  # None: a retry found its record stored; nobody says where.
+            if offset is not None:  # None: a retry found its record stored, at an unknown offset.
                 offsets[row] = offset
             answered_ns[row] = now_ns()
             results[row] = DONE
         else:
             partition = message.partition()
-            if partition is not None:  # None: it never came so far as to have one.
+            if partition is not None:  # None: it never got a partition.
                 partitions[row] = partition
             code = 0 if error is None else error.code()
             errors[row] = code
             answered_ns[row] = now_ns()
             results[row] = REFUSED if code > 0 and code not in _MAYBE else OPEN
-        told = tolds[row]
-        if told is not None:
-            tolds[row] = None
-            told(error, message)
+        callback = callbacks[row]
+        if callback is not None:
+            callbacks[row] = None
+            callback(error, message)
 
     return answer, attach

@@ -1,19 +1,18 @@
-"""confluent_kafka.Producer, and a ledger of what was sent and what came back.
+"""confluent_kafka.Producer with a ledger of the records sent and the answers received.
 
-A row is in the file before librdkafka gets the record, and its answer before the application's
-callback is called. Written means: in the page cache. That survives kill -9 at any moment and the
-end of the process by any other way; it does not survive the loss of power of this machine, as
-nothing is flushed.
+A row is in the file before librdkafka gets the record, and its answer is in the file before the
+application's callback runs. "In the file" means in the page cache. That survives kill -9 and any
+other end of the process; it does not survive a power failure, because nothing is flushed.
 
-- acked: the broker gave an answer without an error, and acks was not 0.
+- acked: the broker answered without an error, and acks was not 0.
 - refused: the broker answered the last attempt with an error, or produce() raised KafkaException.
-- unknown: anything else. No answer yet; acks=0; an error of librdkafka itself, such as its time-out
-  (the record may have been sent, even stored, and only the answer be lost); REQUEST_TIMED_OUT.
+- unknown: anything else. No answer yet; acks=0; an error of librdkafka itself, such as its timeout
+  (the record may have been sent, even stored, and only the answer lost); REQUEST_TIMED_OUT.
 
-BufferError leaves no row: the record never left the application, which tries again or knows.
+BufferError leaves no row: the record never left the application.
 
-Every thread has its own rows, so a row needs no lock, and the order of rows is the order of sends:
-among the sends of two threads there is none. In the ledger a thread is a producer of its own.
+Every thread has its own rows, so a row needs no lock. The rows of one thread are in the order of
+its sends; the sends of two threads have no order. In the ledger each thread is its own producer.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from google_crc32c import extend
 from holdfast.ledger import settings
 from holdfast.ledger.book import Book, Writer
 from holdfast.ledger.columns import NONE, OPEN, SENT
-from holdfast.ledger.page import Page, Told, now_ns
+from holdfast.ledger.page import DeliveryCallback, Page, now_ns
 from holdfast.ledger.records import measured
 
 _produce: Final = Producer.produce
@@ -49,8 +48,8 @@ class LedgerProducer(Producer):
     ) -> None:
         config = {**config, **more}
         settings.refuse_silence(config)
-        self._default: Told | None = config.pop("on_delivery", None)
-        self._promises = settings.acks(config) != 0
+        self._default: DeliveryCallback | None = config.pop("on_delivery", None)
+        self._acknowledged = settings.acks(config) != 0
         super().__init__(config)
         self._book = Book(
             Path(ledger),
@@ -76,8 +75,8 @@ class LedgerProducer(Producer):
         value: str | bytes | None = None,
         key: str | bytes | None = None,
         partition: int = -1,
-        callback: Told | None = None,
-        on_delivery: Told | None = None,
+        callback: DeliveryCallback | None = None,
+        on_delivery: DeliveryCallback | None = None,
         timestamp: int = 0,
         headers: Any = None,
     ) -> None:
@@ -88,7 +87,7 @@ class LedgerProducer(Producer):
             page = self._page(topic)
         row = page.used
         if row == page.rows:
-            page.turn()
+            page.next_block()
             row = 0
         page.used = row + 1
         if type(value) is bytes:
@@ -100,7 +99,7 @@ class LedgerProducer(Producer):
             page.key_crc[row], page.key_len[row] = measured(key)
         if partition != NONE:
             page.partition_asked[row] = partition
-        page.told[row] = callback or on_delivery or self._default
+        page.callbacks[row] = callback or on_delivery or self._default
         page.sent_ns[row] = now_ns()
         page.result[row] = OPEN
         try:
@@ -122,10 +121,10 @@ class LedgerProducer(Producer):
         topic: str,
         messages: list[dict[str, Any]],
         partition: int = -1,
-        callback: Told | None = None,
-        on_delivery: Told | None = None,
+        callback: DeliveryCallback | None = None,
+        on_delivery: DeliveryCallback | None = None,
     ) -> int:
-        """As confluent_kafka.Producer.produce_batch: gives how many were queued."""
+        """As confluent_kafka.Producer.produce_batch: returns how many were queued."""
         queued = 0
         for message in messages:
             try:
@@ -148,12 +147,12 @@ class LedgerProducer(Producer):
     def _page(self, topic: str) -> Page:
         pages = self._threads.pages
         writer = Writer(self._book, SENT, topic, self._threads.stream)
-        page = pages[topic] = Page(writer, promises=self._promises)
+        page = pages[topic] = Page(writer, acknowledged=self._acknowledged)
         return page
 
 
 class _Threads(threading.local):
-    """What each thread has for itself. Made anew, by this very call, in each that asks."""
+    """The pages of each thread. `threading.local` calls `__init__` in each thread that uses it."""
 
     def __init__(self, book: Book) -> None:
         self.pages: dict[str, Page] = {}

@@ -1,8 +1,8 @@
-"""Ledgers as Arrow batches with the columns that the audit joins on.
+"""Reads ledgers as Arrow batches with the columns that the audit joins on.
 
-A last block that is shorter than it says was being appended when its writer died: no row of it was
-in use, and it is left out. Everything else that does not fit is an error that names the file, the
-byte and what to do; a ledger is evidence, and evidence is not guessed at.
+A last block that is shorter than its header says was being appended when its writer died. None of
+its rows were in use, and the reader omits it. Any other inconsistency is an error that names the
+file, the byte and what to do: a ledger is evidence, so the reader does not guess.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from holdfast.ledger.errors import LedgerError
 from holdfast.ledger.logical import facts_of, logical_batch
 
 _PREFIX: Final = struct.Struct("<4si")
-"""Before each Arrow message: a mark, and how long the message's description is."""
+"""Before each Arrow message: a mark, and the length of the message's metadata."""
 _MARK: Final = b"\xff\xff\xff\xff"
 _DESCRIPTION_LIMIT: Final = 1 << 20
 _BODY_LIMIT: Final = 1 << 30
 _BODY_LENGTH_SLOT: Final = 10
-"""Where a flatbuffers table of type Message says where its fourth field is: the body's length."""
+"""The vtable slot, in a flatbuffers Message, of its fourth field: the body length."""
 _ACKS: Final = ("-1", "0", "1")
 _PARQUET_ROWS: Final = 1 << 16
 
@@ -37,7 +37,7 @@ def read_ledger(
     topic: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[Any]:
-    """What was sent and what came back, one row a send, file by file."""
+    """The records sent and their answers, one row per send, file by file."""
     return _read(folder, SENT, topic, columns)
 
 
@@ -46,7 +46,7 @@ def read_consumed(
     topic: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[Any]:
-    """What consumers were given, and whether they processed it; one row a delivery."""
+    """The messages delivered to consumers, and whether they processed them; one row each."""
     return _read(folder, CONSUMED, topic, columns)
 
 
@@ -55,14 +55,14 @@ def read_committed(
     topic: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[Any]:
-    """Answers to consumers' commits, one row a partition and commit."""
+    """Answers to consumers' commits, one row per partition and commit."""
     return _read(folder, COMMITTED, topic, columns)
 
 
 def files(
     folder: str | os.PathLike[str], topic: str | None = None, kind: Kind = SENT
 ) -> list[Path]:
-    """The files that hold such rows, in a stable order; each can be read by itself."""
+    """The files with such rows, in a stable order; each can be read by itself."""
     root = Path(folder)
     if not root.is_dir():
         raise LedgerError(
@@ -74,17 +74,17 @@ def files(
 
 
 def runs(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """What the writers say about themselves: the lines of all run.json."""
-    told = []
+    """The content of every run.json, each written by a producer or consumer."""
+    found = []
     for path in sorted(Path(folder).rglob("run.json")):
         try:
             about = json.loads(path.read_text(encoding="utf-8") or "{}")
         except ValueError as error:
             raise LedgerError(
-                f"{path} is no line of JSON: {error}", hint="restore it, or remove the file"
+                f"{path} is not a line of JSON: {error}", hint="restore it, or remove the file"
             ) from None
-        told.append(about)
-    return told
+        found.append(about)
+    return found
 
 
 def read_file(
@@ -120,7 +120,7 @@ def _wanted(kind: Kind, columns: Sequence[str] | None) -> list[str]:
     for name in columns:
         if name not in kind.logical.names:
             raise LedgerError(
-                f"a ledger of what was {kind.name} has no column {name!r}",
+                f"the {kind.name} table of a ledger has no column {name!r}",
                 hint=f"it has {', '.join(kind.logical.names)}",
             )
     return list(columns)
@@ -130,7 +130,7 @@ def _wanted(kind: Kind, columns: Sequence[str] | None) -> list[str]:
 
 
 def _mapped(path: Path) -> Any:
-    """All bytes of the file; nothing is copied."""
+    """All bytes of the file, not copied."""
     if path.stat().st_size == 0:  # An empty file cannot be mapped.
         return pa.py_buffer(b"")
     with pa.memory_map(str(path)) as file:
@@ -138,7 +138,7 @@ def _mapped(path: Path) -> Any:
 
 
 def _schema(path: Path, content: Any) -> tuple[Any, int]:
-    """The file's schema and where its blocks begin; none if its writer died before it."""
+    """The file's schema and the start of its blocks; no schema if its writer died before it."""
     size: int = content.size
     end = _message_end(path, content, 0)
     if end is None or end > size:
@@ -154,16 +154,16 @@ def _schema(path: Path, content: Any) -> tuple[Any, int]:
 
 
 def _message_end(path: Path, content: Any, position: int) -> int | None:
-    """Where the message at `position` ends; none if the file ends before that is said."""
+    """The end of the message at `position`; None if the file ends before its length."""
     left: int = content.size - position
     if left < _PREFIX.size:
         if bytes(content[position : position + 4]) != _MARK[:left]:
-            _damaged(path, position, "these bytes are no Arrow message")
+            _damaged(path, position, "these bytes are not an Arrow message")
         return None
     mark, described = _PREFIX.unpack_from(content, position)
     if mark != _MARK or not 0 <= described <= _DESCRIPTION_LIMIT:
-        _damaged(path, position, "these bytes are no Arrow message")
-    if described == 0:  # The end of the stream, which a writer may or may not write.
+        _damaged(path, position, "these bytes are not an Arrow message")
+    if described == 0:  # The end of the stream, which is optional.
         return position
     if left < _PREFIX.size + described:
         return None
@@ -183,9 +183,9 @@ def _body_length(path: Path, position: int, table: bytes) -> int:
         (at,) = struct.unpack_from("<H", table, root - back + _BODY_LENGTH_SLOT)
         body: int = struct.unpack_from("<q", table, root + at)[0] if at else 0
     except struct.error:
-        _damaged(path, position, "the description of an Arrow message is broken")
+        _damaged(path, position, "the metadata of an Arrow message is damaged")
     if not 0 <= body <= _BODY_LIMIT:
-        _damaged(path, position, f"an Arrow message says that it has {body} bytes")
+        _damaged(path, position, f"an Arrow message claims {body} bytes")
     return body
 
 
@@ -224,10 +224,10 @@ def _facts(path: Path, schema: Any) -> dict[str, str]:
 
 
 def _is_about(path: Path, schema: Any, kind: Kind, topic: str | None) -> bool:
-    """Whether the file has rows of this kind and topic; refuses what is no ledger at all."""
+    """Whether the file has rows of this kind and topic; refuses a file that is not a ledger."""
     facts = _facts(path, schema)
     if facts.get("format") != FORMAT:
-        _damaged(path, 0, "it is an Arrow file, but no ledger", hint="move it out of the folder")
+        _damaged(path, 0, "it is an Arrow file, but not a ledger", hint="move it out of the folder")
     if facts.get("version") != VERSION:
         hint = "read it with the version of Holdfast that wrote it"
         _damaged(path, 0, f"it is a ledger of version {facts.get('version')}", hint=hint)
@@ -236,13 +236,13 @@ def _is_about(path: Path, schema: Any, kind: Kind, topic: str | None) -> bool:
         _damaged(path, 0, f"it is a ledger of an unknown kind, {facts.get('kind')!r}")
     for name in facts_of(found):
         if name not in facts or (name == "acks" and facts[name] not in _ACKS):
-            _damaged(path, 0, f"its schema does not say {name}, or not as it should")
+            _damaged(path, 0, f"its schema lacks {name}, or has an invalid value")
     if found is not kind or topic not in (None, facts["topic"]):
         return False
     for field in kind.cells:
         place = schema.get_field_index(field.name)
         if place < 0 or schema.field(place) != field:
-            _damaged(path, 0, f"it has no single column {field}")
+            _damaged(path, 0, f"it lacks the column {field}, or has it twice")
     return True
 
 
@@ -253,8 +253,8 @@ def _parquet_file(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        hint = "restore it, or move it out of the folder: its rows cannot be known"
-        _damaged(path, 0, f"it is no readable Parquet file ({error})", hint=hint)
+        hint = "restore it, or move it out of the folder: its rows cannot be read"
+        _damaged(path, 0, f"it is not a readable Parquet file ({error})", hint=hint)
 
 
 def _parquet(path: Path, kind: Kind, topic: str | None, columns: list[str]) -> Iterator[Any]:
@@ -277,5 +277,6 @@ def _parquet(path: Path, kind: Kind, topic: str | None, columns: list[str]) -> I
 def _damaged(path: Path, position: int, what: str, hint: str | None = None) -> NoReturn:
     raise LedgerError(
         f"{path}, byte {position}: {what}",
-        hint=hint or f"restore it from a copy, or cut it to {position} bytes and lose what follows",
+        hint=hint
+        or f"restore it from a copy, or truncate it to {position} bytes and lose the rest",
     )

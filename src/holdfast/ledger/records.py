@@ -1,4 +1,4 @@
-"""A key or value as the ledger knows it: checksum and length, not content."""
+"""The ledger's record of a key or value: its checksum and length, not its content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.ledger.columns import NONE
 
 
 def measured(data: str | bytes | None) -> tuple[int, int]:
-    """CRC-32C and length of what goes over the wire; (0, -1) for none."""
+    """CRC-32C and length of the serialized bytes; (0, -1) for None."""
     if data is None:
         return 0, NONE
     octets = data.encode() if isinstance(data, str) else bytes(memoryview(data))

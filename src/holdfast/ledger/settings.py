@@ -1,4 +1,4 @@
-"""What a client's configuration says about the promises it gets."""
+"""The producer settings that decide what an acknowledgement means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRUE: Final = ("true", "1", "t", "yes", "on")
 
 
 def is_true(value: Any) -> bool:
-    """As librdkafka reads a boolean."""
+    """Parse a boolean as librdkafka does."""
     return str(value).lower() in _TRUE
 
 
@@ -26,18 +26,18 @@ def acks(config: Mapping[str, Any]) -> int:
         for name in ("acks", "request.required.acks"):
             if name in where:
                 given = str(where[name]).lower()
-                # What librdkafka refuses, its own constructor tells.
+                # librdkafka's constructor refuses invalid values.
                 return _ACKS.get(given, ALL)
     return ALL
 
 
 def idempotent(config: Mapping[str, Any]) -> bool:
-    """Whether the broker drops what a retry sends twice."""
+    """Whether the broker discards the duplicates of a retry."""
     return is_true(config.get("enable.idempotence", False)) or "transactional.id" in config
 
 
 def refuse_silence(config: Mapping[str, Any]) -> None:
-    """A ledger needs every answer, also the good ones."""
+    """Refuse a setting that hides successful answers: a ledger needs every answer."""
     if is_true(config.get("delivery.report.only.error", False)):
         raise LedgerError(
             "delivery.report.only.error hides acknowledgements from the ledger",

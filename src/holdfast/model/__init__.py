@@ -1,4 +1,4 @@
-"""Shared nouns: offsets, epochs, ids, partitions, error codes, the trace event. No behaviour."""
+"""Shared types: offsets, epochs, ids, partitions, error codes, trace events. No behaviour."""
 
 from holdfast.model.errors import ErrorCode
 from holdfast.model.groups import (

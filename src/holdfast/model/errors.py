@@ -1,21 +1,21 @@
-"""Every error a Kafka answer can carry: its number, whether asking again may help, and why.
+"""Every error code of a Kafka response: its number, whether a retry may help, and its meaning.
 
-The table is the protocol's own, as kafka-clients 4.4.0 knows it: a name and a number are what the
-wire and every client agree on, so neither is ever changed, and a new error takes the next number.
-It decides nothing. Which error a request earns is for the room that answers it.
+The table is the protocol's own, as in kafka-clients 4.4.0. Names and numbers are part of the
+protocol, so they never change, and a new error takes the next number. The package that answers a
+request chooses its error.
 """
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """The int16 in an answer. Only `NONE` is falsy; a number not listed raises ValueError."""
+    """The int16 in a response. Only `NONE` is falsy; a number not listed raises ValueError."""
 
     retriable: bool
-    """Java's RetriableException: the same request may yet succeed, perhaps after new metadata."""
+    """Java's RetriableException: the same request may succeed later, perhaps with new metadata."""
 
     sentence: str
-    """What happened, for a reader who does not know the name. Ends with a full stop."""
+    """What happened, for a reader without Kafka's error names. Ends with a full stop."""
 
     # The defaults are for type checkers alone: they read `ErrorCode(6)` as a call of this method.
     # Self would say no more than the name does: an enum with members has no subclasses.
@@ -30,7 +30,7 @@ class ErrorCode(IntEnum):
 
     UNKNOWN_SERVER_ERROR = (-1, False, "The broker failed in a way that no other code describes.")
     NONE = (0, False, "All went well.")
-    OFFSET_OUT_OF_RANGE = (1, False, "The log holds this offset no longer, or not yet.")
+    OFFSET_OUT_OF_RANGE = (1, False, "The log does not have this offset, or not yet.")
     CORRUPT_MESSAGE = (2, True, "A record batch is damaged or breaks the rules of its format.")
     UNKNOWN_TOPIC_OR_PARTITION = (3, True, "This broker knows no such topic or partition.")
     INVALID_FETCH_SIZE = (4, False, "A fetch asked for an impossible number of bytes.")
@@ -40,35 +40,35 @@ class ErrorCode(IntEnum):
     BROKER_NOT_AVAILABLE = (8, False, "The broker asked about is not alive.")
     REPLICA_NOT_AVAILABLE = (9, True, "The broker has no usable replica of the partition.")
     MESSAGE_TOO_LARGE = (10, False, "The batch is bigger than max.message.bytes allows.")
-    STALE_CONTROLLER_EPOCH = (11, False, "The sender obeys a controller since replaced.")
+    STALE_CONTROLLER_EPOCH = (11, False, "The sender's controller epoch is out of date.")
     OFFSET_METADATA_TOO_LARGE = (12, False, "The note on a committed offset is too long.")
     NETWORK_EXCEPTION = (13, True, "The connection broke before the answer came.")
     COORDINATOR_LOAD_IN_PROGRESS = (14, True, "The coordinator is still reading back its state.")
-    COORDINATOR_NOT_AVAILABLE = (15, True, "There is no coordinator to turn to yet.")
+    COORDINATOR_NOT_AVAILABLE = (15, True, "There is no coordinator yet.")
     NOT_COORDINATOR = (16, True, "Another broker coordinates that group or transaction.")
     INVALID_TOPIC_EXCEPTION = (17, False, "The topic's name is illegal or reserved.")
     RECORD_LIST_TOO_LARGE = (18, False, "The batch would not fit into one segment.")
     NOT_ENOUGH_REPLICAS = (19, True, "The ISR is below min.insync.replicas; nothing was written.")
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = (20, True, "Written, but the ISR then proved too small.")
     INVALID_REQUIRED_ACKS = (21, False, "Only acks of -1, 0 and 1 exist.")
-    ILLEGAL_GENERATION = (22, False, "The member speaks of a generation the group is not in.")
+    ILLEGAL_GENERATION = (22, False, "The member names another generation than the group's.")
     INCONSISTENT_GROUP_PROTOCOL = (23, False, "The member shares no protocol with its group.")
     INVALID_GROUP_ID = (24, False, "The group's name is empty or otherwise unusable.")
     UNKNOWN_MEMBER_ID = (25, False, "The group has no member by that id.")
-    INVALID_SESSION_TIMEOUT = (26, False, "The broker bars so short or long a session timeout.")
-    REBALANCE_IN_PROGRESS = (27, False, "Partitions are being dealt anew; join again.")
+    INVALID_SESSION_TIMEOUT = (26, False, "The session timeout is outside the broker's limits.")
+    REBALANCE_IN_PROGRESS = (27, False, "The group is rebalancing; join again.")
     INVALID_COMMIT_OFFSET_SIZE = (28, False, "The offset commit is too big to be stored.")
     TOPIC_AUTHORIZATION_FAILED = (29, False, "The client may not do this to the topic.")
     GROUP_AUTHORIZATION_FAILED = (30, False, "The client may not do this to the group.")
     CLUSTER_AUTHORIZATION_FAILED = (31, False, "The client may not do this to the cluster.")
     INVALID_TIMESTAMP = (32, False, "A record's timestamp is too far from the broker's clock.")
-    UNSUPPORTED_SASL_MECHANISM = (33, False, "That way to log in with SASL is not on offer.")
+    UNSUPPORTED_SASL_MECHANISM = (33, False, "The broker does not offer this SASL mechanism.")
     ILLEGAL_SASL_STATE = (34, False, "The request came at the wrong step of the SASL handshake.")
-    UNSUPPORTED_VERSION = (35, False, "The broker does not speak this version of the request.")
+    UNSUPPORTED_VERSION = (35, False, "The broker does not support this version of the request.")
     TOPIC_ALREADY_EXISTS = (36, False, "Another topic has taken the name.")
     INVALID_PARTITIONS = (37, False, "The topic cannot have that number of partitions.")
     INVALID_REPLICATION_FACTOR = (38, False, "A topic needs a replica, and a broker for each.")
-    INVALID_REPLICA_ASSIGNMENT = (39, False, "The brokers chosen for the replicas will not do.")
+    INVALID_REPLICA_ASSIGNMENT = (39, False, "The brokers chosen for the replicas are not valid.")
     INVALID_CONFIG = (40, False, "A setting has an unknown name or an impossible value.")
     NOT_CONTROLLER = (41, True, "This node is not the active controller.")
     INVALID_REQUEST = (42, False, "The request cannot be read, or contradicts itself.")
@@ -77,8 +77,12 @@ class ErrorCode(IntEnum):
     OUT_OF_ORDER_SEQUENCE_NUMBER = (45, False, "A batch of the producer is missing before this.")
     DUPLICATE_SEQUENCE_NUMBER = (46, False, "The producer's batch is already in the log.")
     INVALID_PRODUCER_EPOCH = (47, False, "A later epoch of this producer is on record.")
-    INVALID_TXN_STATE = (48, False, "The transaction cannot take this step from where it stands.")
-    INVALID_PRODUCER_ID_MAPPING = (49, False, "That producer id is not the transactional id's.")
+    INVALID_TXN_STATE = (48, False, "The transaction's state does not allow this step.")
+    INVALID_PRODUCER_ID_MAPPING = (
+        49,
+        False,
+        "The producer id is not the one of the transactional id.",
+    )
     INVALID_TRANSACTION_TIMEOUT = (50, False, "The transaction asked for too much time.")
     CONCURRENT_TRANSACTIONS = (51, True, "The transaction's last step is still under way.")
     TRANSACTION_COORDINATOR_FENCED = (52, False, "A newer coordinator owns this transaction.")
@@ -95,7 +99,7 @@ class ErrorCode(IntEnum):
     DELEGATION_TOKEN_OWNER_MISMATCH = (63, False, "The token is not this client's to manage.")
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (64, False, "No tokens over such a connection.")
     DELEGATION_TOKEN_AUTHORIZATION_FAILED = (65, False, "The client has no right to the token.")
-    DELEGATION_TOKEN_EXPIRED = (66, False, "The delegation token's time is over.")
+    DELEGATION_TOKEN_EXPIRED = (66, False, "The delegation token has expired.")
     INVALID_PRINCIPAL_TYPE = (67, False, "Principals of that kind are unknown here.")
     NON_EMPTY_GROUP = (68, False, "The group still has members.")
     GROUP_ID_NOT_FOUND = (69, False, "There is no group of that name.")
@@ -104,9 +108,9 @@ class ErrorCode(IntEnum):
     LISTENER_NOT_FOUND = (72, True, "The leader has no listener like the one in use here.")
     TOPIC_DELETION_DISABLED = (73, False, "This cluster does not let topics be deleted.")
     FENCED_LEADER_EPOCH = (74, True, "The sender is behind; a newer leader epoch has begun.")
-    UNKNOWN_LEADER_EPOCH = (75, True, "The sender knows a leader epoch this broker does not.")
+    UNKNOWN_LEADER_EPOCH = (75, True, "The sender has a newer leader epoch than this broker.")
     UNSUPPORTED_COMPRESSION_TYPE = (76, False, "This request version is too old for the codec.")
-    STALE_BROKER_EPOCH = (77, False, "The sender speaks for an earlier life of its broker.")
+    STALE_BROKER_EPOCH = (77, False, "The sender has an earlier epoch of its broker.")
     OFFSET_NOT_AVAILABLE = (78, True, "A new leader does not know yet how much is committed.")
     MEMBER_ID_REQUIRED = (79, False, "Join again with the member id that came with this.")
     PREFERRED_LEADER_NOT_AVAILABLE = (80, True, "The preferred leader is down or out of sync.")
@@ -124,13 +128,13 @@ class ErrorCode(IntEnum):
     DUPLICATE_RESOURCE = (92, False, "The request names one thing twice.")
     UNACCEPTABLE_CREDENTIAL = (93, False, "The new credential is too weak or otherwise unfit.")
     INCONSISTENT_VOTER_SET = (94, False, "The two nodes disagree about who votes.")
-    INVALID_UPDATE_VERSION = (95, False, "The change builds on a state that is now past.")
+    INVALID_UPDATE_VERSION = (95, False, "The change is based on an outdated state.")
     FEATURE_UPDATE_FAILED = (96, False, "The cluster could not change its feature levels.")
     PRINCIPAL_DESERIALIZATION_FAILURE = (97, False, "A forwarded identity is unreadable.")
     SNAPSHOT_NOT_FOUND = (98, False, "The node holds no such snapshot.")
     POSITION_OUT_OF_RANGE = (99, False, "The read would start outside the snapshot.")
     UNKNOWN_TOPIC_ID = (100, True, "This broker knows no topic by that id.")
-    DUPLICATE_BROKER_REGISTRATION = (101, False, "A live broker already goes by this id.")
+    DUPLICATE_BROKER_REGISTRATION = (101, False, "A live broker already has this id.")
     BROKER_ID_NOT_REGISTERED = (102, False, "The controller knows no broker by that id.")
     INCONSISTENT_TOPIC_ID = (103, True, "The log belongs to another topic of the same name.")
     INCONSISTENT_CLUSTER_ID = (104, False, "The request was meant for another cluster.")
@@ -138,7 +142,7 @@ class ErrorCode(IntEnum):
     FETCH_SESSION_TOPIC_ID_ERROR = (106, True, "The session mixes topic ids with topic names.")
     INELIGIBLE_REPLICA = (107, False, "The ISR asked for has a broker that may not join it.")
     NEW_LEADER_ELECTED = (108, False, "The ISR change was made, and it moved the leadership.")
-    OFFSET_MOVED_TO_TIERED_STORAGE = (109, False, "The offset now lives in remote storage only.")
+    OFFSET_MOVED_TO_TIERED_STORAGE = (109, False, "The offset is in remote storage only.")
     FENCED_MEMBER_EPOCH = (110, False, "The group dropped the member, which must start over.")
     UNRELEASED_INSTANCE_ID = (111, False, "A present member holds this static instance id.")
     UNSUPPORTED_ASSIGNOR = (112, False, "The group cannot use the assignor asked for.")

@@ -1,7 +1,7 @@
-"""What a coordinator stores of its groups: the records of `__consumer_offsets`, as plain facts.
+"""The records of `__consumer_offsets`: group metadata and committed offsets, as plain values.
 
-The core makes them, the protocol turns them into Kafka's bytes and back, the driver carries them.
-A record whose content is None is a tombstone: from here on there is no such thing.
+The core creates them, the protocol encodes and decodes them, the driver writes and reads them. A
+record whose content is None is a tombstone: it deletes the group or the offset.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ NO_TIMESTAMP = -1
 
 
 class CommittedOffset(NamedTuple):
-    """How far a group has read in one partition."""
+    """A group's committed offset in one partition."""
 
     offset: Offset
     leader_epoch: LeaderEpoch = NO_EPOCH
     metadata: str = ""
     commit_timestamp_ms: int = NO_TIMESTAMP
     expire_timestamp_ms: int = NO_TIMESTAMP
-    """Only commits of old clients name their own end; -1 leaves it to the group's retention."""
+    """Only commits of old clients have one; with -1 the group's retention applies."""
 
 
 class MemberMetadata(NamedTuple):
@@ -49,14 +49,14 @@ class GroupMetadata(NamedTuple):
 
 
 class GroupRecord(NamedTuple):
-    """A group's newest generation, or that the group is gone."""
+    """A group's newest generation, or the tombstone of the group."""
 
     group_id: str
     metadata: GroupMetadata | None
 
 
 class OffsetRecord(NamedTuple):
-    """A group's newest offset in a partition, or that it is gone."""
+    """A group's newest offset in a partition, or its tombstone."""
 
     group_id: str
     partition: TopicPartition

@@ -1,7 +1,7 @@
-"""The numbers and names every room shares.
+"""Offsets, epochs, ids and partition state, shared by all packages.
 
 Offsets, epochs and ids are all integers on the wire. They are different types here, because a
-leader epoch where a broker epoch belongs is exactly the kind of mistake that loses data.
+leader epoch in the place of a broker epoch is the kind of mistake that loses data.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ Offset = NewType("Offset", int)
 """A position in a partition's log. Ends are half-open: the next offset to write."""
 
 LeaderEpoch = NewType("LeaderEpoch", int)
-"""Which reign a record or request belongs to. Rises with every election, never falls."""
+"""The leadership period of a record or request. Rises with every election, never falls."""
 
 PartitionEpoch = NewType("PartitionEpoch", int)
-"""The version of (leader, ISR) in the agreed store, for compare-and-set."""
+"""The version of (leader, ISR) in the coordination store, for compare-and-set."""
 
 BrokerEpoch = NewType("BrokerEpoch", int)
-"""Which life of a broker is speaking. A broker gets a new one each time it registers."""
+"""The incarnation of a broker. A broker gets a new epoch each time it registers."""
 
 ControllerEpoch = NewType("ControllerEpoch", int)
-"""Which controller is speaking. Brokers refuse an older one than they have seen."""
+"""The period of one controller. Brokers refuse an older epoch than they have received."""
 
 BrokerId = NewType("BrokerId", int)
 ProducerId = NewType("ProducerId", int)
@@ -45,17 +45,17 @@ class TopicPartition(NamedTuple):
 
 
 class EpochEntry(NamedTuple):
-    """Where a reign begins in a log."""
+    """A leader epoch and its first offset in a log."""
 
     epoch: LeaderEpoch
     start_offset: Offset
 
 
 class EpochEnd(NamedTuple):
-    """The answer to "where does this epoch end in your log?".
+    """The response to OffsetForLeaderEpoch: where an epoch ends in the leader's log.
 
-    The epoch is the largest one known that is not above the one asked for (KIP-279). Both are -1
-    when the log knows nothing at or above it.
+    The epoch is the largest one in the log that is not above the requested one (KIP-279). Both are
+    -1 when the log has no epoch at or above the requested one.
     """
 
     epoch: LeaderEpoch
@@ -66,7 +66,7 @@ UNKNOWN_EPOCH_END = EpochEnd(NO_EPOCH, NO_OFFSET)
 
 
 class BatchHeader(NamedTuple):
-    """What the core needs to know of a record batch. It never sees the records."""
+    """The fields of a record batch that the core uses. It never sees the records."""
 
     record_count: int
     leader_epoch: LeaderEpoch = NO_EPOCH
@@ -83,27 +83,27 @@ class BatchHeader(NamedTuple):
 
 
 class ReplicaBroker(NamedTuple):
-    """A replica as an ISR proposal names it: the broker, and which of its lives (KIP-903)."""
+    """A replica in an ISR proposal: the broker and its broker epoch (KIP-903)."""
 
     broker: BrokerId
     broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
 
 
 class PartitionState(NamedTuple):
-    """What the agreed store says of one partition."""
+    """The state of one partition in the coordination store."""
 
     replicas: tuple[BrokerId, ...]
     """The assignment, preferred leader first."""
     isr: tuple[BrokerId, ...]
-    """The committed in-sync set. Empty only while the eligible leaders keep the promise."""
+    """The committed ISR. Empty only while eligible leaders hold the committed records."""
     leader: BrokerId = NO_BROKER
     leader_epoch: LeaderEpoch = LeaderEpoch(0)
     partition_epoch: PartitionEpoch = PartitionEpoch(0)
     eligible_leaders: tuple[BrokerId, ...] = ()
-    """Out of the ISR, yet known to hold everything below the high watermark (KIP-966)."""
+    """Outside the ISR, but known to hold everything below the high watermark (KIP-966)."""
     last_known_eligible: tuple[BrokerId, ...] = ()
-    """Were eligible until an unclean restart; candidates of a recovery that compares logs."""
+    """Eligible until an unclean restart; the candidates of a recovery that compares logs."""
     member_epochs: tuple[ReplicaBroker, ...] = ()
-    """In which life each member of the ISR and each eligible leader became one."""
+    """The broker epoch in which each ISR member and each eligible leader joined."""
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()

@@ -1,15 +1,15 @@
-"""The trace: one line of JSON an event, the same for a real run and a simulated one.
+"""The trace: one line of JSON per event, the same for a real run and a simulated one.
 
-From a trace alone it must be possible to draw every replica at every step and to say why a record
-is gone. `KINDS` is the one table of what may happen and which numbers go with it; the stepper,
-`explain` and the audit read nothing else.
+A trace alone must be enough to draw every replica at every step and to explain why a record is
+lost. `KINDS` is the table of all events and their numbers; the stepper, `explain` and the audit
+read nothing else.
 
 A line has these keys, then the numbers of its kind:
 
     {"id": 7, "t": 120, "b": 1, "be": 3, "p": "events-0", "k": "appended", "why": 5, ...}
 
 `id` counts up from 0, `t` is the time in milliseconds, `b` the broker (null for clients and the
-controller), `be` its broker epoch, `p` the partition, `why` the id of the event it answers or null.
+controller), `be` its broker epoch, `p` the partition, `why` the id of its cause or null.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ class Kind(NamedTuple):
 
 
 KINDS: Mapping[str, Kind] = {
-    # The story as a whole.
+    # The scenario as a whole.
     "begins": Kind(
         ("schema", "names", "replicas", "isr", "leader", "leader_epoch", "settings", "rules"),
-        "the start: who the replicas are (names: broker id to name) and by which rules they live",
+        "the start: the replicas (names: broker id to name) and their rules",
     ),
-    "said": Kind(("text",), "a sentence of the story-teller"),
-    "step": Kind(("text",), "the next command of the story; what it causes follows"),
+    "said": Kind(("text",), "a sentence of the scenario's text"),
+    "step": Kind(("text",), "the next command of the scenario; its effects follow"),
     "verdict": Kind(
         ("verdict", "outcome", "lost", "exposed_lost", "refused_kept", "diverged", "reason"),
-        "the end: what became of the records",
+        "the end: which records are lost or kept",
     ),
     # Roles and agreement.
     "registered": Kind((), "the broker has a new broker epoch (be)"),
     "became-leader": Kind(
         ("leader_epoch", "start_offset", "log_end_offset", "high_watermark", "isr"),
-        "a reign begins",
+        "a leader epoch begins",
     ),
     "became-follower": Kind(("leader", "leader_epoch"), "follows another broker"),
-    "went-offline": Kind(("reason",), "this replica serves nobody any more"),
+    "went-offline": Kind(("reason",), "this replica refuses every request from now on"),
     "elected": Kind(
         ("leader", "leader_epoch", "partition_epoch", "isr", "eligible", "rule"),
         "a new leader in the store; rule: isr, eligible, best-log, first-up, unclean, preferred, "
@@ -57,8 +57,8 @@ KINDS: Mapping[str, Kind] = {
     "isr-committed": Kind(
         ("isr", "partition_epoch", "eligible"), "the store has another ISR, the leader is the same"
     ),
-    "isr-refused": Kind(("isr", "error"), "the controller said no"),
-    "isr-applied": Kind(("isr", "partition_epoch"), "a leader now counts on this ISR"),
+    "isr-refused": Kind(("isr", "error"), "the controller refused another ISR"),
+    "isr-applied": Kind(("isr", "partition_epoch"), "a leader now uses this ISR"),
     "command-refused": Kind(
         ("controller_epoch", "error"), "a broker refuses a command, e.g. of a former controller"
     ),
@@ -69,12 +69,14 @@ KINDS: Mapping[str, Kind] = {
         ("base_offset", "end_offset", "leader_epoch", "records", "as_leader"),
         "records written to the log (records: their labels, or an empty list)",
     ),
-    "truncated": Kind(("end_offset", "was", "records"), "the log was cut; records: what went"),
+    "truncated": Kind(
+        ("end_offset", "was", "records"), "the log was truncated; records: those removed"
+    ),
     "flushed": Kind(("end_offset",), "everything below is on the disk, not only in the page cache"),
-    "high-watermark": Kind(("high_watermark", "was"), "committed, as this replica knows it"),
+    "high-watermark": Kind(("high_watermark", "was"), "this replica's high watermark rose"),
     # Messages between replicas.
     "fetch-sent": Kind(
-        ("leader", "fetch_offset", "last_fetched_epoch", "leader_epoch"), "a follower asks"
+        ("leader", "fetch_offset", "last_fetched_epoch", "leader_epoch"), "a follower sends a fetch"
     ),
     "fetched": Kind(
         ("follower", "fetch_offset", "last_fetched_epoch", "leader_epoch", "noted"),
@@ -84,31 +86,35 @@ KINDS: Mapping[str, Kind] = {
     "fetch-answered": Kind(
         ("follower", "base_offset", "end_offset", "high_watermark"), "records on their way"
     ),
-    "diverged": Kind(("follower", "epoch", "end_offset"), "the leader says where the logs part"),
+    "diverged": Kind(
+        ("follower", "epoch", "end_offset"), "the leader reports where the logs diverge"
+    ),
     "fetch-refused": Kind(("follower", "error"), "a fence or another error"),
     "answer-dropped": Kind(("leader", "reason"), "a stale answer was ignored"),
     "message-lost": Kind(("what", "source", "target"), "the network dropped a message"),
     # Clients.
     "sent": Kind(("producer", "record", "acks"), "a producer sends (b: to which broker)"),
-    "acknowledged": Kind(("producer", "record", "offset", "acks"), "the promise was made"),
-    "refused": Kind(("producer", "record", "error", "offset"), "the producer was told an error"),
-    "unanswered": Kind(("producer", "record"), "no answer came: kept or not, nobody knows"),
+    "acknowledged": Kind(
+        ("producer", "record", "offset", "acks"), "the producer received an acknowledgement"
+    ),
+    "refused": Kind(("producer", "record", "error", "offset"), "the producer received an error"),
+    "unanswered": Kind(("producer", "record"), "no response: the record may be kept or not"),
     "duplicate": Kind(("producer", "record", "offset"), "a retry was recognised, not appended"),
-    "consumed": Kind(("consumer", "offset", "record"), "a consumer was given a record"),
-    "read-refused": Kind(("consumer", "offset", "error"), "a consumer was told an error"),
+    "consumed": Kind(("consumer", "offset", "record"), "a consumer received a record"),
+    "read-refused": Kind(("consumer", "offset", "error"), "a consumer received an error"),
     "committed": Kind(("consumer", "offset"), "a consumer stored its position"),
     "processed": Kind(("consumer", "offset", "record"), "a consumer's work on a record is done"),
     # Faults and repairs.
-    "crashed": Kind((), "the process died; what was written survives in the page cache"),
-    "power-lost": Kind(("kept", "was", "torn"), "the machine died; what was not flushed is gone"),
+    "crashed": Kind((), "the process died; written records survive in the page cache"),
+    "power-lost": Kind(("kept", "was", "torn"), "the machine failed; unflushed records are lost"),
     "disk-lost": Kind(("was",), "the disk came back empty"),
     "stopped": Kind((), "a clean shutdown"),
     "restarted": Kind(("log_end_offset", "high_watermark", "clean"), "the process is back"),
-    "paused": Kind((), "the process stands still, its clock does not"),
-    "resumed": Kind((), "it moves again"),
-    "session-expired": Kind((), "the agreed store no longer believes that this broker lives"),
-    "cut": Kind(("source", "targets"), "the network between these was cut (one way)"),
-    "healed": Kind((), "every cut was mended"),
+    "paused": Kind((), "the process is paused; time goes on"),
+    "resumed": Kind((), "the process goes on"),
+    "session-expired": Kind((), "the broker's session in the coordination store expired"),
+    "cut": Kind(("source", "targets"), "these were disconnected (one way)"),
+    "healed": Kind((), "every link works again"),
     "disk-failed": Kind(("error",), "a read or write failed"),
     "consumer-crashed": Kind(("consumer",), "a consumer died"),
 }
@@ -135,11 +141,11 @@ _BY_A_BROKER = (
     *("diverged", "fetch-refused", "crashed", "power-lost", "disk-lost", "stopped", "restarted"),
     *("paused", "resumed", "session-expired", "disk-failed"),
 )
-"""Kinds that mean nothing without the broker it happened to."""
+"""Kinds that need a broker."""
 
 
 class TraceEvent(NamedTuple):
-    """One thing that happened."""
+    """One event."""
 
     id: int
     t: int
@@ -170,7 +176,7 @@ class MalformedTraceError(ValueError):
 
 
 def parse_trace(lines: Iterable[str]) -> Iterator[TraceEvent]:
-    """Read a trace, one JSON object a line; empty lines are skipped."""
+    """Read a trace, one JSON object per line; empty lines are skipped."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _parse_line(line, number)
@@ -212,7 +218,7 @@ def _parse_line(line: str, number: int) -> TraceEvent:
 
 
 def _what_is_wrong(key: str, value: object) -> str:
-    """Why a reader would stumble over this value; empty if it is fine."""
+    """Why this value is invalid; empty if it is valid."""
     if value is None and key in _MAY_BE_NULL:
         return ""
     if key in _WHOLE_NUMBERS:

@@ -1,8 +1,8 @@
-"""What a chaos run came to: the audit of its ledgers, and what chaos asks beyond that.
+"""Checks a chaos run: audits its ledgers, and checks what chaos requires beyond that.
 
 Idempotent producers have a topic of their own, where nothing may be doubled or out of order. In the
-other topic a retry may do both; that is counted and no fault. Every replica must be equal byte by
-byte, and a record that was acknowledged with an offset must be there.
+other topic a retry may do both; that is counted and no error. Every replica must be equal byte by
+byte, and a record that was acknowledged with an offset must exist.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.pipeline.audit.findings.findings import (
 
 MOST_FINDINGS: Final = 100_000
 NO_CAUSE: Final = (ELECTION, OUTSIDE, TRUNCATION, UNKNOWN_CAUSE)
-"""Kinds that name no setting: whoever sees them has found a bug, or has no trace of the event."""
+"""Kinds that name no setting: they mean a bug, or an event that the trace lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Checked:
 
 
 def check(happened: Happened) -> Checked:
-    """Hold the ledgers against the logs."""
+    """Compare the ledgers with the logs."""
     audit = run_here(
         AuditInputs(
             ledger=happened.ledger,
@@ -113,7 +113,7 @@ def _exit_code(counts: Mapping[str, int], problems: tuple[str, ...], audit: Audi
 
 
 def _moved(audit: Audit) -> Iterable[str]:
-    """A copy that a retry left elsewhere does not keep the promise of an offset."""
+    """A copy that a retry left elsewhere does not replace the record at its acknowledged offset."""
     moved = audit.verdict.in_truth - sum(one.found for one in audit.partitions)
     if moved:
         yield f"{moved} records are not at the offset they were acknowledged with"
@@ -128,12 +128,12 @@ def unequal(logs: Mapping[str, Path], audit: Audit) -> Iterable[str]:
             groups: dict[str, list[str]] = {}
             for broker, digest in digests.items():
                 groups.setdefault(digest, []).append(broker)
-            told = " and ".join(", ".join(brokers) for brokers in groups.values())
-            yield f"the bytes of {name} differ between {told}"
+            differing = " and ".join(", ".join(brokers) for brokers in groups.values())
+            yield f"the bytes of {name} differ between {differing}"
 
 
 def _digest(folder: Path) -> str:
-    """Of all batches in their order; where segments are cut is each broker's own affair."""
+    """The digest of all batches in their order; brokers may roll segments at different offsets."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.log")):
         digest.update(path.read_bytes())

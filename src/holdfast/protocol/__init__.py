@@ -1,9 +1,9 @@
-"""Bytes to typed messages and back: every API and version that Kafka's clients and brokers speak.
+"""Typed messages to bytes and back: every API and version of Kafka's clients and brokers.
 
-It reads and writes; it never does and never decides. A message is a plain object that knows nothing
-of versions until it is encoded for one. Messages are imported from their family's module,
-`from holdfast.protocol.messages import fetch`; record batches, which need the codecs, from
-`holdfast.protocol.records`; everything else is here.
+This package only encodes and decodes; it does no IO and makes no decisions. A message is a plain
+object without a version until it is encoded for one. Import messages from their family's module
+(`from holdfast.protocol.messages import fetch`), record batches, which need the compression codecs,
+from `holdfast.protocol.records`, and everything else from here.
 """
 
 from holdfast.protocol.codec.structs import Struct

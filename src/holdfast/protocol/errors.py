@@ -1,12 +1,12 @@
-"""How reading and writing a message can fail. Each says where, so that a person can look."""
+"""Errors of decoding and encoding a message. Each names the field or position."""
 
 from __future__ import annotations
 
 
 class MalformedMessage(Exception):  # noqa: N818 - the issue, the docs and the metrics use this name
-    """Bytes that are no such message: a peer's mistake, never ours, so it must be caught.
+    """Malformed bytes: a peer's mistake, never ours, so it must be caught.
 
-    Reading raises nothing else, whatever the bytes: a broker closes the connection and lives on.
+    Decoding raises nothing else, whatever the bytes: a broker closes the connection and continues.
     """
 
     def __init__(self, api: str, version: int, field: str, position: int, reason: str) -> None:
@@ -25,7 +25,7 @@ class MalformedMessage(Exception):  # noqa: N818 - the issue, the docs and the m
 
 
 class UnsupportedVersionError(Exception):
-    """Nobody defined this version of the API, or the API at all."""
+    """This version of the API, or the API itself, is not defined."""
 
     def __init__(self, api: str, version: int) -> None:
         self.api = api
@@ -36,5 +36,5 @@ class UnsupportedVersionError(Exception):
 class UnsupportedFieldError(ValueError):
     """A field holds a value that this version cannot carry, and dropping it changes the meaning.
 
-    Fields marked `ignorable` are dropped in silence instead: their absence misleads nobody.
+    Fields marked `ignorable` are dropped silently instead.
     """

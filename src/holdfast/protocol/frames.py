@@ -1,4 +1,4 @@
-"""Frames: every message travels behind its length, four bytes, big-endian."""
+"""Frames: every message is preceded by its length, four bytes, big-endian."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def framed(parts: Sequence[Payload]) -> list[Payload]:
 
 
 def frame_length(buffer: Payload, position: int, limit: int) -> int | None:
-    """The length of the message that begins here, or None while its length is not all there.
+    """The length of the message that begins here, or None while the length is incomplete.
 
-    A length that is negative or above the limit is refused before anyone waits for, or makes room
-    for, that many bytes (`socket.request.max.bytes`).
+    A length that is negative or above the limit is refused before the broker waits for, or
+    allocates, that many bytes (`socket.request.max.bytes`).
     """
     if len(buffer) - position < _LENGTH.size:
         return None
@@ -33,7 +33,7 @@ def frame_length(buffer: Payload, position: int, limit: int) -> int | None:
 
 
 def split_frames(buffer: Payload, limit: int) -> tuple[list[memoryview], int]:
-    """The messages that are wholly there, as views of the buffer, and how many bytes they take."""
+    """The complete messages, as views of the buffer, and how many bytes they take."""
     view = memoryview(buffer)
     frames: list[memoryview] = []
     position = 0

@@ -1,7 +1,7 @@
-"""What stands before a message: who asks what, and which answer belongs to which question.
+"""Message headers: the API, version and client of a request, and the correlation id of a response.
 
-A header has versions of its own, and nothing on the wire names them: they follow from the API and
-its version. Two rules have exceptions, both because a peer must read a header before it knows more:
+A header has its own version, which is not on the wire: it follows from the API and the API version.
+Two rules have exceptions, because a peer must read some headers before versions are negotiated:
 
 1. A flexible version has a flexible header (request 2, response 1), others the older one (1 and 0).
    ControlledShutdown 0 has request header 0, from before clients had names.
@@ -38,7 +38,7 @@ _UNSUPPORTED_VERSION: Final = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
 class RequestHeader(Message, versions="0-2", flexible=2):
-    """Which API and version follows, and a number that the answer will carry again."""
+    """The API and version that follow, and the correlation id for the response."""
 
     request_api_key: Int16
     request_api_version: Int16
@@ -47,13 +47,13 @@ class RequestHeader(Message, versions="0-2", flexible=2):
 
 
 class ResponseHeader(Message, versions="0-1", flexible=1):
-    """Which request is answered; nothing else says so."""
+    """The correlation id of the request."""
 
     correlation_id: Int32
 
 
 def request_header_version(api: Api, version: int) -> int:
-    """The header version of a request. The version may be one that nobody knows yet."""
+    """The header version of a request. The API version may be unknown."""
     if api.key == CONTROLLED_SHUTDOWN and version == 0:
         return 0
     return 2 if api.request.is_flexible(version) else 1
@@ -67,7 +67,7 @@ def response_header_version(api: Api, version: int) -> int:
 def decode_request_header(frame: Payload) -> tuple[RequestHeader, int]:
     """The header at the start of a frame, and where the body begins.
 
-    An API that nobody knows is an UnsupportedVersionError: the header cannot be read any further.
+    An unknown API is an UnsupportedVersionError: the rest of the header cannot be read.
     The version is not checked: see `decode_request`.
     """
     if len(frame) < _KEY_AND_VERSION.size:
@@ -82,8 +82,8 @@ def decode_request_header(frame: Payload) -> tuple[RequestHeader, int]:
 def request_start(frame: bytearray) -> tuple[Api, int, int, str | None, int]:
     """API, version, correlation id, client's name and the place of the body.
 
-    The same as `decode_request_header`, by one look at the fields that every request has. What is
-    unusual in a header, or wrong, is left to that.
+    A fast path of `decode_request_header` for the fields that every request has. It calls that
+    for unusual or malformed headers.
     """
     if len(frame) > _REQUEST_START.size:
         key, version, correlation_id, size = _REQUEST_START.unpack_from(frame)
@@ -124,7 +124,7 @@ def encode_request(
 
 @lru_cache(maxsize=64)
 def _rest_of_header(client_id: str | None, header_version: int) -> bytes:
-    """What follows the correlation id: a broker names itself the same way in every request."""
+    """The header after the correlation id: the same in every request of a broker."""
     header = RequestHeader(
         request_api_key=0, request_api_version=0, correlation_id=0, client_id=client_id
     )
@@ -156,7 +156,7 @@ def encode_unsupported_api_versions(*, correlation_id: int) -> list[Payload]:
 
 
 def decode_response(frame: Payload, api: Api, version: int) -> tuple[ResponseHeader, Response]:
-    """A whole response; the asker remembers which API and version it belongs to."""
+    """A whole response; the caller passes the API and version of its request."""
     header_version = response_header_version(api, version)
     if len(frame) > 4 and not (header_version and frame[4]):
         header = ResponseHeader(correlation_id=_CORRELATION_ID.unpack_from(frame)[0])

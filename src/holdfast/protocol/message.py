@@ -1,4 +1,4 @@
-"""Requests and responses: structs with an API key, versions, and codecs made on first use."""
+"""Requests and responses: structs with an API key, versions, and codecs created on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Codec = TypeVar("_Codec")
 
 
 class _Codecs(dict[int, _Codec], Generic[_Codec]):
-    """The codecs of a message by version, made when a version is first met."""
+    """The codecs of a message by version, created on the first use of a version."""
 
     def __init__(self, cls: type[Message], make: Callable[[Layout], _Codec]) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class _Codecs(dict[int, _Codec], Generic[_Codec]):
 
 
 class Message(Struct):
-    """What can be sent on its own. A subclass gives its versions and the first flexible one."""
+    """A message. A subclass sets its versions and the first flexible one."""
 
     VERSIONS: ClassVar[range]
     FLEXIBLE_FROM: ClassVar[int | None]
@@ -94,7 +94,7 @@ class Message(Struct):
 
     @classmethod
     def _explain(cls, view: memoryview, version: int, position: int) -> NoReturn:
-        """Say what is wrong with what the quick decoder refused."""
+        """Explain what is wrong with input that the fast decoder refused."""
         layout = cls.layout(version)
         read_carefully(layout, view, position)
         raise AssertionError(f"{cls.__name__} v{version}: refused and accepted: {bytes(view)!r}")
@@ -111,8 +111,8 @@ class _ApiMessage(Message):
 
 
 class Request(_ApiMessage):
-    """What a client, or a fellow broker, asks."""
+    """A request of a client or of another broker."""
 
 
 class Response(_ApiMessage):
-    """What it is answered."""
+    """The response to a request."""

@@ -1,7 +1,7 @@
-"""All APIs: which classes carry them, and which versions there are.
+"""All APIs with their message classes and versions.
 
-`versions` is what we can read and write; `advertised` is what a broker says it speaks. They differ
-where Kafka's do: see ProduceRequest and InitProducerIdRequest.
+`versions` are those that we can encode and decode; `advertised` are those in a broker's ApiVersions
+response. They differ where Kafka's do: see ProduceRequest and InitProducerIdRequest.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Api:
 
     @property
     def advertised(self) -> range:
-        """The versions for a broker to list in its answer to ApiVersions."""
+        """The versions in a broker's response to ApiVersions."""
         return range(self.lowest_advertised, self.highest_advertised + 1)
 
 

@@ -1,4 +1,4 @@
-"""The search: every way to lose a record, up to a bound, in the real core."""
+"""Searches the real core for every way to lose a record, up to a bound."""
 
 from holdfast.search.bounds import ANY, Bounds, bound_meaning, bound_names
 from holdfast.search.bounds_ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder
@@ -6,7 +6,7 @@ from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found, Wat
 from holdfast.search.parallel.processes import spread, spread_many
 from holdfast.search.question import Question
 from holdfast.search.random_search import SeedsFound, search_runs, search_seeds, spread_seeds
-from holdfast.search.scenario.scenario_writer import Story, story_of
+from holdfast.search.scenario.scenario_writer import WrittenScenario, write_scenario
 from holdfast.search.states.symmetry import is_symmetric
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "Question",
     "Rung",
     "SeedsFound",
-    "Story",
     "Watch",
+    "WrittenScenario",
     "bound_meaning",
     "bound_names",
     "explore",
@@ -35,5 +35,5 @@ __all__ = [
     "spread",
     "spread_many",
     "spread_seeds",
-    "story_of",
+    "write_scenario",
 ]

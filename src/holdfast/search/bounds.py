@@ -1,11 +1,11 @@
-"""What a search may use, and how much of it. Beyond its bounds a search says nothing.
+"""The bounds of a search: how many faults of each kind it tries. It says nothing beyond them.
 
-Every fault is a number: so many crashes, so many messages lost. What is no fault (delivering a
-message, a follower that asks, a session that ends after its broker died) is free.
+Each kind of fault has a number: so many crashes, so many lost messages. What is not a fault
+(delivering a message, a follower's fetch, the end of a dead broker's session) is free.
 
-Time is a bound too. Messages flow at once, in a fixed order of the links, and everything else
-happens between such bursts. A *delay* holds one link back until the search lets it go, so with `n`
-delays every schedule is tried that differs from the plain one in `n` places (delay-bounded
+Time is bounded too. Messages flow immediately, in a fixed order of the links, and everything else
+happens between such bursts. A *delay* holds one link back until the search releases it, so with `n`
+delays the search tries every schedule that differs from the plain one in `n` places (delay-bounded
 scheduling: most races need very few). With delays=99 any message may arrive at any time.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 
 ANY = 99
-"""As many delays as it takes."""
+"""No limit on delays."""
 
 
 def _bound(default: int, meaning: str, most: int = 9) -> int:
@@ -24,21 +24,23 @@ def _bound(default: int, meaning: str, most: int = 9) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """One number a kind of thing. Plain values, so that a search can be sent elsewhere."""
+    """One number per kind of event or fault; plain values that another process can use."""
 
     replicas: int = _bound(3, "brokers with a replica of the partition", 5)
     in_sync: int = _bound(0, "how many of them begin in the ISR; 0: all")
-    settled: int = _bound(0, "records that everyone in sync holds before anything happens")
+    settled: int = _bound(0, "records that all in-sync replicas hold before the search begins")
     records: int = _bound(1, "records that producers send, one batch each")
     crashes: int = _bound(0, "processes that die; their page cache survives")
     power_losses: int = _bound(0, "machines that lose power, and what was not flushed")
-    stops: int = _bound(0, "clean ends of a process, everything flushed")
-    shutdowns: int = _bound(0, "brokers that ask the controller to be relieved")
+    stops: int = _bound(0, "clean stops of a process, with everything flushed")
+    shutdowns: int = _bound(0, "brokers that ask the controller for a controlled shutdown")
     restarts: int = _bound(0, "starts of a broker that is down")
-    expiries: int = _bound(0, "sessions that end while their broker lives")
+    expiries: int = _bound(0, "sessions that end while their broker runs")
     elections: int = _bound(0, "elections that an operator asks for")
     failovers: int = _bound(0, "controllers that are replaced by another")
-    partitions: int = _bound(0, "brokers cut off from all others and the controller, for a time")
+    partitions: int = _bound(
+        0, "brokers disconnected from all others and the controller, for a time"
+    )
     delays: int = _bound(0, f"links that are slow for a time; {ANY}: messages take any order", ANY)
     losses: int = _bound(0, "messages that get lost")
     unheard: int = _bound(0, "LeaderAndIsr that get lost; a later one may reach the broker")
@@ -54,22 +56,22 @@ class Bounds:
     epoch_losses: int = _bound(0, "epoch checkpoints lost by brokers that are down")
     slow_sessions: int = _bound(0, "registrations whose messages can be delayed")
     late_joins: int = _bound(0, "1: a leader proposes a joiner some time after it qualified", 1)
-    readers: int = _bound(0, "consumers, which may ask any replica that serves them", 1)
-    versions: int = _bound(9, "changes of the agreed state (leader or ISR) in one run", 30)
+    readers: int = _bound(0, "consumers, which may read from any replica that serves them", 1)
+    versions: int = _bound(9, "changes of the partition state (leader or ISR) in one run", 30)
 
     def to_dict(self) -> dict[str, int]:
-        """By name."""
+        """The bounds by name."""
         return asdict(self)
 
-    def told(self) -> str:
-        """What differs from nothing, in words."""
+    def describe(self) -> str:
+        """The bounds that are not 0, in words."""
         shown = {"replicas": self.replicas, "records": self.records}
         shown |= {one: count for one, count in asdict(self).items() if count and one != "versions"}
         return ", ".join(f"{one.replace('_', '-')} {count}" for one, count in shown.items())
 
 
 def bound_names() -> tuple[str, ...]:
-    """Every bound by its name."""
+    """The names of all bounds."""
     return tuple(one.name for one in fields(Bounds))
 
 
@@ -104,4 +106,4 @@ BUDGETED = (
     "epoch_losses",
     "slow_sessions",
 )
-"""Bounds that are used up, in the order in which a state counts them."""
+"""Bounds that events use up, in the order in which a state counts them."""

@@ -1,7 +1,8 @@
-"""Where to look first: bounds for those who give none, from the smallest on.
+"""Default bounds for a search, from the smallest on.
 
-For every guard and switch there is a rung on which its absence is known to show; for the rest, and
-with all guards in place, the ladder widens from one kind of fault to several.
+For every guard and switch there are bounds (a rung) within which its removal is known to cause a
+violation. Otherwise, and with all guards in place, the ladder widens from one kind of fault to
+several.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from holdfast.search.bounds import Bounds
 
 
 class Rung(NamedTuple):
-    """Bounds, and settings that they need unless the person has chosen otherwise."""
+    """Bounds, and the settings that they need unless the user has chosen others."""
 
     bounds: Bounds
     options: Mapping[str, str] = {}
@@ -75,7 +76,7 @@ GUARDS: Mapping[str, Rung] = {
     ),
     "reread-partition-epoch": Rung(Bounds(in_sync=2, losses=1, unheard=1, delays=1)),
 }
-"""Where the absence of a guard shows."""
+"""Bounds within which the removal of a guard causes a violation."""
 
 SWITCHES: Mapping[str, Rung] = {
     "truncation": Rung(Bounds(replicas=2, elections=2, delays=1)),
@@ -97,7 +98,7 @@ WIDENING: tuple[Rung, ...] = (
 
 
 def ladder(options: Mapping[str, str]) -> Iterator[Rung]:
-    """What to try one after the other."""
+    """The rungs to try, in order."""
     guards = options.get("without", "").strip("()").split(",")
     for name in guards:
         if name in GUARDS:

@@ -1,4 +1,4 @@
-"""What an action leads to. One method a kind of action."""
+"""Applies an action to a state; one method per kind of action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOUND = {name: place for place, name in enumerate(BUDGETED)}
 
 
 class Moves:
-    """The actions of a space."""
+    """Applies the actions of a space to its states."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -20,10 +20,10 @@ class Moves:
         self._brokers = range(1, space.count + 1)
         self._in_order = space.bounds.delays < ANY
 
-    # What comes of it.
+    # Applying an action.
 
     def apply(self, state: State, action: Action) -> tuple[State, Violation | None]:
-        """The next state; with a violation if the step itself was one."""
+        """The next state, and the violation that the step itself caused, if any."""
         draft = Draft(state, self.space.count)
         _DO[action.kind](self, draft, action)
         if self._in_order:
@@ -31,7 +31,7 @@ class Moves:
         return draft.done(), draft.violation
 
     def _release_empty(self, draft: Draft) -> None:
-        """A link with nothing on it is not held back any more."""
+        """Release held links that have no messages."""
         held = self.space.held(draft.budget)
         if held:
             busy = 0
@@ -40,7 +40,7 @@ class Moves:
             self.space.hold(draft, held & busy)
 
     def _deliver(self, draft: Draft, action: Action) -> None:
-        """A message arrives; if its link was held back, the rest of it flows again."""
+        """Deliver a message. If its link was held, the rest of that link flows again."""
         assert action.place is not None
         space = self.space
         space.hold(draft, space.held(draft.budget) & ~(1 << action.place.link))
@@ -79,8 +79,8 @@ class Moves:
             space.run_broker(draft, action.broker, (f"again-{action.variant}",), fetches=True)
             return
         words = action.variant.split()
-        untold = tuple(space.places[one] + 1 for one in words if one != LOG_ENDS)
-        space.run_control(draft, ("again", untold, LOG_ENDS in words))
+        unconfirmed = tuple(space.places[one] + 1 for one in words if one != LOG_ENDS)
+        space.run_control(draft, ("again", unconfirmed, LOG_ENDS in words))
 
     def _tick(self, draft: Draft, action: Action) -> None:
         ahead_ms = LATE_MS
@@ -95,7 +95,7 @@ class Moves:
             self.space.spend(draft, _BOUND[bound])
         self.space.run_broker(draft, action.broker, (action.kind,), fetches=False)
 
-    def _die(self, draft: Draft, action: Action) -> None:
+    def _end_process(self, draft: Draft, action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND[DEATHS[action.kind]])
         kept = action.variant == "kept"
@@ -126,8 +126,8 @@ class Moves:
 
     def _expire(self, draft: Draft, action: Action) -> None:
         space = self.space
-        cut = space.cut_off(draft.budget) == action.broker
-        if space.view(draft, action.broker).alive and not cut:
+        disconnected = space.disconnected(draft.budget) == action.broker
+        if space.view(draft, action.broker).alive and not disconnected:
             space.spend(draft, _BOUND["expiries"])
         space.run_control(draft, ("expire", space.names[action.broker - 1]))
 
@@ -142,10 +142,10 @@ class Moves:
         draft.wires = space.wires.without(draft.wires, before, keep_sent=True)
         space.run_control(draft, ("failover",))
 
-    def _cut(self, draft: Draft, action: Action) -> None:
+    def _disconnect(self, draft: Draft, action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND["partitions"])
-        space.cut(draft, action.broker)
+        space.disconnect(draft, action.broker)
         name = space.names[action.broker - 1]
         gone = [
             place.message
@@ -159,8 +159,8 @@ class Moves:
     def _read(self, draft: Draft, action: Action) -> None:
         self.space.read(draft, action.broker)
 
-    def _heal(self, draft: Draft, _action: Action) -> None:
-        self.space.cut(draft, 0)
+    def _reconnect(self, draft: Draft, _action: Action) -> None:
+        self.space.disconnect(draft, 0)
 
 
 _PLAIN = {
@@ -183,16 +183,16 @@ _DO = {
     "again": Moves._again,
     "tick": Moves._tick,
     "lag": Moves._tick,
-    "crash": Moves._die,
-    "power": Moves._die,
-    "stop": Moves._die,
+    "crash": Moves._end_process,
+    "power": Moves._end_process,
+    "stop": Moves._end_process,
     "restart": Moves._restart,
     "rejoin": Moves._rejoin,
     "expire": Moves._expire,
     "elect": Moves._elect,
     "failover": Moves._failover,
-    "cut": Moves._cut,
-    "heal": Moves._heal,
+    "cut": Moves._disconnect,
+    "heal": Moves._reconnect,
     "read": Moves._read,
     **dict.fromkeys(_PLAIN, Moves._plain),
 }

@@ -1,8 +1,8 @@
-"""Visits every state within the bounds, level by level, until something is wrong.
+"""Visits every state within the bounds, level by level, until a violation is found.
 
-Level by level means that the first violation found is one of the shortest. Every state remembers
-where it came from, so the way to it can be told. A state is kept only where there is a choice: what
-flows by itself after an action is judged message by message, but belongs to that action.
+The first violation found is therefore one of the shortest. Every state has a reference to its
+predecessor, from which the path to it is rebuilt. Only states with a choice are kept: messages that
+must flow after an action are judged one by one, but belong to that action.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ STUCK = "stuck"
 """The outcome of a cluster that does not recover."""
 
 LOOKS_EVERY = 512
-"""Between two looks at the limits, in states."""
+"""The search checks its limits after so many states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How far a search has come."""
+    """How many states a search has visited."""
 
     distinct: int
     generated: int
@@ -44,20 +44,20 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """How a search ended."""
+    """The result of a search."""
 
     question: Question
     verdict: str
     coverage: Coverage
     violation: Violation | None = None
     path: tuple[Event, ...] = ()
-    """From the beginning to the violation."""
+    """The events from the first state to the violation."""
     limit: str = ""
-    """Which limit ended it."""
+    """The limit that ended the search."""
     runs: int = 0
-    """How often the real code was run; every other step was known already."""
+    """How many steps ran the real code; all others came from the cache."""
     rested: int = 0
-    """From how many states peace was tried."""
+    """The number of states from which recovery was tried."""
 
 
 Watch = Callable[[Coverage], None]
@@ -70,9 +70,10 @@ def explore(
     *,
     rests: int = 0,
 ) -> Found:
-    """Search all of it, or up to a limit.
+    """Search everything, or up to a limit.
 
-    Then so many of the states that were visited, a sample, must come to rest after peace.
+    Afterwards the faults end in a sample of `rests` visited states, and the cluster must come to
+    rest.
     """
     explorer = Explorer(question, limits or Limits(), watch)
     found = explorer.run()
@@ -80,7 +81,7 @@ def explore(
 
 
 class Explorer:
-    """One search under way."""
+    """A running search."""
 
     def __init__(self, question: Question, limits: Limits, watch: Watch) -> None:
         self.question = question
@@ -93,13 +94,13 @@ class Explorer:
         self.states: list[State] = []
         self._parents = array("l")
         self._places = array("H")
-        """Which of its parent's choices led to a state."""
+        """For each state, the index of the choice that led to it from its parent."""
         self._known_actions: dict[Action, None] = {}
         self._depth = 0
 
     @property
     def coverage(self) -> Coverage:
-        """How far it has come."""
+        """The number of states visited so far."""
         return Coverage(
             distinct=len(self._seen),
             generated=self._walk.generated,
@@ -108,7 +109,7 @@ class Explorer:
         )
 
     def run(self) -> Found:
-        """Visit everything."""
+        """Visit all states."""
         first = self._walk.first
         self._add(first, self._walk.key(first), -1, 0)
         return self._levels([0])
@@ -157,9 +158,9 @@ class Explorer:
         for place, action in enumerate(walk.moves.choices.actions(state)):
             after, violation = walk.step(state, action)
             if violation:
-                # The way is walked again to be told, and that does not count.
+                # Walking the path again to list its events does not count.
                 ended = self._ended(VIOLATED, violation=violation)
-                return replace(ended, path=walk.told(self._way(number) + step_of(place)))
+                return replace(ended, path=walk.events(self._way(number) + step_of(place)))
             key = walk.key(after)
             if key not in seen and self.space.is_within(after):
                 self._known_actions.setdefault(action)
@@ -167,15 +168,15 @@ class Explorer:
         return None
 
     def look_for_rest(self, found: Found, rests: int) -> Found:
-        """Play peace from states of the search; the first that does not rest is a violation."""
+        """End the faults in visited states; one that does not come to rest is a violation."""
         for way in self._sample(rests):
-            path = self._walk.told(way)
+            path = self._walk.events(way)
             if not comes_to_rest(self.question, path):
                 return stuck(found, path)
         return replace(found, rested=min(rests, len(self.states)))
 
     def _sample(self, rests: int) -> list[Way]:
-        """Ways to states of the search, as if chosen by dice, and always the same."""
+        """Paths to a pseudo-random sample of states, the same in every run."""
         marks = array("I")
         for parent, place in zip(self._parents, self._places, strict=True):
             marks.append(marked(step_of(place), marks[parent]) if parent >= 0 else 0)
@@ -190,12 +191,12 @@ class Explorer:
         return number
 
     def actions(self) -> Iterable[Action]:
-        """Every different action that led to a new state."""
+        """All different actions that led to a new state."""
         return self._known_actions
 
     def path(self, number: int) -> tuple[Event, ...]:
-        """What leads to a state, one of the shortest ways."""
-        return self._walk.told(self._way(number))
+        """The events that lead to a state, on one of the shortest paths."""
+        return self._walk.events(self._way(number))
 
     def _way(self, number: int) -> Way:
         steps: list[bytes] = []
@@ -206,11 +207,11 @@ class Explorer:
 
 
 def marked(step: bytes, mark: int = 0) -> int:
-    """A way's mark, from that of the way before its last step: states are sampled by it."""
+    """A path's mark, computed from the mark of the path before its last step; used for sampling."""
     return crc32(step, mark)
 
 
 def stuck(found: Found, path: tuple[Event, ...]) -> Found:
-    """A search that has visited everything, and found a state without a way back to rest."""
+    """The result of a search that visited all states and found one that does not come to rest."""
     text = f"no rest within {REST_MS // 1000} s after all faults stopped"
     return replace(found, verdict=VIOLATED, violation=Violation(STUCK, text), path=path)

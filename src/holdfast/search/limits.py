@@ -1,4 +1,4 @@
-"""When a search stops early: after so many states, so much time or memory."""
+"""The limits of a search: a number of states, time or memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BYTES: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 class LimitError(ValueError):
-    """Not a limit."""
+    """The text is not a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class Limits:
     states: int | None = None
     seconds: float | None = None
     memory: int | None = None
-    """Bytes of memory that the process has used at its peak."""
+    """Peak memory of the process, in bytes."""
 
     def reached(self, states: int, seconds: float) -> str | None:
-        """Which limit is reached, in words."""
+        """The limit that is reached, in words."""
         if self.states is not None and states >= self.states:
             return f"{self.states:,} states"
         if self.seconds is not None and seconds >= self.seconds:
@@ -52,7 +52,7 @@ def parse_limits(texts: Iterable[str]) -> Limits:
 
 
 def peak_memory() -> int:
-    """Bytes of memory that this process has used at its peak."""
+    """Peak memory of this process, in bytes."""
     import resource  # Unix only, as is this limit
     import sys
 

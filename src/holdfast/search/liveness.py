@@ -1,7 +1,7 @@
-"""Faults stop, everything is mended, and the cluster must come to rest in bounded time.
+"""Checks that the cluster comes to rest in bounded time after all faults end.
 
-Asked of states that a search has visited: the way to one is played in the ordinary world, and then
-peace is made there, as in seeded runs.
+For a state that a search has visited: the path to it is played in the ordinary world, and then all
+faults end, as in seeded runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _LOOK_EVERY_MS = 500
 
 
 def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
-    """Whether the cluster recovers from where this way leads."""
+    """Whether the cluster recovers after these events."""
     script = Script(question)
     script.play(path)
     world = script.stage.world
     for event in path:
         if event.kind == "shutdown":
             _leave(world, f"b{event.broker}")
-    make_peace(world)
+    end_faults(world)
     for _ in range(REST_MS // _LOOK_EVERY_MS):
         _heartbeats(world)
         world.advance(_LOOK_EVERY_MS, flowing=True)
@@ -35,7 +35,7 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
 
 
 def _leave(world: World, name: str) -> None:
-    """Who asked to be relieved goes, and may come back; while it lingers nobody lets it join."""
+    """A broker that asked for a controlled shutdown stops; only then may it join an ISR again."""
     broker = world.brokers[name]
     if not broker.alive:
         return
@@ -46,9 +46,9 @@ def _leave(world: World, name: str) -> None:
     world.break_connections(name)
 
 
-def make_peace(world: World) -> None:
-    """Mend everything that was broken, and hold nothing back any more."""
-    world.network.heal()
+def end_faults(world: World) -> None:
+    """End all faults: reconnect links, repair disks, restart brokers, release what is held."""
+    world.network.reconnect()
     world.held.clear()
     world.slow_sessions.clear()
     if not world.controller.alive:
@@ -68,11 +68,11 @@ def make_peace(world: World) -> None:
 
 
 def _heartbeats(world: World) -> None:
-    """Every broker notices when the store does not know it any more."""
+    """A broker whose session ended registers again."""
     for broker in world.brokers.values():
         session = world.store.sessions.get(broker.id)
         known = session.broker_epoch if session else NO_BROKER_EPOCH
-        if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+        if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
             broker.session_lost()
         else:
             broker.register_if_needed()
@@ -80,7 +80,7 @@ def _heartbeats(world: World) -> None:
 
 
 def is_at_rest(world: World) -> bool:
-    """Everyone is in sync and holds the same, and all of it is committed."""
+    """Whether all replicas are in sync and equal, and everything is committed."""
     leader = world.true_leader()
     if leader is None or not isinstance(leader.replica.role, Leader):
         return False

@@ -1,4 +1,4 @@
-"""What can happen next in a state."""
+"""The actions that are possible in a state."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from holdfast.search.states.messages_in_flight import Place
 from holdfast.search.states.space import Action, Space, State
 
 DEATHS = {"crash": "crashes", "power": "power_losses", "stop": "stops"}
-"""How a broker can end, and the bound that each way is counted by."""
+"""The ways in which a broker process ends, each with its bound."""
 
 
 _KEEP_ANY = frozenset(("delays", "losses", "duplicates"))
 _KEEP_FROM_FLOWING = _KEEP_ANY | {"unheard"}
-"""Bounds that can keep the message whose turn it is from arriving."""
+"""Bounds whose faults can stop the next message from arriving."""
 
 
 LOG_ENDS = "log-ends"
-"""The question for the ends of logs, among what a controller can ask again."""
+"""The repeated request for log end offsets, among what a controller can send again."""
 
 
 class Situation(NamedTuple):
-    """A state as the choices look at it."""
+    """A state, in the form that `Choices` reads."""
 
     views: list[BrokerView]
     control: ControlView
     wires: int
     may: frozenset[str]
     """Bounds that are not used up."""
-    cut: int
-    """The broker that is cut off; 0: nobody."""
+    disconnected: int
+    """The disconnected broker; 0: none."""
     held: int
-    """Links that are held back, a bit each."""
+    """Held links, one bit each."""
 
 
 class Choices:
-    """The choices in the states of a space."""
+    """Lists the possible actions in the states of a space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -55,7 +55,7 @@ class Choices:
         self._reads_any = space.settings.read_rule is ReadRule.ANY_REPLICA
 
     def situation(self, state: State) -> Situation:
-        """A state, opened."""
+        """The components behind a state's numbers."""
         space = self.space
         control, wires, _, budget = state[space.count :]
         views = space.parts.broker_views
@@ -64,12 +64,12 @@ class Choices:
             space.parts.control_views[control],
             wires,
             space.left(budget),
-            space.cut_off(budget),
+            space.disconnected(budget),
             space.held(budget),
         )
 
     def only_flow(self, state: State) -> Action | None:
-        """The arrival of a message, if nothing else can happen before it."""
+        """The delivery of a message, if nothing else can happen before it."""
         if not self._in_order:
             return None
         space = self.space
@@ -84,7 +84,7 @@ class Choices:
         return None
 
     def actions(self, state: State) -> Iterator[Action]:
-        """Everything that can happen."""
+        """All possible actions."""
         now = self.situation(state)
         heads = self.space.wires.heads(now.wires)
         if self._in_order:
@@ -125,20 +125,20 @@ class Choices:
             yield Action("fail-disk", broker)
 
     def _reaches(self, broker: int, view: BrokerView, now: Situation) -> bool:
-        """Whether a fetch would not be lost at once, which changes nothing."""
-        return now.cut not in (broker, view.follows) and now.views[view.follows - 1].alive
+        """Whether a fetch arrives; a fetch that is lost immediately changes nothing."""
+        return now.disconnected not in (broker, view.follows) and now.views[view.follows - 1].alive
 
     def _leading(self, broker: int, view: BrokerView, now: Situation) -> Iterator[Action]:
         if "records" in now.may:
             yield Action("produce", broker)
-        news = any(_is_news(view, now.views[one - 1]) for one in view.parked)
-        if news or not view.rested:
+        has_updates = any(_has_updates(view, now.views[one - 1]) for one in view.parked)
+        if has_updates or not view.rested:
             yield Action("tick", broker)
         if view.lagging and "lags" in now.may:
             yield Action("lag", broker)
         if view.candidates:
             yield Action("expand", broker)
-        if view.proposal and now.cut != broker:
+        if view.proposal and now.disconnected != broker:
             name, controller = f"b{broker}", f"controller-{now.control.controller_epoch}"
             kinds = self.space.wires.kinds(now.wires)
             asked = ("AlterRequest", name, controller) in kinds
@@ -159,18 +159,18 @@ class Choices:
             yield Action("lose-epochs", broker)
 
     def _sessions(self, broker: int, view: BrokerView, now: Situation) -> Iterator[Action]:
-        cut = now.cut == broker
+        disconnected = now.disconnected == broker
         session = now.control.sessions.get(broker)
-        if session is not None and (not view.alive or cut or "expiries" in now.may):
+        if session is not None and (not view.alive or disconnected or "expiries" in now.may):
             yield Action("expire", broker)
         known = view.broker_epoch
         slow = "slow_sessions" in now.may
-        if view.alive and not cut and known not in (NO_BROKER_EPOCH, session):
+        if view.alive and not disconnected and known not in (NO_BROKER_EPOCH, session):
             yield Action("rejoin", broker)
             if slow:
                 yield Action("rejoin", broker, variant="slow")
         elif view.alive and slow and known == session:
-            # Its connection to the store broke, which it notices before the store does.
+            # Its connection to the store broke, and it notices that before the store does.
             yield Action("rejoin", broker, variant="slow")
 
     def _cluster(self, now: Situation) -> Iterator[Action]:
@@ -182,45 +182,45 @@ class Choices:
         if "failovers" in now.may:
             yield Action("failover")
         yield from self._partitions(now)
-        again = [self.space.names[one - 1] for one in self._untold(now)]
+        again = [self.space.names[one - 1] for one in self._unconfirmed(now)]
         if self._is_unasked(now):
             again.append(LOG_ENDS)
         if again:
             yield Action("again", variant=" ".join(again))
 
     def _partitions(self, now: Situation) -> Iterator[Action]:
-        if now.cut:
+        if now.disconnected:
             yield Action("heal")
         elif "partitions" in now.may:
             for broker, view in enumerate(now.views, 1):
                 if view.alive:
                     yield Action("cut", broker)
 
-    def _untold(self, now: Situation) -> tuple[int, ...]:
-        """Brokers that have not confirmed a LeaderAndIsr, which is not on its way any more."""
+    def _unconfirmed(self, now: Situation) -> tuple[int, ...]:
+        """Brokers that have not confirmed a LeaderAndIsr request that is no longer in flight."""
         control = now.control
-        if not control.untold:
+        if not control.unconfirmed:
             return ()
         kinds = self.space.wires.kinds(now.wires)
         controller = f"controller-{control.controller_epoch}"
         return tuple(
             one
-            for one in control.untold
-            if one != now.cut
+            for one in control.unconfirmed
+            if one != now.disconnected
             and now.views[one - 1].alive
             and now.views[one - 1].broker_epoch == control.sessions.get(one)
             and ("StateMessage", controller, f"b{one}") not in kinds
         )
 
     def _is_unasked(self, now: Situation) -> bool:
-        """Whether the controller waits for the end of a log, and no message is on its way."""
+        """Whether the controller waits for a log end offset that no message in flight can bring."""
         if not now.control.asked:
             return False
         kinds = {kind for kind, _, _ in self.space.wires.kinds(now.wires)}
         return not kinds & {"LogEndRequest", "LogEndResponse"}
 
     def _flow(self, place: Place, now: Situation) -> Iterator[Action]:
-        """The message whose turn it is: it arrives, or something keeps it from doing so."""
+        """The next message arrives, or a fault prevents that."""
         yield Action("deliver", place=place)
         if "delays" in now.may:
             yield Action("hold", place=place)
@@ -246,7 +246,7 @@ class Choices:
                 yield Action("overtake", place=place)
 
 
-def _is_news(leader: BrokerView, follower: BrokerView) -> bool:
-    """Whether an answer without records would raise the follower's high watermark."""
+def _has_updates(leader: BrokerView, follower: BrokerView) -> bool:
+    """Whether a response without records would raise the follower's high watermark."""
     known = follower.high_watermark
     return follower.alive and known < min(leader.high_watermark, len(follower.keys))

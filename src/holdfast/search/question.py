@@ -1,4 +1,4 @@
-"""What is searched, and the world in which it begins: the first commands of every story."""
+"""A search's question, and the first commands of its world, as in every scenario."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from holdfast.search.states.step_cache import LATE_MS
 
 _PAGE_CACHE = FlushRule.PAGE_CACHE.value
 LAG_MS = "10000"
-"""replica.lag.time.max.ms of every search: shorter than any producer's patience."""
+"""replica.lag.time.max.ms of every search: shorter than any producer's timeout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is searched: plain values, so that it can be sent elsewhere."""
+    """A question to search: plain values, so that another process can search it."""
 
     bounds: Bounds
     options: Mapping[str, str] = field(default_factory=dict)
-    """Settings, switches and `without`, as a story's `cluster` line has them."""
+    """Settings, switches and `without`, as in a scenario's `cluster` line."""
     strict: bool = False
-    """Whether a loss that the settings never promised to prevent counts as well."""
+    """Whether a loss counts that the settings do not guarantee against."""
     symmetry: bool = True
-    """Whether states that differ only in brokers' names count once, where that is right."""
+    """Whether states that differ only in broker names count once, where that is sound."""
 
     @property
     def all_options(self) -> dict[str, str]:
-        """With those that every search has."""
+        """The options, with those that every search sets."""
         return {"replica_lag_time_max_ms": LAG_MS, **self.options}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The brokers."""
+        """The names of the brokers."""
         return tuple(f"b{place}" for place in range(1, self.bounds.replicas + 1))
 
     @property
     def command(self) -> str:
-        """The command that searches exactly this."""
+        """The command that runs exactly this search."""
         words = ["holdfast lab search", *(["--strict"] if self.strict else [])]
         default = Bounds()
         for name, count in self.bounds.to_dict().items():
@@ -57,7 +57,7 @@ class Question:
         return " ".join(words)
 
     def begin(self) -> tuple[Space, State]:
-        """The states to visit, and the first of them. OptionError if an option is wrong."""
+        """The space of states, and the first state. OptionError if an option is wrong."""
         world = opening(self).world
         acks = parse_option("acks", self.options["acks"]) if "acks" in self.options else ACKS_ALL
         space = Space(self.bounds, world.settings, world.rules, acks, strict=self.strict)
@@ -65,7 +65,7 @@ class Question:
 
 
 def opening_commands(question: Question) -> list[str]:
-    """A cluster, and what it holds before anything happens."""
+    """The commands that create the cluster and its first records."""
     bounds, names = question.bounds, question.names
     words = [f"cluster brokers=({','.join(names)})"]
     if bounds.in_sync:
@@ -78,7 +78,7 @@ def opening_commands(question: Question) -> list[str]:
         labels = " ".join(f"r{key}" for key in range(bounds.settled))
         in_sync = " ".join(names[: bounds.in_sync or None])
         commands.append(f"produce {names[0]} acks=all\n  {labels}")
-        # Once more after a look at the clock: then followers know the high watermark, too.
+        # One more round after a clock tick: followers then have the high watermark as well.
         commands.extend((f"settle {in_sync}", f"tick {names[0]} {LATE_MS}", f"settle {in_sync}"))
     if bounds.flushes and question.options.get("flush", _PAGE_CACHE) != _PAGE_CACHE:
         commands.extend(f"hold flushes {name}" for name in names)
@@ -86,7 +86,7 @@ def opening_commands(question: Question) -> list[str]:
 
 
 def opening(question: Question) -> Stage:
-    """The stage after these commands."""
+    """The stage after the opening commands."""
     stage = Stage(variant={}, overrides={})
     for text in opening_commands(question):
         carry_out(stage, text)
@@ -94,8 +94,8 @@ def opening(question: Question) -> Stage:
 
 
 def carry_out(stage: Stage, text: str) -> None:
-    """One command of a story, with its input. CommandError if it cannot be."""
-    for one in parse(f"# A command.\n\n{text}\n", "search.scenario").beats[0].commands:
+    """Run one scenario command with its input. CommandError if it is impossible."""
+    for one in parse(f"# A command.\n\n{text}\n", "search.scenario").steps[0].commands:
         handler = HANDLERS[one.name]
         handler.check(one)
         handler.run(stage, one)

@@ -1,8 +1,8 @@
-"""Random search: many seeds, each a run with its own swarm of faults; a failing one made small.
+"""Random search: runs many seeds, each with its own set of faults, and minimises a failing run.
 
-A seed decides which classes of faults are on. What fails is tried again with fewer classes, less
-time and less traffic, as long as it still fails in the same way: the dice are the same, but what
-they are thrown for changes, so every smaller run is a run of its own.
+A seed decides which classes of faults are on. A failing run is tried again with fewer classes, less
+time and less traffic, as long as it fails in the same way. The random generator has the same seed,
+but other draws, so every smaller run is a different run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from holdfast.search.limits import Limits
 _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
 _SHORTER: Final = (0.125, 0.25, 0.5, 0.75, 0.875)
-"""Of a run's time, tried first: a shorter run makes every later trial cheaper."""
+"""Shares of a run's time, tried first: a shorter run makes every later trial cheaper."""
 _QUIETEST_MS = 2_000
 _RANGES: Final = 4
-"""Ranges of seeds that are under way or wait, a process: some take longer than others."""
+"""Ranges of seeds per process, running or waiting: some ranges take longer than others."""
 _MOST: Final = 20
-"""Seeds of a range: two seconds of work, so that progress is seen and all end at the same time."""
+"""Seeds per range: about two seconds of work, so that progress is visible."""
 
 
 class SeedPlan(Protocol):
-    """What a seed decided."""
+    """A seed's plan."""
 
     @property
     def seed(self) -> int: ...
@@ -46,7 +46,7 @@ class SeedPlan(Protocol):
 
 
 class SeedRun(Protocol):
-    """What a seed did."""
+    """A seed's run."""
 
     @property
     def plan(self) -> SeedPlan: ...
@@ -65,7 +65,7 @@ Play = Callable[[int, Mapping[str, Any] | None], R]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedsFound(Generic[R]):
-    """How a random search ended."""
+    """The result of a random search."""
 
     first: int
     last: int
@@ -73,18 +73,18 @@ class SeedsFound(Generic[R]):
     verdict: str
     seconds: float
     events: int
-    """Trace events of all runs together."""
+    """The number of trace events of all runs."""
     virtual_s: float = 0.0
-    """Simulated time of all runs together."""
+    """The simulated time of all runs."""
     limit: str = ""
     failed: R | None = None
-    """The failing run, made small."""
+    """The failing run, minimised."""
     original: R | None = None
-    """The failing run as its seed decides it."""
+    """The failing run with its seed's own plan."""
 
     @property
     def changes(self) -> dict[str, Any]:
-        """How the small run differs from what its seed decides."""
+        """The changes from the seed's plan to the minimised plan."""
         if self.failed is None or self.original is None:
             return {}
         small, plan = self.failed.plan, self.original.plan
@@ -161,7 +161,7 @@ def spread_seeds(
     processes: int,
     watch: Callable[[Coverage], None] = lambda _: None,
 ) -> SeedsFound[SeededRun]:
-    """The same in several processes: ranges of seeds, and the first failure in their order."""
+    """Run seeds first..last in several processes; report the first failure in seed order."""
     began = time.perf_counter()
     end = last if limits.states is None else min(last, first + limits.states - 1)
     ahead = _RANGES * processes
@@ -193,7 +193,7 @@ def spread_seeds(
 
 
 def smallest(run: R, play: Play[R]) -> R:
-    """The same failure with fewer faults, less time, less traffic; each as far as it goes."""
+    """The same failure with as few faults, as little time and as little traffic as possible."""
     kept, shorter = run, True
     while shorter:  # Ends: every round but the last makes something of the plan smaller.
         shorter = False
@@ -206,13 +206,13 @@ def smallest(run: R, play: Play[R]) -> R:
 
 
 def _same_failure(run: SeedRun, tried: SeedRun) -> bool:
-    """Whether the first thing that went wrong goes wrong here, too."""
+    """Whether both runs have the same first failure."""
     kind = run.failures[0].partition(":")[0]
     return any(one.partition(":")[0] == kind for one in tried.failures)
 
 
 def _smaller(run: SeedRun) -> Iterator[dict[str, Any]]:
-    """Plans with a little less of something, the greatest steps first."""
+    """Plans with less of something, the largest reductions first."""
     plan = run.plan
     now = {
         "faults": plan.faults,

@@ -1,8 +1,8 @@
-"""From state to state: what one action leads to, and what a whole way means.
+"""Steps from state to state, and paths through the states.
 
-A way is written down as the places of its actions among the choices, two bytes each. Choices have
-an order that does not depend on the process, so a way means the same everywhere. A search level by
-level finds states in the order of their ways: the shorter first, equally long ones as bytes.
+A path is the indexes of its actions among the choices, two bytes each. The order of the choices
+does not depend on the process, so a path means the same everywhere. A search by levels finds states
+in the order of their paths: shorter ones first, equally long ones in byte order.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from holdfast.search.states.symmetry import Symmetry, is_symmetric
 Way = bytes
 STEP_BYTES: Final = 2
 _LONGEST_FLOW = 500
-"""So many messages may follow one action before the search looks up; then it goes on from there."""
+"""At most so many messages follow one action before the search keeps a state in between."""
 
 
 class Event(NamedTuple):
-    """One thing on the way to a violation, without the numbers of the search that found it."""
+    """One event on the path to a violation, independent of the search that found it."""
 
     kind: str
     broker: int = 0
@@ -32,23 +32,23 @@ class Event(NamedTuple):
     source: str = ""
     target: str = ""
     position: int = 0
-    """Which message of its link, counted from the oldest."""
+    """The message's position in its link, from the oldest."""
     what: str = ""
-    """What kind of message it is."""
+    """The kind of the message."""
 
 
 def step_of(place: int) -> bytes:
-    """The action at this place among the choices, as a part of a way."""
+    """The path step for the choice with this index."""
     return place.to_bytes(STEP_BYTES, "big")
 
 
 def depth_of(way: Way) -> int:
-    """How many actions it has."""
+    """The number of actions of a path."""
     return len(way) // STEP_BYTES
 
 
 def order_of(way: Way) -> tuple[int, Way]:
-    """What ways are ordered by."""
+    """The sort key of paths."""
     return len(way), way
 
 
@@ -60,24 +60,24 @@ class Walk:
         self.space, self.first = question.begin()
         self.moves = Moves(self.space)
         self.generated = 1
-        """States that were come upon, the first one included."""
+        """States generated, the first one included."""
         self._canonical = None
         if question.symmetry and is_symmetric(question.bounds):
             self._canonical = Symmetry(self.space).canonical
 
     @property
     def renames(self) -> bool:
-        """Whether states that differ in brokers' names only are one."""
+        """Whether states that differ only in broker names count as one."""
         return self._canonical is not None
 
     def key(self, state: State) -> State:
-        """What a state is known by: one of its namesakes stands for all of them."""
+        """The canonical state, which represents all states that differ only in broker names."""
         return self._canonical(state) if self._canonical else state
 
     def step(
         self, state: State, action: Action, events: list[Action] | None = None
     ) -> tuple[State, Violation | None]:
-        """One action, and all messages that cannot but flow after it; each state is judged."""
+        """Apply an action and all messages that must flow after it; judge each state."""
         moves, space = self.moves, self.space
         following: Action | None = action
         violation: Violation | None = None
@@ -92,8 +92,8 @@ class Walk:
             following = moves.choices.only_flow(state)
         return state, violation
 
-    def told(self, way: Way) -> tuple[Event, ...]:
-        """What happens on a way from the first state, one after the other."""
+    def events(self, way: Way) -> tuple[Event, ...]:
+        """The events of a path from the first state, in order."""
         return tuple(self._events(way))
 
     def _events(self, way: Way) -> Iterator[Event]:

@@ -1,7 +1,7 @@
-"""The whole broker in the lab: real broker code on a simulated loop, network, disk and store.
+"""Runs real broker code on a simulated event loop, network, disk and store.
 
-One integer decides a run: which faults, when, every delay and all traffic. Time is virtual, so a
-minute of a cluster's life takes a second or two.
+One integer, the seed, decides a run: the faults and their times, every delay, all traffic. Time is
+virtual, so a simulated minute takes a second or two.
 """
 
 from holdfast.simulation.cluster import SimulatedCluster

@@ -1,14 +1,14 @@
-"""What must hold in a simulated cluster of real brokers: after every event, and at the end.
+"""Invariants of a simulated cluster of real brokers: after every event, and at the end.
 
-After every event, from the trace and the logs themselves: one leader an epoch; no replica's epoch
-falls; no leader's high watermark falls in its reign; the leader is in the ISR; an offset is
-committed with one batch only; every member of the ISR reaches as far as any leader has committed,
-as long as no machine has lost power; a log directory that fails takes its own partitions offline
-and no others, and nothing is committed in it any more.
+After every event, from the trace and the logs: an epoch has one leader; a replica's leader epoch
+never falls; a leader's high watermark never falls within its leader epoch; the leader is in the
+ISR; an offset is committed with one batch only; while no machine has lost power, the log of every
+ISR member reaches every committed offset; a failed log directory takes its own partitions offline
+and no others, and nothing is committed in it afterwards.
 
-At the end, when the cluster has come to rest: all replicas hold the same bytes, without a gap; what
-was committed, acknowledged with acks=all or read is there, at its offset; an idempotent producer's
-records are there once and in order, and there is nothing that nobody sent.
+At the end, when the cluster is at rest: all replicas hold the same bytes, without a gap; every
+record that was committed, acknowledged with acks=all or read is at its offset; an idempotent
+producer's records are there once and in order; every record was sent by a client.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class _Committed(NamedTuple):
 
 
 class Invariants:
-    """Looks at every event of a cluster."""
+    """Checks the invariants after every event of a cluster."""
 
     def __init__(self, cluster: SimulatedCluster, partitions: tuple[TopicPartition, ...]) -> None:
         self._cluster = cluster
         self._partitions = {str(one): one for one in partitions}
         self.violations: dict[str, int] = {}
-        """What did not hold, and the event at which that was first seen."""
+        """Each violation, and the event after which it was first found."""
         self.lossy: dict[int, None] = {}
-        """Machines that have lost what was written."""
+        """Machines that lost records in a power failure."""
         self.commits: dict[TopicPartition, dict[int, _Committed]] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         self._epochs: dict[tuple[str, int, int], int] = {}
@@ -50,7 +50,7 @@ class Invariants:
         cluster.recording.observers.append(self._look)
 
     def forgive(self) -> None:
-        """Machines that lost records have them again, if every replica holds what is committed."""
+        """Clear `lossy` if every replica holds all committed records again."""
         brokers = [machine.broker for machine in self._cluster.machines.values()]
         if not self.lossy or not all(one.is_ready for one in self._cluster.machines.values()):
             return
@@ -77,7 +77,7 @@ class Invariants:
     def _role(self, event: TraceEvent) -> None:
         assert event.broker is not None
         epoch = event.numbers["leader_epoch"]
-        key = (event.partition, event.broker, self._cluster.machines[event.broker].lives)
+        key = (event.partition, event.broker, self._cluster.machines[event.broker].incarnation)
         if epoch < self._epochs.get(key, -1):
             self._note(event, f"b{event.broker} goes from epoch {self._epochs[key]} to {epoch}")
         self._epochs[key] = epoch
@@ -101,12 +101,12 @@ class Invariants:
         if partition is None or not partition.presumes_leadership:
             return
         mark = event.numbers["high_watermark"]
-        lives = self._cluster.machines[event.broker].lives
-        reign = (event.partition, event.broker, lives, partition.replica.leader_epoch)
-        before = self._marks.get(reign, 0)
+        incarnation = self._cluster.machines[event.broker].incarnation
+        leadership = (event.partition, event.broker, incarnation, partition.replica.leader_epoch)
+        before = self._marks.get(leadership, 0)
         if mark < before:
             self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
-        self._marks[reign] = mark
+        self._marks[leadership] = mark
         if self._directory(event.broker, partition.name) in self._failed_directories(event.broker):
             self._note(event, f"b{event.broker} commits {mark} in a directory that has failed")
         self._committed(event, partition, event.numbers["was"], mark)
@@ -115,7 +115,7 @@ class Invariants:
     def _committed(self, event: TraceEvent, partition: Partition, was: int, mark: int) -> None:
         known = self.commits.setdefault(partition.name, {})
         assert event.broker is not None
-        with self._cluster.machines[event.broker].disk.mended():
+        with self._cluster.machines[event.broker].disk.without_faults():
             content = partition.read(was, MOST_BYTES, mark)
         for batch in batches(content):
             header = batch.header
@@ -185,7 +185,7 @@ def judge(
     producers: list[Producer],
     invariants: Invariants,
 ) -> list[str]:
-    """What is wrong at the end of a run, in a cluster at rest."""
+    """The failures found at the end of a run, in a cluster at rest."""
     failures: list[str] = []
     kept: dict[tuple[TopicPartition, int], bytes] = {}
     for name in partitions:
@@ -207,7 +207,7 @@ def judge(
 
 
 def _contents(cluster: SimulatedCluster, name: TopicPartition, failures: list[str]) -> bytes:
-    """The log of a partition; every replica must have the same."""
+    """The content of a partition's log, which must be the same in every replica."""
     found: dict[bytes, list[str]] = {}
     for machine in cluster.machines.values():
         assert machine.broker is not None
@@ -223,7 +223,7 @@ def content_of(log: Log) -> bytes:
     """All batches of a log, one after the other."""
     pieces: list[bytes] = []
     offset: int = log.log_start_offset
-    while offset < log.log_end_offset:  # Each round gets further.
+    while offset < log.log_end_offset:  # Each round advances the offset.
         piece = bytes(read(log, offset, MOST_BYTES, log.log_end_offset))
         pieces.append(piece)
         for batch in batches(piece):

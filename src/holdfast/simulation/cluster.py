@@ -1,4 +1,4 @@
-"""A whole simulated cluster: machines with real brokers, a store, a network, clients, one time."""
+"""A simulated cluster: machines with real brokers, a store, a network, clients, one timeline."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SETTINGS: Final = {
     "controlled.shutdown.retry.backoff.ms": "500",
     "replica.high.watermark.checkpoint.interval.ms": "1000",
 }
-"""Shorter than Kafka's, so that a few seconds of virtual time hold a whole failure."""
+"""Shorter than Kafka's defaults, so that a failure plays out in a few seconds of virtual time."""
 
 
 class SimulatedCluster:
-    """Everything that one seed decides about."""
+    """The parts of a simulated cluster, all driven by one seed."""
 
     def __init__(
         self,
@@ -50,15 +50,15 @@ class SimulatedCluster:
         settings: Mapping[str, str] | None = None,
         disk_s: float = DISK_S,
     ) -> None:
-        """`disk_s`: how long a flush takes at most."""
-        self.dice = Random(seed)  # noqa: S311  # a schedule, not a secret
+        """`disk_s`: the longest time that a flush takes."""
+        self.rng = Random(seed)  # noqa: S311  # a schedule, not a secret
         self.timeline = Timeline()
         self.recording = Recording(self.timeline)
-        self.network = Network(self.timeline, self.dice, self.recording.log_of(0))
-        self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.dice.random())
+        self.network = Network(self.timeline, self.rng, self.recording.log_of(0))
+        self.server = MemoryServer(lambda: 0.0005 + 0.002 * self.rng.random())
         self.server.loop = self.network.kernel
         around = Surroundings(
-            self.timeline, self.network, self.server, self.recording, self.dice, disk_s
+            self.timeline, self.network, self.server, self.recording, self.rng, disk_s
         )
         copies = str(min(3, brokers))
         chosen = {
@@ -74,20 +74,20 @@ class SimulatedCluster:
         }
         self._states: dict[str, tuple[Node, PartitionState]] = {}
         self.clients = SimLoop(
-            self.timeline, self.network, CLIENTS, self.dice, self.recording.log_of(0)
+            self.timeline, self.network, CLIENTS, self.rng, self.recording.log_of(0)
         )
 
     def client(self, name: str) -> Client:
-        """Somebody who knows where the brokers are."""
+        """A client that has the addresses of all brokers."""
         addresses = {number: (one.host, PORT) for number, one in self.machines.items()}
-        return Client(self.clients, name, addresses, self.dice)
+        return Client(self.clients, name, addresses, self.rng)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let a client do something, beside everything else."""
+        """Start a client's task, and do not wait for it."""
         self.clients.create_task(work)
 
     def do(self, work: Coroutine[Any, Any, Any], patience_s: float = START_S) -> Any:
-        """Let a client do something, and wait for its end."""
+        """Run a client's task, and return its result."""
         task = self.clients.create_task(work)
         assert self.timeline.run_until(task.done, patience_s), "it takes too long"
         return task.result()
@@ -95,7 +95,7 @@ class SimulatedCluster:
     def start(
         self, topic: str, partitions: int, settings: Mapping[str, str] | None = None
     ) -> tuple[TopicPartition, ...]:
-        """Start everything and create a topic; its partitions, when all replicas are in sync."""
+        """Start all brokers and create a topic; return its partitions once all are in sync."""
         names = tuple(TopicPartition(topic, index) for index in range(partitions))
         self.recording.begin(list(self.machines), names[0])
         for machine in self.machines.values():
@@ -129,10 +129,10 @@ class SimulatedCluster:
                 continue
             return
 
-    # What is true.
+    # The actual state.
 
     def state(self, partition: TopicPartition) -> PartitionState | None:
-        """As the store has it."""
+        """A partition's state in the coordination store."""
         path = paths.partition_state(*partition)
         node = self.server.tree.nodes.get(path)
         if node is None:
@@ -155,7 +155,7 @@ class SimulatedCluster:
         return True
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Kill every process and release its resources."""
         for machine in self.machines.values():
             if machine.is_up:
                 machine.kill()

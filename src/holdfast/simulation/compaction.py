@@ -1,8 +1,8 @@
-"""Compaction in a simulated cluster: how often it happens, and that it keeps the last of each key.
+"""Compaction in a simulated cluster: counts it, and checks that the last record of each key stays.
 
-Brokers compact `__consumer_offsets`, where a client commits offsets all the time. When the cluster
-has come to rest, every replica has the same last record of every key, however often its broker has
-compacted the log, and wherever a fault has interrupted that.
+Brokers compact `__consumer_offsets`, to which a client commits offsets all the time. When the
+cluster is at rest, every replica must have the same last record of every key, no matter how often
+its broker compacted the log and where a fault interrupted that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from holdfast.simulation.checks import content_of
 from holdfast.simulation.cluster import SimulatedCluster
 
 OFFSETS: Final = TopicPartition(OFFSETS_TOPIC, 0)
-"""The only partition of that topic here."""
+"""The only partition of `__consumer_offsets` in a simulated cluster."""
 
 
 class Compactions:
-    """Looks at the cleaner's checkpoint of a broker after every event of it."""
+    """Reads a broker's cleaner checkpoint after every event of that broker."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
@@ -36,7 +36,7 @@ class Compactions:
         if machine is None or broker is None or OFFSETS not in broker.directory.partitions:
             return
         cleaned = broker.directory.of(OFFSETS).cleaner_offsets.get(OFFSETS, 0)
-        incarnation = (machine.number, machine.lives)
+        incarnation = (machine.number, machine.incarnation)
         before = self._cleaned.get(incarnation, cleaned)
         self._cleaned[incarnation] = cleaned
         self.count += cleaned > before

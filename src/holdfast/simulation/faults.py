@@ -1,4 +1,4 @@
-"""The faults of a run: what may go wrong with a machine, and how often it does."""
+"""The faults of a run: what may fail on a machine or between machines, and how often."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from holdfast.simulation.traffic_pace import Pace
 
 AWAY_S: Final = (0.05, 4.0)
 LONG_AWAY_S: Final = (4.0, 30.0)
-"""How long a broker is down, one in ten times."""
+"""How long a broker is down in one of ten cases."""
 BLACKOUT: Final = 0.6
-"""How often all machines lose power together, if everything acknowledged is flushed."""
+"""The probability that all machines lose power together, if every acknowledged record is flushed.
+"""
 
 DISK_CALLS: Final = ("append", "truncate", "read", "rename", "create", "flush", "flush_directory")
-"""What a failed disk refuses to do, one of these."""
+"""Disk calls: a failed disk refuses one of them."""
 
 
 class Faults:
-    """Breaks things until it is told to stop."""
+    """Injects faults until `stop` is called."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Faults:
         self._partitions = partitions
         self._topic = partitions[0].topic
         self._pace = pace
-        self._rng = cluster.dice
+        self._rng = cluster.rng
         self._actions = [one for one in plan.faults if one in _FAULTS]
         self._disk_failed: dict[int, None] = {}
         self.is_on = True
@@ -53,21 +54,21 @@ class Faults:
         self._later(plan.fault_every_ms / 1000, self._fault)
 
     def stop(self) -> None:
-        """No more faults; everything that was broken is mended."""
+        """End all faults: reconnect, resume and restart the machines."""
         self.is_on = False
         self._network.torn = 0.0
-        self._heal()
+        self._reconnect()
         for machine in self._cluster.machines.values():
             machine.disk.on_step = None
             machine.resume()
             if machine.loop is not None and machine.store is not None:
-                machine.loop.call_soon(machine.store.heal)
+                machine.loop.call_soon(machine.store.reconnect)
             if machine.number in self._disk_failed:
                 self._kill(machine)
             machine.start()
 
     def _later(self, seconds: float, action: Callable[[], object]) -> None:
-        """By nobody's loop: faults happen whichever process runs."""
+        """Call `action` from the network's loop: a paused or dead process does not delay it."""
         self._network.kernel.call_later(seconds, action)
 
     def _fault(self) -> None:
@@ -97,8 +98,10 @@ class Faults:
             machine.kill_within(self._rng.randrange(40))
 
     def _power_loss(self, machine: Machine) -> None:
-        """Unless everything acknowledged is flushed, one machine at a time loses records, and the
-        next one only when the cluster is whole again: more is beyond the guarantee.
+        """One machine loses power, or all do if every acknowledged record is flushed.
+
+        Otherwise one machine at a time loses records, and the next one only after the cluster is
+        whole again: Kafka guarantees nothing beyond that.
         """
         if self._plan.flush_messages and self._rng.random() < BLACKOUT:
             if self._rng.random() < 0.3:
@@ -135,15 +138,15 @@ class Faults:
         self._later(self._rng.uniform(0.05, 5.0), machine.resume)
 
     def _controller_loss(self, _: Machine) -> None:
-        """The controller's process dies, stands still, or its session ends."""
+        """The controller's process is killed or paused, or its session ends."""
         for machine in self._cluster.machines.values():
             if machine.broker is not None and machine.broker.controller is not None:
                 self._rng.choice((self._kill, self._pause, self._session_expiry))(machine)
                 return
 
     def _disk_error(self, machine: Machine) -> None:
-        """The disk of the topic's logs, of one log directory or of all of them fails; somebody puts
-        in another cable and starts the broker again.
+        """The disk fails for the topic's logs, for one log directory or for all. After a while an
+        operator repairs it and restarts the broker.
         """
         if machine.is_ready and machine.number not in self._disk_failed:
             self._disk_failed[machine.number] = None
@@ -154,26 +157,28 @@ class Faults:
 
     # The network.
 
-    def _cut(self, machine: Machine) -> None:
+    def _disconnect(self, machine: Machine) -> None:
         others = self._other_ends(machine)
         for other in others:
-            self._network.cut(machine.host, other)
-            self._network.cut(other, machine.host)
-        self._heal_later(machine, others)
+            self._network.disconnect(machine.host, other)
+            self._network.disconnect(other, machine.host)
+        self._reconnect_later(machine, others)
 
-    def _one_way_cut(self, machine: Machine) -> None:
+    def _disconnect_one_way(self, machine: Machine) -> None:
         others = self._other_ends(machine)
         outwards = self._rng.random() < 0.5
         for other in others:
-            self._network.cut(*((machine.host, other) if outwards else (other, machine.host)))
-        self._heal_later(machine, others)
+            self._network.disconnect(
+                *((machine.host, other) if outwards else (other, machine.host))
+            )
+        self._reconnect_later(machine, others)
 
-    def _heal_later(self, machine: Machine, others: list[str]) -> None:
+    def _reconnect_later(self, machine: Machine, others: list[str]) -> None:
         self._cluster.recording.emit("cut", source=machine.host, targets=others)
-        self._later(self._rng.uniform(0.1, 5.0), self._heal)
+        self._later(self._rng.uniform(0.1, 5.0), self._reconnect)
 
-    def _heal(self) -> None:
-        self._network.heal()
+    def _reconnect(self) -> None:
+        self._network.clear_faults()
         self._cluster.recording.emit("healed")
 
     def _other_ends(self, machine: Machine) -> list[str]:
@@ -185,7 +190,7 @@ class Faults:
             seconds = self._rng.choice((0.05, 0.3, 1.5))
             self._network.slow(machine.host, other, seconds)
             self._network.slow(other, machine.host, seconds)
-        self._later(self._rng.uniform(0.5, 5.0), self._network.heal)
+        self._later(self._rng.uniform(0.5, 5.0), self._network.clear_faults)
 
     def _reset(self, machine: Machine) -> None:
         self._network.break_connections([machine.host, *self._other_ends(machine)], 0.5)
@@ -201,8 +206,8 @@ class Faults:
     def _store_away(self, machine: Machine) -> None:
         loop, store = machine.loop, machine.store
         if loop is not None and store is not None and machine.is_ready:
-            loop.call_soon(store.cut)
-            self._later(self._rng.uniform(0.1, 6.0), lambda: loop.call_soon(store.heal))
+            loop.call_soon(store.disconnect)
+            self._later(self._rng.uniform(0.1, 6.0), lambda: loop.call_soon(store.reconnect))
 
 
 _FAULTS: dict[str, Callable[[Faults, Machine], None]] = {
@@ -211,8 +216,8 @@ _FAULTS: dict[str, Callable[[Faults, Machine], None]] = {
     "power-loss": Faults._power_loss,
     "stop": Faults._stop,
     "pause": Faults._pause,
-    "cut": Faults._cut,
-    "one-way-cut": Faults._one_way_cut,
+    "cut": Faults._disconnect,
+    "one-way-cut": Faults._disconnect_one_way,
     "slow": Faults._slow,
     "reset": Faults._reset,
     "session-expiry": Faults._session_expiry,

@@ -1,8 +1,8 @@
-"""One machine of the simulated cluster: a disk, a way to the store, and a real broker on it.
+"""One machine of the simulated cluster: a disk, a session with the store, and a real broker.
 
-Killed, the broker's process is gone in the middle of whatever it did, also inside a write, and what
-it had written is still there. Without power the machine loses of what was not flushed more or less
-anything. Either way the next start finds what a real broker would find.
+A kill ends the broker's process at any point, even inside a write; everything written before stays.
+A power loss also removes or damages any part of what was not flushed. The next start finds what a
+real broker would find.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PORT: Final = 9092
 LOG_DIRS: Final = ("one", "two")
 """Directories of a machine's disk."""
 EPOCH_S: Final = 1_700_000_000.0
-"""The date at which virtual time begins."""
+"""The wall-clock time at which virtual time begins."""
 
 
 class Surroundings:
@@ -45,24 +45,24 @@ class Surroundings:
         network: Network,
         server: MemoryServer,
         recording: Recording,
-        dice: Random,
+        rng: Random,
         disk_s: float,
     ) -> None:
         self.timeline = timeline
         self.network = network
         self.server = server
         self.recording = recording
-        self.dice = dice
+        self.rng = rng
         self.disk_s = disk_s
-        """How long a flush takes at most."""
+        """The longest time that a flush takes."""
 
     def wall_s(self) -> float:
-        """The date."""
+        """The wall-clock time."""
         return EPOCH_S + self.timeline.now_s
 
 
 class Machine:
-    """A place for one broker, whatever happens to it."""
+    """Runs one broker process after another on one disk."""
 
     def __init__(self, around: Surroundings, number: int, settings: Mapping[str, str]) -> None:
         self.around = around
@@ -84,13 +84,13 @@ class Machine:
         self.is_ready = False
         """Whether the broker has started."""
         self.is_stopping = False
-        self.lives = 0
+        self.incarnation = 0
         self.on_end: Callable[[Machine], None] | None = None
         """Called when the process has ended, unless by `kill` or `lose_power` from outside."""
 
     @property
     def is_up(self) -> bool:
-        """Whether there is a process."""
+        """Whether a broker process exists."""
         return self.loop is not None
 
     @property
@@ -100,41 +100,41 @@ class Machine:
     # Starting.
 
     def start(self) -> None:
-        """A new process, on whatever the last one left."""
+        """Start a new process on the disk that the last one left."""
         if self.loop is not None:
             return
         around = self.around
         around.network.power(self.host, is_on=True)
-        self.lives += 1
-        dice = Random(around.dice.getrandbits(64))  # noqa: S311  # a schedule, not a secret
-        loop = self.loop = SimLoop(around.timeline, around.network, self.host, dice, self.log)
+        self.incarnation += 1
+        rng = Random(around.rng.getrandbits(64))  # noqa: S311  # a schedule, not a secret
+        loop = self.loop = SimLoop(around.timeline, around.network, self.host, rng, self.log)
         loop.disk_s = around.disk_s
         self.store = MemoryStore(around.server, session_timeout_ms=self._session_ms)
         self._sink = Sink(around.recording, self.number)
         self.is_ready = self.is_stopping = False
-        loop.create_task(self._serve(loop, self.store, BrokerTrace(self._sink), dice))
+        loop.create_task(self._serve(loop, self.store, BrokerTrace(self._sink), rng))
 
     async def _serve(
-        self, loop: SimLoop, store: MemoryStore, trace: BrokerTrace, dice: Random
+        self, loop: SimLoop, store: MemoryStore, trace: BrokerTrace, rng: Random
     ) -> None:
         clock = Clock(loop, self.around.wall_s)
         try:
             disks = {name: DiskFolder(self.disk, name) for name in LOG_DIRS}
-            broker = Broker(loop, self._layers, disks, store, self.log, dice, trace, clock)
+            broker = Broker(loop, self._layers, disks, store, self.log, rng, trace, clock)
             self.broker = broker
             broker.on_no_directory = self.stop
             await broker.start()
             self.is_ready = True
         except (StartError, StoreError) as error:
-            # As a process does that cannot start: it says why, and ends.
+            # A process that cannot start logs the reason and ends.
             self.log.warning("not started", error=str(error))
             self._end()
-            self._tell_end()
+            self._report_end()
 
-    # Ends.
+    # Stopping.
 
     def stop(self) -> None:
-        """Ask for a clean stop; it takes its time."""
+        """Begin a clean stop, which takes time."""
         if self.loop is not None and self.is_ready and not self.is_stopping:
             self.is_stopping = True
             self.loop.create_task(self._stop())
@@ -143,14 +143,14 @@ class Machine:
         assert self.broker is not None
         await self.broker.stop()
         self._end()
-        self._tell_end()
+        self._report_end()
 
-    def _tell_end(self) -> None:
+    def _report_end(self) -> None:
         if self.on_end is not None:
             self.on_end(self)
 
     def kill_within(self, steps: int) -> None:
-        """Kill the process inside the write, flush or rename that comes after so many others."""
+        """Kill the process inside a write, flush or rename, after so many earlier ones."""
         left = steps
 
         def count(step: Step) -> None:
@@ -159,13 +159,13 @@ class Machine:
             if left < 0:
                 self._tear(step)
                 self.kill()
-                self._tell_end()
+                self._report_end()
                 raise ProcessKilledError
 
         self.disk.on_step = count
 
     def end_in_flush(self, path_part: str, end: Callable[[], None]) -> None:
-        """When the next flush of such a file is all but done, `end` ends this process."""
+        """Call `end`, which ends this process, just before the next flush of such a file ends."""
 
         def look(step: Step) -> None:
             if step.kind == "flush" and path_part in step.path:
@@ -175,28 +175,28 @@ class Machine:
         self.disk.on_step = look
 
     def _tear(self, step: Step) -> None:
-        """Of the write that a process dies in, a part is in the file."""
+        """Apply a random first part of the write during which the process is killed."""
         if step.file is not None and isinstance(step.change, Write):
-            cut = self.around.dice.randrange(len(step.change.data) + 1)
-            part = Write(step.change.position, step.change.data[:cut])
+            kept_bytes = self.around.rng.randrange(len(step.change.data) + 1)
+            part = Write(step.change.position, step.change.data[:kept_bytes])
             apply(step.file.visible, part)
             step.file.pending.append(part)
 
     def kill(self) -> None:
-        """As `kill -9` does it: what was written stays."""
+        """End the process as `kill -9` does: everything written stays."""
         if self.loop is not None:
             self.around.recording.emit("crashed", self.number)
             self._end()
 
     def lose_power(self, *, keeps_unflushed: bool = True) -> None:
-        """What was not flushed is gone, or damaged, or there; or all of it is gone."""
+        """Lose power: each unflushed change is lost, damaged or kept; or all are lost."""
         if self.loop is not None:
-            self._tell_power_lost()
+            self._record_power_loss()
             if not keeps_unflushed:
                 self.disk = flushed_only(self.disk)
             self._end(powered=False)
 
-    def _tell_power_lost(self) -> None:
+    def _record_power_loss(self) -> None:
         partitions = self.broker.replicas.partitions if self.broker is not None else {}
         for name, partition in partitions.items():
             was = partition.log.log_end_offset
@@ -214,20 +214,20 @@ class Machine:
         store.die()
         around = self.around
         around.network.process_died(loop, powered=powered)
-        # Whatever the dead process still does, it does to a disk that nobody looks at.
+        # The dead process may still write, but only to a disk that nothing reads.
         old = self.disk
         old.on_step = _refuse
         if powered:
             self.disk = ByteDisk(old.root)
         else:
             around.network.power(self.host, is_on=False)
-            self.disk = drawn_power_loss(old, around.dice)
+            self.disk = drawn_power_loss(old, around.rng)
         self._dead.append(loop)
         self.loop = self.broker = self.store = None
         self.is_ready = self.is_stopping = False
 
     def bury(self) -> None:
-        """Let go of all dead processes."""
+        """Release the resources of all dead processes."""
         for loop in self._dead:
             loop.bury()
         self._dead.clear()
@@ -235,7 +235,7 @@ class Machine:
     # Other faults.
 
     def pause(self) -> None:
-        """The process stands still; the store hears nothing of it."""
+        """Pause the process; its session ends if that lasts longer than its timeout."""
         loop, store = self.loop, self.store
         if loop is None or store is None or loop.is_paused:
             return
@@ -256,7 +256,7 @@ class Machine:
             loop.resume()
 
     def expire_session(self) -> None:
-        """The store takes us for dead, though we are not."""
+        """End the broker's session while its process runs."""
         if self.store is not None and self.is_ready:
             self.around.recording.emit("session-expired", self.number)
             self.around.server.end(self.store.session_id)

@@ -1,9 +1,9 @@
-"""The network between simulated processes: streams that are late, cut, torn or broken off.
+"""The network between simulated processes, with delays, disconnected links and reset connections.
 
-Bytes of a connection arrive in order or not at all, as TCP promises. A cut way holds them back
-until it is healed, and neither side is told. A machine without power answers nothing; when it is
-back, whoever still writes to a connection of its former life is told that there is none. What is
-written may arrive in pieces.
+Bytes of a connection arrive in order or not at all, as with TCP. A disconnected link holds bytes
+back until it is reconnected, and neither end notices. A machine without power answers nothing.
+After it restarts, a peer that writes to an old connection gets a reset. A write may arrive in
+pieces.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from holdfast.simulation.virtual_time_loop import SimLoop, Timeline
 Address = tuple[str, int]
 
 HIGH_BYTES: Final = 512 * 1024
-"""On their way in one direction, before the writer is asked to pause."""
+"""A writer pauses when more bytes than this are under way in one direction."""
 LOW_BYTES: Final = 128 * 1024
 FIRST_RETRY_S: Final = 1.0
-"""After which a connection that nobody has answered is asked for again; doubled each time."""
+"""The time after which an unanswered connection attempt is repeated; doubled each time."""
 END: Final = b""
-"""In a stream: its end."""
+"""Marks the end of a stream."""
 
 
 class Network:
-    """Who listens where, and what is wrong with the ways between hosts."""
+    """The listening sockets, the connections, and the faults of the links between hosts."""
 
-    def __init__(self, timeline: Timeline, dice: Random, log: LogLines) -> None:
-        self.kernel = SimLoop(timeline, self, "", dice, log)
-        """Whose timers carry bytes: no process's, so that bytes outlive their sender."""
-        self._dice = dice
+    def __init__(self, timeline: Timeline, rng: Random, log: LogLines) -> None:
+        self.kernel = SimLoop(timeline, self, "", rng, log)
+        """Its timers carry bytes. It is no process's loop, so bytes outlast their sender."""
+        self._rng = rng
         self.latency_s = 0.0005
-        """At most, on a way that nothing is wrong with."""
+        """The longest delay on a link without faults."""
         self.torn = 0.0
-        """How often what is written arrives in pieces."""
+        """The probability that a write arrives in pieces."""
         self._slow: dict[tuple[str, str], float] = {}
-        self._cut: dict[tuple[str, str], None] = {}
+        self._disconnected: dict[tuple[str, str], None] = {}
         self._dark: dict[str, None] = {}
         self._servers: dict[Address, SimServer] = {}
         self._links: dict[Link, None] = {}
@@ -48,29 +48,29 @@ class Network:
 
     # Faults.
 
-    def cut(self, source: str, target: str) -> None:
-        """From now on nothing gets from here to there."""
-        self._cut[source, target] = None
+    def disconnect(self, source: str, target: str) -> None:
+        """Hold back all bytes from `source` to `target`."""
+        self._disconnected[source, target] = None
 
     def slow(self, source: str, target: str, seconds: float) -> None:
-        """From now on everything takes up to so much longer."""
+        """Delay all bytes from `source` to `target` by up to so many seconds more."""
         self._slow[source, target] = seconds
 
-    def heal(self) -> None:
-        """All ways are as they should be, and what was held back moves on."""
-        self._cut.clear()
+    def clear_faults(self) -> None:
+        """Reconnect all links, remove all delays, and send what was held back."""
+        self._disconnected.clear()
         self._slow.clear()
         self._move_on()
 
     def break_connections(self, hosts: Iterable[str], share: float) -> None:
-        """Reset some of the connections between these."""
+        """Reset a share of the connections between these hosts."""
         chosen = dict.fromkeys(hosts)
         for link in tuple(self._links):
-            if all(end.host in chosen for end in link.ends) and self._dice.random() < share:
+            if all(end.host in chosen for end in link.ends) and self._rng.random() < share:
                 link.reset()
 
     def process_died(self, loop: SimLoop, *, powered: bool) -> None:
-        """Its sockets are closed by the system; without power nobody is left to do so."""
+        """The operating system closes the process's sockets; without power it closes none."""
         for address, server in tuple(self._servers.items()):
             if server.loop is loop:
                 del self._servers[address]
@@ -92,7 +92,7 @@ class Network:
 
     def is_open(self, source: str, target: str) -> bool:
         """Whether bytes that are sent now arrive."""
-        ways = self._cut
+        ways = self._disconnected
         return (
             (source, target) not in ways and target not in self._dark and source not in self._dark
         )
@@ -103,14 +103,14 @@ class Network:
                 end.out.move_on()
 
     def delay_s(self, source: str, target: str) -> float:
-        """Drawn for each piece of bytes."""
+        """A random delay for one piece of bytes."""
         slower = self._slow.get((source, target), 0.0) if self._slow else 0.0
-        return (0.1 + 0.9 * self._dice.random()) * (self.latency_s + slower)
+        return (0.1 + 0.9 * self._rng.random()) * (self.latency_s + slower)
 
     def pieces(self, data: bytes) -> list[bytes]:
-        """What is written, as it arrives."""
-        if self.torn and len(data) > 1 and self._dice.random() < self.torn:
-            place = self._dice.randrange(1, len(data))
+        """The pieces in which a write arrives."""
+        if self.torn and len(data) > 1 and self._rng.random() < self.torn:
+            place = self._rng.randrange(1, len(data))
             return [data[:place], data[place:]]
         return [data]
 
@@ -133,7 +133,7 @@ class Network:
         source, target = loop.host, address[0]
         retry_s = FIRST_RETRY_S
         while not (self.is_open(source, target) and self.is_open(target, source)):
-            await asyncio.sleep(retry_s)  # Until the caller has had enough.
+            await asyncio.sleep(retry_s)  # Until the caller cancels.
             retry_s *= 2
         await asyncio.sleep(self.delay_s(source, target) + self.delay_s(target, source))
         server = self._servers.get(address)
@@ -172,7 +172,7 @@ class SimServer:
 
 
 class Link:
-    """One connection: two ends."""
+    """A connection and its two ends."""
 
     def __init__(
         self,
@@ -193,31 +193,31 @@ class Link:
         self.ends = (near, far)
 
     def accept(self) -> None:
-        """The listening process takes the connection; it may have been lost before."""
+        """The listening process accepts the connection, unless it is already lost."""
         far = self.ends[1]
         if not far.is_closed:
             far.protocol = self._server.factory()
             far.protocol.connection_made(far)
 
     def reset(self) -> None:
-        """Broken on the way: both ends are told."""
+        """Break the connection: both ends get an error."""
         for end in self.ends:
             end.lose(ConnectionResetError(104, "the connection was reset"))
 
     def looked_at(self) -> None:
-        """Forgotten when both ends know of the end."""
+        """Forget the connection when both ends are closed or gone."""
         if all(end.is_closed or end.is_gone for end in self.ends):
             self.network.forget(self)
 
 
 class Stream:
-    """Bytes in one direction."""
+    """The bytes of a connection in one direction."""
 
     def __init__(self, source: SimTransport, target: SimTransport) -> None:
         self._source = source
         self._target = target
         self._queue: deque[tuple[float, bytes]] = deque()
-        """What is under way, and when it arrives."""
+        """Bytes under way, with their arrival times."""
         self._last_s = 0.0
         self._is_moving = False
         self.size = 0
@@ -228,24 +228,24 @@ class Stream:
         return self._source.link.network
 
     def send(self, data: bytes) -> None:
-        """Bytes, or the END."""
+        """Send bytes, or END."""
         self.size += len(data)
         for piece in self._network.pieces(data) if data else (END,):
             self._queue.append((self._draw_s(), piece))
         self._move()
 
     def _draw_s(self) -> float:
-        """When what is sent now arrives: never before what was sent earlier."""
+        """The arrival time of what is sent now: never before that of earlier bytes."""
         delay_s = self._network.delay_s(self._source.host, self._target.host)
         self._last_s = max(self._last_s, self._network.kernel.time() + delay_s)
         return self._last_s
 
     def drop(self) -> None:
-        """What is still on its way never arrives."""
+        """Discard everything under way."""
         self._queue.clear()
 
     def move_on(self) -> None:
-        """The way is open again: what was held back sets out anew."""
+        """The link is open again: send what was held back, with new delays."""
         if self._queue and not self._is_moving:
             self._queue = deque((self._draw_s(), data) for _, data in self._queue)
             self._move()
@@ -262,14 +262,14 @@ class Stream:
         if self._queue:
             _, data = self._queue.popleft()
             if self._target.is_gone:
-                # There is no such connection: the system says so.
+                # The target's operating system has no such connection, and resets it.
                 self._source.lose(ConnectionResetError(104, "no such connection"))
                 return
             self._target.loop.call_soon(self._target.received, data)
         self._move()
 
     def taken(self, size: int) -> None:
-        """The reader has these bytes."""
+        """The reader has taken so many bytes."""
         self.size -= size
         self._source.wrote()
 
@@ -294,10 +294,10 @@ class SimTransport(asyncio.Transport):
         self._unread: deque[bytes] = deque()
         self._is_paused = False
 
-    # What the network does.
+    # Called by the network.
 
     def received(self, data: bytes) -> None:
-        """Bytes have come, or the END; they wait while nobody reads."""
+        """Take bytes or END; they wait while the process does not read."""
         self._unread.append(data)
         while self._is_reading and self._unread and not self.is_closed:
             self._take(self._unread.popleft())
@@ -316,7 +316,7 @@ class SimTransport(asyncio.Transport):
             place += size
 
     def lose(self, error: Exception | None) -> None:
-        """The connection is no more; our process is told, if there still is one."""
+        """The connection is broken: its process gets the error, if the process still exists."""
         if not self.is_gone:
             self.loop.call_soon(self._close_out, error)
         self.out.drop()
@@ -330,17 +330,17 @@ class SimTransport(asyncio.Transport):
                 self.protocol.connection_lost(error)
 
     def hang_up(self) -> None:
-        """What has been written still arrives, then the end."""
+        """Close after everything written so far has arrived."""
         self.out.send(END)
         self.is_closed = True
 
     def wrote(self) -> None:
-        """The other side has taken some: go on writing if there is little left."""
+        """The peer has read some bytes: resume writing if few are left."""
         if self._is_paused and self.out.size < LOW_BYTES and not self.is_closed:
             self._is_paused = False
             self.loop.call_soon(self.protocol.resume_writing)
 
-    # What asyncio's protocols ask of a transport.
+    # asyncio's transport interface.
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._peer if name == "peername" else default
@@ -380,15 +380,15 @@ class SimTransport(asyncio.Transport):
     def close(self) -> None:
         if not self.is_closed:
             self.hang_up()
-            self._tell_closed()
+            self._notify_closed()
 
     def abort(self) -> None:
         if not self.is_closed:
             self.is_closed = True
             self.out.drop()
             self.out.send(END)
-            self._tell_closed()
+            self._notify_closed()
 
-    def _tell_closed(self) -> None:
+    def _notify_closed(self) -> None:
         self.loop.call_soon(self.protocol.connection_lost, None)
         self.loop.call_soon(self.link.looked_at)

@@ -1,6 +1,6 @@
-"""What a seed decides about a simulated cluster: which faults, how often, with which settings.
+"""The plan of a simulated run: the faults, their frequency and the settings that a seed selects.
 
-As with seeded runs of the core, every seed switches whole classes of faults on or off.
+As in seeded runs of the core, every seed switches whole classes of faults on or off.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ FAULTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a seed decided before the run begins."""
+    """The choices that a seed makes before the run begins."""
 
     seed: int
     faults: tuple[str, ...]
     duration_ms: int
     fault_every_ms: int
-    """While it is busy; see `traffic_pace`."""
+    """In busy stretches; see `traffic_pace`."""
     send_every_ms: int
-    """While it is busy."""
+    """In busy stretches."""
     latency_ms: float
     flush_messages: int
-    """flush.messages of the topic, or 0: whenever the system likes.
+    """flush.messages of the topic; 0: the operating system decides when to flush.
 
-    Every batch has at least as many records, so every acknowledged one is flushed, and all machines
-    may lose power, also at the same moment."""
+    Every batch has at least as many records, so every acknowledged record is flushed, and all
+    machines may lose power, even at the same moment.
+    """
     disk_ms: float
-    """How long a flush takes at most: flushes of several logs overtake each other."""
+    """The longest time that a flush takes. Flushes of several logs may overtake each other."""
     is_rolling: bool
-    """Segments are small: a new one every second or so. Compacted logs are compacted often."""
+    """Segments are small: logs roll about once per second, and are compacted often."""
     is_rebalancing: bool
-    """Leaderships go back to the preferred replicas all the time."""
+    """Leaderships move back to the preferred replicas all the time."""
     is_restarted: bool
-    """At the end all brokers start again, and everything must still be there."""
+    """All brokers restart at the end, and no data may be missing afterwards."""
 
     @property
     def summary(self) -> str:
@@ -65,17 +66,17 @@ class Plan:
             "leaders moved back": self.is_rebalancing,
             "all restarted at the end": self.is_restarted,
         }
-        told = "".join(f", {way}" for way, is_on in ways.items() if is_on)
-        return f"seed {self.seed}: {self.duration_ms} ms{told}, faults: {faults}"
+        options = "".join(f", {way}" for way, is_on in ways.items() if is_on)
+        return f"seed {self.seed}: {self.duration_ms} ms{options}, faults: {faults}"
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
-        """Records of a batch, one of these."""
+        """The batch sizes, in records, from which producers choose."""
         least = self.flush_messages
         return (least, least, least + 2) if least > 1 else (1, 1, 1, 3)
 
     def settings(self) -> dict[str, str]:
-        """What the brokers are set to."""
+        """The settings of the brokers."""
         chosen: dict[str, str] = {}
         if self.flush_messages:
             chosen["log.flush.interval.messages"] = "1"
@@ -88,7 +89,7 @@ class Plan:
         return chosen
 
     def topic_settings(self) -> dict[str, str]:
-        """What the topic is set to."""
+        """The settings of the topic."""
         return {"flush.messages": str(self.flush_messages)} if self.flush_messages else {}
 
 

@@ -1,7 +1,7 @@
-"""One seed: a cluster of real brokers under faults, then peace, then judgement.
+"""Runs one seed: a cluster of real brokers under faults, then quiescence, then the final checks.
 
-First safety: anything may fail, and every invariant is looked at after every event. Then liveness:
-the faults stop, everything is mended, and the cluster must come to rest in bounded virtual time.
+First safety: anything may fail, and every invariant is checked after every event. Then liveness:
+all faults end, and the cluster must come to rest in bounded virtual time.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from holdfast.simulation.plan import Plan, plan_of
 from holdfast.simulation.traffic_pace import Pace
 
 REST_S: Final = 120.0
-"""Within which a cluster must come to rest when the faults have stopped."""
+"""The time within which a cluster must come to rest after the faults end."""
 LOOK_S: Final = 0.1
-"""How often somebody looks whether it has."""
+"""How often the run checks whether it has."""
 TOPIC: Final = "events"
 PARTITIONS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRun:
-    """What one seed did."""
+    """The result of one seed."""
 
     plan: Plan
     events: tuple[TraceEvent, ...]
     lines: tuple[str, ...]
-    """What the brokers said."""
+    """The log lines of the brokers."""
     failures: tuple[str, ...]
     acknowledged: int
     consumed: int
@@ -55,7 +55,7 @@ class SimulatedRun:
 
 
 def simulate(seed: int, changes: Mapping[str, Any] | None = None) -> SimulatedRun:
-    """Everything that this one integer decides, but for changes of its plan."""
+    """Run a seed, with changes of its plan if given."""
     runner = _Runner(replace(plan_of(seed), **(changes or {})))
     try:
         return runner.run()
@@ -67,7 +67,7 @@ class _Runner:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.cluster = SimulatedCluster(plan.seed, 3, plan.settings(), plan.disk_ms / 1000)
-        self.dice = self.cluster.dice
+        self.rng = self.cluster.rng
         self.ledger = Ledger()
 
     def run(self) -> SimulatedRun:
@@ -128,7 +128,7 @@ class _Runner:
         self.committer = Committer(cluster.client("committer"), self.partitions[0])
         cluster.spawn(self.committer.run(pace))
 
-    # Peace.
+    # Quiescence.
 
     def _judgement(self) -> list[str]:
         if not self._comes_to_rest():
@@ -137,11 +137,11 @@ class _Runner:
         return found + differing_keys(self.cluster) + self._look_at_commits()
 
     def _restart_all(self) -> None:
-        """All are down at once, stopped or killed, and come back to what is on their disks."""
+        """Stop or kill all brokers; when all are down, restart them from their disks."""
         machines = self.cluster.machines.values()
         for machine in machines:
             machine.on_end = None
-            if self.dice.random() < 0.5:
+            if self.rng.random() < 0.5:
                 machine.stop()
             else:
                 machine.kill()
@@ -153,7 +153,7 @@ class _Runner:
         committer = self.committer
         failures: list[str] = []
         for group in GROUPS:
-            acknowledged = committer.acknowledged[group]  # One may be after we have asked.
+            acknowledged = committer.acknowledged[group]  # May grow during the request.
             found = self.cluster.do(committer.committed(group))
             if not acknowledged <= found <= committer.sent[group]:
                 numbers = f"{acknowledged} was acknowledged and {committer.sent[group]} sent"
@@ -185,7 +185,7 @@ class _Runner:
         return cluster.is_whole((*self.partitions, *offsets)) and not self._unrest()
 
     def _unrest(self) -> list[str]:
-        """What differs between replicas, or has not reached the readers."""
+        """The reasons why the cluster is not at rest: replicas that differ, readers that lag."""
         readers = zip(self.partitions, self.consumers, strict=True)
         positions = {name: {"reader": (one.position, one.position)} for name, one in readers}
         found: list[str] = []

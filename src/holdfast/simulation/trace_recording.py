@@ -1,7 +1,7 @@
-"""What happened in a simulated cluster: one trace of all brokers, and what they said.
+"""Records a simulated cluster: one trace of all brokers, and their log lines.
 
 The events are those of `model.trace`, in the order in which they happened, with virtual time. Every
-observer is shown each event right after it: that is where invariants are looked at.
+observer receives each event right after it happened; the invariants are checked there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from holdfast.simulation.virtual_time_loop import Timeline
 
 
 class Recording:
-    """The events so far, and the bugs that brokers told of."""
+    """The events, log lines and bugs that the brokers have reported so far."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self.events: list[TraceEvent] = []
         self.lines: list[str] = []
-        """What brokers said to people."""
+        """The log lines of the brokers."""
         self.bugs: list[str] = []
         self.observers: list[Callable[[TraceEvent], None]] = []
         self._logs: dict[int, LogLines] = {}
@@ -32,7 +32,7 @@ class Recording:
         return int(self._timeline.now_s * 1000)
 
     def begin(self, brokers: Sequence[int], partition: TopicPartition) -> None:
-        """The opening: who is there, and which partition a picture shows."""
+        """Emit the first event: the brokers, and the partition that a picture shows."""
         self.emit(
             "begins",
             None,
@@ -55,7 +55,7 @@ class Recording:
         broker_epoch: int | None = None,
         **numbers: Any,
     ) -> None:
-        """Something happened."""
+        """Record an event, and pass it to every observer."""
         assert kind in KINDS, kind
         name = "" if partition is None else str(partition)
         number, now_ms = len(self.events), self.now_ms()
@@ -65,12 +65,12 @@ class Recording:
             observer(event)
 
     def log_of(self, broker: int) -> LogLines:
-        """Where a broker says what people read."""
+        """The log of a broker."""
         return self._logs.setdefault(broker, _Said(self, broker))
 
 
 class Sink:
-    """Where one life of a broker sends its events; closed with that life."""
+    """Receives the events of one broker incarnation; closed when its process ends."""
 
     def __init__(self, recording: Recording, broker: int) -> None:
         self._recording = recording
@@ -83,11 +83,11 @@ class Sink:
             self._recording.emit(kind, self._broker, partition, self.broker_epoch, **numbers)
 
     def flush(self) -> None:
-        """Nothing waits: what is emitted is in the recording."""
+        """Does nothing: every event is already in the recording."""
 
 
 class _Said(LogLines):
-    """Keeps the lines, with virtual time, and counts a bug as one."""
+    """Keeps the log lines, with virtual time, and collects the bugs."""
 
     def __init__(self, recording: Recording, broker: int) -> None:
         super().__init__(broker, now_s=lambda: recording.now_ms() / 1000)
@@ -95,8 +95,8 @@ class _Said(LogLines):
 
     def bug(self, event: str, error: BaseException, **fields: object) -> None:
         self._write("error", event, {**fields, "error": repr(error)})
-        told = "".join(traceback.format_exception(error))
-        self._recording.bugs.append(f"b{self._broker}: {event}: {told}")
+        report = "".join(traceback.format_exception(error))
+        self._recording.bugs.append(f"b{self._broker}: {event}: {report}")
 
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
         pairs = " ".join(f"{key}={value}" for key, value in fields.items())

@@ -1,9 +1,9 @@
-"""Virtual time, and event loops on it: one for each simulated process, all on one timeline.
+"""Virtual time: one event loop for each simulated process, all on one timeline.
 
-Nothing waits: when nobody has anything to do, time jumps to the next timer. What is due at the same
-moment runs in the order in which it was asked for, so one seed gives one run. A process can be
-paused: what would run meanwhile runs when it goes on. A process that is killed never runs again,
-and whatever its code still asks of its loop is ignored.
+Nothing really waits: when no callback is due, time jumps to the next timer. Callbacks that are due
+at the same moment run in the order in which they were scheduled, so one seed gives one run. A
+paused process runs its callbacks when it resumes. A killed process never runs again, and its loop
+ignores further calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.broker.log_lines import LogLines
 if TYPE_CHECKING:
     from holdfast.simulation.network import Network, SimServer
 
-    # For type checkers everything that a loop may be asked for is abstract in the other one.
+    # For type checkers AbstractEventLoop has only abstract methods; BaseEventLoop has real ones.
     _Loop = asyncio.BaseEventLoop
 else:
     _Loop = asyncio.AbstractEventLoop
@@ -33,11 +33,11 @@ Ts = TypeVarTuple("Ts")
 
 
 class ProcessKilledError(BaseException):
-    """Raised inside a process that has just been killed, to leave whatever it was doing."""
+    """Raised inside a process that has just been killed, to leave its code."""
 
 
 class Timeline:
-    """The time of a whole simulated cluster, and everything that is due."""
+    """The virtual time of a simulated cluster, and all callbacks that are due."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -46,15 +46,15 @@ class Timeline:
         self._ready: deque[SimHandle] = deque()
 
     def add_ready(self, handle: SimHandle) -> None:
-        """Run it when what is due before it has run."""
+        """Run it after everything that is already due."""
         self._ready.append(handle)
 
     def add_timer(self, handle: SimHandle) -> None:
-        """Run it when its time has come."""
+        """Run it at its time."""
         heapq.heappush(self._timers, (handle.due_s, next(self._count), handle))
 
     def run_until(self, is_done: Callable[[], bool], patience_s: float) -> bool:
-        """Let things happen until this holds; False if that much time has gone by before."""
+        """Run until `is_done` holds; False if it does not within `patience_s`."""
         end_s = self.now_s + patience_s
         while not is_done():
             if not self._advance(end_s):
@@ -62,13 +62,13 @@ class Timeline:
         return True
 
     def run_for(self, seconds: float) -> None:
-        """Let so much time go by."""
+        """Run for so many seconds of virtual time."""
         end_s = self.now_s + seconds
         while self._advance(end_s):
             pass
 
     def _advance(self, end_s: float) -> bool:
-        """One round: everything that is due now. False if there is nothing before the end."""
+        """Run everything that is due now. False if nothing is due before the end."""
         ready, timers = self._ready, self._timers
         if not ready:
             if not timers or timers[0][0] > end_s:
@@ -86,9 +86,10 @@ class Timeline:
 
 
 class SimHandle:
-    """A callback that is due now, or at a time.
+    """A callback that is due now or at a time.
 
-    asyncio's own handle copies the context for each; only those that bring one need it.
+    asyncio's own handle copies the context every time; here only a callback that brings a context
+    has one.
     """
 
     __slots__ = ("_args", "_callback", "_context", "_is_cancelled", "_loop", "due_s")
@@ -119,7 +120,7 @@ class SimHandle:
         return self.due_s
 
     def run(self) -> None:
-        """Run it in its process, unless that is dead; a paused one runs it later."""
+        """Run it in its process; a paused process runs it later, a dead one never."""
         loop = self._loop
         if self._is_cancelled or loop.is_dead:
             return
@@ -141,25 +142,25 @@ class SimLoop(_Loop):
     """The event loop of one simulated process."""
 
     def __init__(
-        self, timeline: Timeline, network: Network, host: str, dice: Random, log: LogLines
+        self, timeline: Timeline, network: Network, host: str, rng: Random, log: LogLines
     ) -> None:
         self.timeline = timeline
         self.host = host
         self.is_dead = False
         self.is_paused = False
         self.waiting: list[SimHandle] = []
-        """What a paused process will run when it goes on."""
+        """The callbacks that a paused process runs when it resumes."""
         self.disk_s = 0.002
-        """How long work on another thread takes at most; it is there to wait for a disk."""
+        """The longest time that work on another thread takes; such work waits for a disk."""
         self._network = network
-        self._dice = dice
+        self._rng = rng
         self._log = log
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
     # The process.
 
     def kill(self) -> None:
-        """End at once, in the middle of everything."""
+        """End immediately, in the middle of any work."""
         self.is_dead = True
         self.waiting.clear()
         for task in self._tasks:
@@ -175,7 +176,7 @@ class SimLoop(_Loop):
             self.timeline.add_ready(handle)
 
     def bury(self) -> None:
-        """Let go of what a killed process had begun."""
+        """Cancel the tasks that a killed process had begun."""
         assert self.is_dead
         for task in self._tasks:
             coroutine = task.get_coro()
@@ -184,7 +185,7 @@ class SimLoop(_Loop):
                 coroutine.close()
         self._tasks.clear()
 
-    # What asyncio asks of a loop.
+    # asyncio's loop interface.
 
     def time(self) -> float:
         return self.timeline.now_s
@@ -247,11 +248,11 @@ class SimLoop(_Loop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """The work is done at the start of its time or at the end: a thread may be late."""
+        """Do the work at the start or at the end of its time, as a thread may."""
         del executor
         future: asyncio.Future[T] = asyncio.Future(loop=self)
-        takes_s = self._dice.random() * self.disk_s
-        if self._dice.random() < 0.5:
+        takes_s = self._rng.random() * self.disk_s
+        if self._rng.random() < 0.5:
             self.call_later(takes_s, _settle, future, *_outcome(func, args))
         else:
             self.call_later(takes_s, lambda: _settle(future, *_outcome(func, args)))
@@ -283,7 +284,7 @@ class SimLoop(_Loop):
 def _outcome(func: Callable[..., T], args: tuple[Any, ...]) -> tuple[T | None, Exception | None]:
     try:
         return func(*args), None
-    except Exception as error:  # noqa: BLE001  # it belongs to whoever waits for the work
+    except Exception as error:  # noqa: BLE001  # raised where the result is awaited
         return None, error
 
 

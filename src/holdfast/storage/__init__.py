@@ -1,10 +1,10 @@
-"""One partition's log on a disk that is handed in: segments, indexes, checkpoints, recovery.
+"""One partition's log on an injected disk: segments, indexes, checkpoints, recovery.
 
 Storage keeps bytes and finds them again. It decides nothing about replication: offsets, epochs and
-where to cut come from the core. All files are Apache Kafka's, byte for byte.
+truncation points come from the core. All files have Apache Kafka's formats, byte for byte.
 
-It has no thread and no clock of its own. What a broker calls, when, and on which thread is in
-`docs/storage.md`.
+Storage has no threads and no clock. `docs/storage.md` lists what a broker calls, when, and on which
+thread.
 """
 
 from holdfast.storage.append_checks import Appended, span_of

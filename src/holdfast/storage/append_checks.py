@@ -1,4 +1,4 @@
-"""What an append looks at before it writes (do the batches follow, do they fit) and notes after."""
+"""The checks before an append (offsets follow, sizes fit) and the producer state after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 class Appended(NamedTuple):
-    """What an append has written."""
+    """The result of an append."""
 
     base_offset: Offset
     end_offset: Offset
@@ -27,7 +27,7 @@ class Appended(NamedTuple):
 
 
 def headers_of(buffers: Sequence[Buffer]) -> list[RecordBatchHeader]:
-    """The headers of all batches, for a caller who has not parsed them yet."""
+    """The headers of all batches, for a caller that has not parsed them."""
     headers = []
     for buffer in buffers:
         position, size = 0, len(buffer)
@@ -39,10 +39,10 @@ def headers_of(buffers: Sequence[Buffer]) -> list[RecordBatchHeader]:
 
 
 def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Offset, int]:
-    """The first offset of these batches, where a log that ends at `end` will end with them, and
-    how many bytes they are.
+    """The first offset of these batches, the log end offset after them, and their size in bytes.
 
-    They must not go back. Runs once for every append: hence bare fields, by place.
+    The log ends at `end` now, and offsets must not fall. Runs once for every append, so it reads
+    fields by position.
     """
     if not headers:
         raise AppendRefusedError("nothing to append")
@@ -50,7 +50,7 @@ def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Off
     for header in headers:
         base = header[0]
         if base < end:
-            raise AppendRefusedError(f"a batch at offset {base} behind the end {end}")
+            raise AppendRefusedError(f"a batch at offset {base}, below the end {end}")
         end = base + header[6] + 1
         size += header[1] + LENGTH_END
     return Offset(headers[0][0]), Offset(end), size
@@ -62,7 +62,7 @@ def note_producers(
     buffers: Sequence[Buffer],
     headers: Sequence[RecordBatchHeader],
 ) -> None:
-    """Take note of who wrote these batches, and of transactions that end in them."""
+    """Record the producers of these batches, and the transactions that end in them."""
     if not any(header.attributes & CONTROL for header in headers):
         for header in headers:
             book.append(header)
@@ -84,15 +84,15 @@ def needs_roll(
 ) -> bool:
     """Whether the active segment is too full or too old for `size` bytes that end with `last`.
 
-    `age_ms` counts where the records have no time of their own.
+    `age_ms` counts if the records have no timestamps.
     """
     if last[0] + last[6] - segment.base_offset > LARGEST_RELATIVE_OFFSET:
         return True
     held = segment.file.size
     if not held:
         return False
-    # What is larger than a segment may be gets one of its own: it may be a copy of what a leader
-    # took under other settings.
+    # A batch larger than a segment gets its own segment: the leader may have accepted it under
+    # other settings.
     if held > settings.segment_bytes - size or _is_index_full(
         segment, held, settings.segment_index_bytes
     ):
@@ -100,15 +100,15 @@ def needs_roll(
     since = segment.first_timestamp
     if since is None or since < 0:
         since = segment.age_starts_at()
-    # By the records' own clock, so that a mirror of an old log rolls as the log did.
+    # By the records' timestamps, so that a mirror of an old log rolls as the log did.
     age_ms = age_ms if since is None else last[8] - since
     if age_ms > settings.max_compaction_lag_ms and settings.is_compacted:
-        return True  # Or its records could not be cleaned in time: only sealed segments are.
+        return True  # The cleaner takes only sealed segments, so roll in time for the maximal lag.
     return age_ms > settings.segment_ms
 
 
 def _is_index_full(segment: Segment, held: int, index_bytes: int) -> bool:
-    # An entry stands for more than `interval_bytes` of log, so mostly there is nothing to count.
+    # An entry covers more than `interval_bytes` of log, so usually there is nothing to count.
     if held * OFFSET_ENTRY_BYTES < (index_bytes - OFFSET_ENTRY_BYTES) * segment.interval_bytes:
         return False
     return (len(segment.index()) + 1) * OFFSET_ENTRY_BYTES > index_bytes

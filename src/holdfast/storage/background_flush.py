@@ -1,11 +1,11 @@
-"""Flushing a log while it goes on growing: the long part on another thread.
+"""Flushes a log while it grows: the wait for the disk is on another thread.
 
-One flush takes the segments from the recovery point on, sealed ones with their indexes, then the
-leader-epoch checkpoint if it is behind, then the directory. It takes a few segments at most: each
-file needs a descriptor of its own meanwhile. If there are more, `Log.has_unflushed_seals` still
-holds at its end, and the next flush goes on.
+One flush covers the segments from the recovery point on (sealed ones with their indexes), then the
+leader-epoch checkpoint if it is behind, then the directory. It covers a few segments at most,
+because each file needs a second descriptor meanwhile. If there are more, `Log.has_unflushed_seals`
+is still true at its end, and the next flush continues.
 
-A truncation in between takes the flush back: what is written afterwards was not part of it.
+A truncation during a flush voids it: later writes were not part of it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from holdfast.storage.log import Log
 from holdfast.storage.segment.segment import Segment
 
 MOST_SEGMENTS = 4
-"""In one flush: up to four files each."""
+"""The most segments per flush, with up to four files each."""
 
 
 class SegmentFlush:
-    """The files of one segment, flushed through handles of their own.
+    """Flushes the files of one segment through second handles.
 
-    Made, ended and closed on the thread that owns the segment; `run` belongs on another one.
+    The thread that owns the segment creates, ends and closes it; another thread calls `run`.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -52,12 +52,12 @@ class SegmentFlush:
             one.flush()
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         for one in self._shared:
             one.close()
 
     def end(self) -> None:
-        """It is on the disk, as it was when this was made."""
+        """The content as of the start of this flush is on the disk."""
         for file, size in self._files:
             file.flushed(size)
         if self.was_active:
@@ -67,10 +67,10 @@ class SegmentFlush:
 
 
 class BackgroundFlush:
-    """Made and ended on the thread that owns the log; `run` belongs on another one."""
+    """One flush. The thread that owns the log creates and ends it; another thread calls `run`."""
 
     def __init__(self, log: Log, *, has_records: bool = True) -> None:
-        """OSError if the files cannot be opened. Without records: names and epochs only."""
+        """Raises OSError if the files cannot be opened. Without records: names and epochs only."""
         first = log.first_unflushed
         after = first + MOST_SEGMENTS if has_records else first
         self._log = log
@@ -78,7 +78,7 @@ class BackgroundFlush:
         if has_records and after < len(log.segments):
             self._end = log.segments[after].base_offset
         self._has_records = has_records
-        self._cuts = log.cuts
+        self._truncations = log.truncations
         self._parts: list[SegmentFlush] = []
         self._epochs = log.epoch_file.begin()
         self._names = log.names.changes
@@ -98,7 +98,7 @@ class BackgroundFlush:
             self._epochs.close()
 
     def run(self) -> None:
-        """Wait for the disk. OSError if it fails; hand that to `end`."""
+        """Wait for the disk. Raises OSError if it fails; pass that to `end`."""
         for part in self._parts:
             part.run()
         if self._epochs is not None:
@@ -107,7 +107,7 @@ class BackgroundFlush:
             self._log.disk.flush_directory(self._log.directory)
 
     def end(self, error: OSError | None, now_ms: int) -> Offset:
-        """Raise the recovery point, which is given back; LogOfflineError if the flush failed."""
+        """Raise and return the recovery point. Raises LogOfflineError if the flush failed."""
         log = self._log
         self._close()
         if error is not None:
@@ -117,7 +117,7 @@ class BackgroundFlush:
         if self._has_names:
             log.names.flushed(self._names)
         has_epochs = self._epochs is None or log.epoch_file.ended(self._epochs)
-        if log.cuts == self._cuts and has_epochs:
+        if log.truncations == self._truncations and has_epochs:
             self._end_parts()
             if self._has_records and not self._is_end_sealed():
                 log.flushed_to(self._end, now_ms)
@@ -131,9 +131,9 @@ class BackgroundFlush:
             raise self._log.fail(error) from error
 
     def _is_end_sealed(self) -> bool:
-        """Whether the segment that was active ends where the flush did, and has been sealed since.
+        """Whether the flush ended at the end of a segment that has been sealed since.
 
-        Its indexes are not on the disk, and nobody looks at what lies below the recovery point.
+        Its indexes are not flushed, and recovery does not check below the recovery point.
         """
         last = self._parts[-1] if self._parts else None
         if last is None or not last.was_active or last.segment.is_active:

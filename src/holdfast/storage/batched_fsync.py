@@ -1,7 +1,7 @@
-"""Many logs at once: what each of them must have on the disk is waited for together.
+"""Flushes the files of many logs together instead of one after the other.
 
-A flush is mostly waiting, and the system writes what many wait for at one go. The order of steps is
-that of a single log: content before its name, names before anything is promised.
+A flush is mostly waiting, and the system can write for many waiters in one pass. The order of steps
+is that of a single log: content before its name, names before any acknowledgement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SUFFIX = ".tmp"
 
 
 def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool = True) -> None:
-    """`write_whole` of several files."""
+    """Replace several files, as `write_whole` does one."""
     files: list[File] = []
     try:
         for path, content in contents.items():
@@ -36,7 +36,7 @@ def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool =
 
 
 def flush_new(disk: Disk, logs: Iterable[Log]) -> None:
-    """The first flush of logs that have just been made, and of their names."""
+    """The first flush of new logs and of their names."""
     made = list(logs)
     files = [log.active.file for log in made]
     disk.flush_all(files, ["", *(log.directory for log in made)])

@@ -1,6 +1,6 @@
-"""Files that are out of use and go later, when no reader can still be inside them.
+"""Deletes unused files later, when no reader can still be inside them.
 
-They have their `.deleted` names already, so a crash costs nothing: the next start removes them.
+The files already have their `.deleted` names, so a crash does no harm: the next start removes them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.storage.segment.segment import Segment
 
 
 class PendingDeletion(NamedTuple):
-    """Files out of use, and when they may go."""
+    """Unused files, and when they may be removed."""
 
     due_ms: int
     paths: list[str]
@@ -22,7 +22,7 @@ class PendingDeletion(NamedTuple):
 
 
 class Removal:
-    """Files whose delay is over. `run` waits for the disk, and may do so on another thread."""
+    """Files whose delay is over. `run` waits for the disk; any thread may call it."""
 
     def __init__(self, disk: Disk, directories: Sequence[str], paths: Sequence[str]) -> None:
         self._disk = disk
@@ -33,33 +33,33 @@ class Removal:
         return bool(self.directories or self._paths)
 
     def run(self) -> None:
-        """Remove them. OSError if the disk fails; what is left is removed at the next start."""
+        """Remove them. Raises OSError if the disk fails; the next start removes the rest."""
         if self.directories:
-            # A directory must not come back under its old name with a part of its files.
+            # A directory must not come back under its old name with only some of its files.
             self._disk.flush_directory("")
         for name in self.directories:
             remove_tree(self._disk, name)
         for path in self._paths:
-            # The whole log may have been deleted, or renamed to be, in the meantime.
+            # The whole log may have been deleted or renamed meanwhile.
             with suppress(FileNotFoundError):
                 self._disk.remove(path)
 
 
 class Deletions:
-    """What one log has given up and not yet removed."""
+    """The pending deletions of one log."""
 
     def __init__(self) -> None:
         self.pending: list[PendingDeletion] = []
 
     def schedule(self, segment: Segment, paths: list[str], due_ms: int) -> None:
-        """Remove these files later. Earlier ones of the same names were replaced by them."""
+        """Remove these files later. They replaced earlier files of the same names."""
         again = dict.fromkeys(paths)
         for one in self.pending:
             one.paths[:] = [path for path in one.paths if path not in again]
         self.pending.append(PendingDeletion(due_ms, paths, segment))
 
     def take_due(self, now_ms: int) -> list[str]:
-        """The files whose time has come; the caller removes them."""
+        """The files that are due; the caller removes them."""
         if not self.pending:
             return []
         due = [one for one in self.pending if one.due_ms <= now_ms]
@@ -69,6 +69,6 @@ class Deletions:
         return [path for one in due for path in one.paths]
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         for one in self.pending:
             one.segment.close()

@@ -1,16 +1,17 @@
-"""What storage asks of a disk: files that grow at their end, and directories of them.
+"""The interface of a disk: files that grow at their end, in directories.
 
-Paths are relative to the disk's root, with "/" between their parts. Three promises, and nothing
-that is not promised may be relied on:
+Paths are relative to the disk's root, with "/" as separator. A disk gives three guarantees, and
+storage relies on nothing else:
 
-1. Written is readable at once, and survives the end of this process, but not of the machine.
-2. Flushed bytes of a file survive everything; so does the name of a file or directory once the
-   directory that holds it has been flushed. The one does not imply the other.
-3. A rename is atomic: after any crash the new name stands for the old or for the new file, whole.
+1. Written bytes are readable immediately. They survive the end of the process, but not of the
+   machine.
+2. Flushed bytes of a file survive everything. So does the name of a file or directory once its
+   parent directory has been flushed. Neither implies the other.
+3. A rename is atomic: after any crash the new name refers to the whole old or the whole new file.
 
-Bytes that were written but not flushed may be there after a power failure in part, in any part.
-Every failure is an OSError. After a failed flush nothing is known about the bytes it should have
-kept, so trying again proves nothing: whoever gets the error stops writing for good.
+After a power failure, any part of the bytes that were written but not flushed may be there.
+Every failure is an OSError. After a failed flush the state of its bytes is unknown, and a second
+flush proves nothing: the caller that gets the error stops writing for good.
 """
 
 from __future__ import annotations
@@ -38,75 +39,76 @@ class File(Protocol):
 
     path: str
     size: int
-    """What has been written; kept by us, since nobody else writes here."""
+    """The bytes written. We count them, because no other process writes here."""
 
     def append(self, buffers: Sequence[Buffer]) -> int:
-        """Write all buffers behind the end, in one call to the system if it takes them; the size
-        of what was written. After an error a part of them may be there.
+        """Write all buffers at the end, in one system call if possible, and return their size.
+
+        After an error some of the bytes may have been written.
         """
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
 
     def truncate(self, size: int) -> None:
-        """Cut the file. Not durable before the next flush."""
+        """Shorten the file. Durable after the next flush."""
 
     def reserve(self, size: int) -> None:
-        """Let the file be so long, with zeros behind its end; what is appended goes behind them.
+        """Extend the file to this size with zeros; appends follow the zeros.
 
-        For who looks at it from outside: nothing of ours reads the zeros.
+        This is for Kafka's tools: Holdfast never reads the zeros.
         """
 
     def flush(self) -> None:
         """Bytes and size survive a power failure once this returns."""
 
     def descriptor(self) -> int:
-        """The system's handle for this moment, or -1 where there is none; `share` to keep one."""
+        """The current descriptor, or -1 if there is none; use `share` to keep one."""
 
     def share(self) -> SharedFile:
-        """A handle of its own for a flush on another thread."""
+        """A second handle, for a flush on another thread."""
 
     def flushed(self, size: int) -> None:
-        """A shared handle has flushed so many bytes; OSError if some were lost before that."""
+        """A shared handle has flushed so many bytes. Raises OSError if some were lost before."""
 
     def moved_to(self, path: str) -> None:
-        """The file has been renamed: where to open it again."""
+        """The file has been renamed: open it under this path from now on."""
 
     def close(self) -> None:
-        """Give the handle back. Reading or writing opens it again."""
+        """Close the descriptor. The next read or write opens it again."""
 
 
 class SharedFile(Protocol):
-    """A second handle on a file, whatever becomes of the first and of its name."""
+    """A second handle on a file, independent of the first and of the file's name."""
 
     def flush(self) -> None:
-        """As `File.flush`; on any thread."""
+        """As `File.flush`; any thread may call it."""
 
     def descriptor(self) -> int:
-        """The system's handle, or -1 where there is none."""
+        """The descriptor, or -1 if there is none."""
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
 
 
 class Lock(Protocol):
-    """Holds a directory against other processes."""
+    """An exclusive lock on a directory."""
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
 
 
 class Disk(Protocol):
     """Files below one root."""
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """An existing file, or a new empty one; FileNotFoundError or FileExistsError otherwise."""
+        """Open an existing file or create an empty one; else FileNotFoundError, FileExistsError."""
 
     def list(self, path: str) -> builtins.list[Entry]:
-        """What a directory holds, in no order."""
+        """The entries of a directory, in no order."""
 
     def names(self, path: str) -> builtins.list[str]:
-        """The bare names, where it does not matter what they stand for."""
+        """The names of the entries only."""
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory has this name."""
@@ -115,35 +117,35 @@ class Disk(Protocol):
         """Bytes of a file."""
 
     def create_directory(self, path: str) -> None:
-        """Fails if it is there."""
+        """Create a directory; fails if it exists."""
 
     def rename(self, old: str, new: str) -> None:
-        """Within one directory; replaces a file of the new name."""
+        """Rename within one directory; replaces a file of the new name."""
 
     def remove(self, path: str) -> None:
-        """A file."""
+        """Remove a file."""
 
     def remove_directory(self, path: str) -> None:
-        """An empty directory."""
+        """Remove an empty directory."""
 
     def flush_directory(self, path: str) -> None:
         """The names in it survive a power failure once this returns."""
 
     def flush_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
-        """Flush them all, in any order and at once if that is quicker."""
+        """Flush them all, in any order, in parallel if that is faster."""
 
     def lock(self, path: str) -> Lock:
-        """Hold a lock file, or raise DirectoryLockedError."""
+        """Take a lock file, or raise DirectoryLockedError."""
 
 
 def write_whole(
     disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp", lasting: bool = True
 ) -> None:
-    """Replace a file in such a way that a crash leaves the old or the new content, never a mix.
+    """Replace a file so that a crash leaves either the old or the new content, never a mix.
 
-    Flushing the file before the rename is what keeps a power failure from leaving an empty file
-    under the good name; flushing the directory after it makes the change last. Whoever is going to
-    flush the directory anyway before anything is promised asks for a change that is not `lasting`.
+    The flush of the file before the rename keeps a power failure from leaving an empty file under
+    the final name; the flush of the directory after it makes the change durable. A caller that
+    flushes the directory itself before any acknowledgement passes `lasting=False`.
     """
     temporary = path + suffix
     if disk.exists(temporary):
@@ -160,7 +162,7 @@ def write_whole(
 
 
 def read_whole(disk: Disk, path: str) -> bytes | None:
-    """A small file's content, or None if there is no such file."""
+    """The content of a small file, or None if there is no such file."""
     try:
         file = disk.open(path)
     except FileNotFoundError:
@@ -177,7 +179,7 @@ def parent(path: str) -> str:
 
 
 def remove_tree(disk: Disk, path: str) -> None:
-    """A directory and all that is in it. A log directory is two levels deep."""
+    """Remove a directory and its content. A log directory is two levels deep."""
     for entry in sorted(disk.list(path)):
         child = f"{path}/{entry.name}"
         if entry.is_directory:

@@ -1,4 +1,4 @@
-"""What a log refuses, and why. Whose fault it is decides the type."""
+"""The errors of a log. The type says what caused the error: the disk, the reader or the writer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.model import Offset
 class LogOfflineError(Exception):
     """The disk has failed under this log, and nothing more is written to it.
 
-    After a failed write or flush the file may hold less than we believe, and the system may have
+    After a failed write or flush the file may have less than was appended, and the system may have
     dropped what it could not write. One more successful append would hide that.
     """
 
@@ -21,14 +21,14 @@ class LogOfflineError(Exception):
 
 
 class LogClosedError(LogOfflineError):
-    """The log was closed or deleted. Its files may be another log's by now: nothing is read."""
+    """The log was closed or deleted. It reads no files: they may be another log's by now."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(directory, OSError(errno.EBADF, "closed"))
 
 
 class OffsetOutOfRangeError(Exception):
-    """The log does not have this offset; these are its bounds."""
+    """The log does not have this offset; the error has its bounds."""
 
     def __init__(self, offset: int, start: Offset, end: Offset) -> None:
         super().__init__(f"offset {offset} is not in [{start}, {end}]")
@@ -38,4 +38,4 @@ class OffsetOutOfRangeError(Exception):
 
 
 class AppendRefusedError(Exception):
-    """The batches do not follow on what the log holds, or span more offsets than a segment can."""
+    """The batches do not follow the log's end, or span more offsets than a segment can."""

@@ -1,4 +1,4 @@
-"""What the files of a log are called. Everything is derived from a segment's first offset."""
+"""The names of the files of a log, all derived from a segment's base offset."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SNAPSHOT = ".snapshot"
 SEGMENT_KINDS = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 DELETED = ".deleted"
-"""Out of use; removed once no reader can still want it."""
+"""Unused; removed once no reader can still need it."""
 CLEANED = ".cleaned"
-"""Being written by the cleaner: worthless until it becomes a swap file."""
+"""Being written by the cleaner: discarded unless it becomes a swap file."""
 SWAP = ".swap"
-"""Complete and flushed: takes the place of the segments it spans, also after a crash."""
+"""Complete and flushed: replaces the segments it spans, also after a crash."""
 
 EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -37,13 +37,13 @@ _ENDINGS = {
     for kind in (*SEGMENT_KINDS, SNAPSHOT)
     for state in ("", DELETED, CLEANED, SWAP)
 }
-"""What may come after the offset. A look-up: a start parses the names of all files."""
+"""The endings after the offset. A dict, because a start parses the names of all files."""
 _DIRECTORY = re.compile(r"(.+)-(\d+)")
 _DELETED_DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-delete")
 
 
 class LogFileName(NamedTuple):
-    """A file name taken apart."""
+    """A parsed file name."""
 
     base_offset: Offset
     kind: str
@@ -73,5 +73,5 @@ def partition_of(directory: str) -> TopicPartition | None:
 
 
 def is_deleted_directory(directory: str) -> bool:
-    """Whether a deleted partition waits here for its removal."""
+    """Whether this is the directory of a deleted partition."""
     return _DELETED_DIRECTORY.fullmatch(directory) is not None

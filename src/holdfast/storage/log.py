@@ -1,18 +1,18 @@
-"""One partition's log: segments in a row, of which the last one grows.
+"""One partition's log: a sequence of segments, of which the last one grows.
 
-The log keeps bytes and says where they are. What may be appended, how far it is committed and
-where it must be cut is decided by the core; offsets and epochs are stamped into the batches before
-they come here. Rules that the order of calls depends on:
+The log keeps bytes and finds them. The core decides what may be appended, how far it is committed
+and where to truncate; offsets and epochs are stamped into the batches before they arrive here. The
+order of calls depends on these rules:
 
 - An append is one write into one file. It returns when the bytes are written, not flushed.
-- A roll flushes nothing. It calls `rolled`, and whoever drives the log has the sealed segments
-  flushed soon (`BackgroundFlush`), as Kafka does after a roll.
+- A roll flushes nothing. It calls `rolled`, and the log's owner has the sealed segments flushed
+  soon (`BackgroundFlush`), as Kafka does after a roll.
 - `recovery_point` rises only after everything below it has been flushed: files, the leader-epoch
   checkpoint, then their names.
-- Segments leave newest first when the log is cut at the end, each durably before the next. They
-  leave at the front when a durable log-start checkpoint says so, without a flush: opening drops
-  what lies below it. So after any crash the files that are left are one piece.
-- Any error of the disk takes the log offline, at once and until it is opened again.
+- A truncation removes segments newest first, each durably before the next. Segments at the front
+  leave once a durable log-start checkpoint is above them, without a flush: opening drops everything
+  below that checkpoint. So after any crash the remaining files are contiguous.
+- Any error of the disk takes the log offline, immediately and until it is opened again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 class Log:
-    """An open log. Made by `open_log`."""
+    """An open log. `open_log` creates it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Log:
         producers: ProducerBook,
         bounds: tuple[Offset, Offset, Offset],
     ) -> None:
-        """`bounds`: where it starts, where it ends, and up to where it is known to be flushed."""
+        """`bounds`: log start offset, log end offset and recovery point."""
         assert segments, "a log has an active segment"
         self.disk = disk
         self.directory = directory
@@ -60,7 +60,7 @@ class Log:
         self.segments = segments
         """By base offset; never empty; the last one is active."""
         self.epochs = epochs
-        """May be shared with the core's LogState: what it assigns is written by the next flush."""
+        """May be shared with the core's LogState: the next flush writes what that assigns."""
         self.producers = producers
         self.log_start_offset, self.log_end_offset, self.recovery_point = bounds
         assert self.recovery_point <= self.log_end_offset
@@ -71,21 +71,21 @@ class Log:
         self.epoch_file = EpochFile(disk, directory, epochs)
         self.names = Names()
         self._snapshots = Snapshots(disk, directory)
-        self.cuts = 0
-        """Truncations so far: a flush that began before one proves nothing about what is here."""
-        self._active_since_ms: int | None = None  # Opened, not created: nobody knows.
-        self.rolled: Callable[[], None] = _nobody
+        self.truncations = 0
+        """The number of truncations: one voids every flush that began before it."""
+        self._active_since_ms: int | None = None  # Opened, not created: unknown.
+        self.rolled: Callable[[], None] = _ignore
         """Called after a roll: there is a sealed segment to flush."""
-        self.epochs_changed: Callable[[], None] = _nobody
-        """Called when the leader-epoch checkpoint has something to say that no flush has begun."""
+        self.epochs_changed: Callable[[], None] = _ignore
+        """Called when the leader-epoch checkpoint needs a write that no flush has begun."""
         self.finish_swap: Callable[[], None] = no_swap
-        """Called before segments leave the log: the cleaner ends what it is replacing."""
-        self.recovery_point_fell: Callable[[], None] = _nobody
-        """Called when a cut has lowered the recovery point, before anything can be appended."""
-        self.producers_expired: Callable[[list[ProducerId]], None] = _nobody
-        """Called with producers that retention has forgotten: for the core's `ProducerStates`."""
+        """Called before segments leave the log: the cleaner completes its swap."""
+        self.recovery_point_fell: Callable[[], None] = _ignore
+        """Called when a truncation has lowered the recovery point, before any append."""
+        self.producers_expired: Callable[[list[ProducerId]], None] = _ignore
+        """Called with the producers that retention has expired: for the core's `ProducerStates`."""
 
-    # Growing.
+    # Appending.
 
     @property
     def active(self) -> Segment:
@@ -98,11 +98,11 @@ class Log:
         now_ms: int,
         headers: Sequence[RecordBatchHeader] | None = None,
     ) -> Appended:
-        """Write batches behind the end, with one call to the system.
+        """Write batches at the end, with one system call.
 
         They are stamped, validated and in order. A compacted leader leaves gaps between offsets,
-        so rising is all that is asked of them. Who has parsed the headers already hands them in,
-        as they are after stamping (`stamped`), one for every batch in the buffers.
+        so offsets only have to rise. A caller that has parsed the headers passes them, as they are
+        after stamping (`stamped`), one per batch in the buffers.
         """
         if self.offline is not None:
             raise self.offline
@@ -139,10 +139,10 @@ class Log:
             self.guarded(lambda: self._roll(end, end, now_ms))
 
     def _roll(self, first: int, last: int, now_ms: int) -> Segment:
-        """A new segment for batches from offset `first` to `last`.
+        """Create a segment for batches from offset `first` to `last`.
 
-        It begins where the log ends, also if they leave a gap: so a segment that lost its end to a
-        power failure is told from a compacted one.
+        It begins at the log end, even if the batches leave a gap. So recovery can distinguish a
+        segment that lost its end to a power failure from a compacted one.
         """
         base = self.log_end_offset
         is_far = last - base > LARGEST_RELATIVE_OFFSET
@@ -159,7 +159,7 @@ class Log:
         return segment
 
     def _prove_gap(self, base: Offset) -> None:
-        """A gap so wide that no index can span it has to lie between two segments."""
+        """Put a gap that is too wide for an index between two segments."""
         self._flush_segments()
         self._snapshots.add(base, self.producers.entries.values())
         self._snapshots.write(base)
@@ -178,21 +178,21 @@ class Log:
         self.names.changed()
         self._active_since_ms = now_ms
 
-    # Keeping.
+    # Flushing.
 
     @property
     def first_unflushed(self) -> int:
-        """The place of the first segment to flush: also one sealed right at the recovery point."""
+        """The index of the first segment to flush, including one sealed at the recovery point."""
         place = self.place_of(self.recovery_point)
         return place - 1 if place and self.segments[place - 1].is_dirty else place
 
     @property
     def has_unflushed_seals(self) -> bool:
-        """Whether something of a sealed segment is not known to be flushed."""
+        """Whether a sealed segment may have unflushed content."""
         return self.first_unflushed < len(self.segments) - 1
 
     def flush(self, now_ms: int) -> Offset:
-        """Everything that is written now survives a power failure; gives the recovery point."""
+        """Make everything written so far survive a power failure; returns the recovery point."""
         if self.offline is not None:
             raise self.offline
         end = self.log_end_offset
@@ -204,7 +204,7 @@ class Log:
         return end
 
     def flushed_to(self, offset: Offset, now_ms: int) -> None:
-        """Everything below is on the disk: raise the recovery point."""
+        """Everything below `offset` is on the disk: raise the recovery point."""
         if self.guarded(lambda: self._snapshots.write(offset)):
             self.names.changed()
         self.recovery_point = Offset(max(self.recovery_point, offset))
@@ -224,16 +224,16 @@ class Log:
         self.disk.flush_directory(self.directory)
         self.names.flushed(changes)
 
-    # Cutting.
+    # Truncating.
 
     def truncate_to(self, offset: Offset, now_ms: int) -> Offset:
-        """Cut everything from `offset` on; gives the new end, lower if that is inside a batch."""
+        """Truncate the log to `offset`; returns the new end, lower if that is inside a batch."""
         if offset < self.log_start_offset or offset <= self.segments[0].base_offset:
             self.restart_at(offset, now_ms)
             return offset
         if offset < self.log_end_offset:
             self._leave()
-            end = self.guarded(lambda: self._cut(offset, now_ms))
+            end = self.guarded(lambda: self._truncate(offset, now_ms))
             if end < self.log_start_offset:
                 self.restart_at(self.log_start_offset, now_ms)
                 return self.log_start_offset
@@ -241,39 +241,39 @@ class Log:
             self.guarded(self._rebuild_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
-        self.epoch_file.taken_back()
+        self.epoch_file.cancel_write()
         self.epochs_changed()
         return self.log_end_offset
 
     def _leave(self) -> None:
         self.guarded(self.finish_swap)
-        self.cuts += 1
+        self.truncations += 1
 
     def _lower_recovery_point(self) -> None:
         if self.recovery_point > self.log_end_offset:
             self.recovery_point = self.log_end_offset
             self.guarded(self.recovery_point_fell)
 
-    def _cut(self, offset: Offset, now_ms: int) -> Offset:
+    def _truncate(self, offset: Offset, now_ms: int) -> Offset:
         while self.active.base_offset > offset:  # The first segment begins below `offset`.
             self._drop_last(now_ms)
         end = self.active.truncate_to(offset)
         self.active.reserve_indexes(self.settings.segment_index_bytes)
         self._snapshots.drop_above(end)
-        # The names, too: a segment that came back would follow records it never followed.
+        # The names, too: a segment that came back would follow other records than before.
         self._flush_names()
         return end
 
     def restart_at(self, offset: Offset, now_ms: int) -> None:
-        """Throw everything away and begin anew at `offset`."""
+        """Delete everything and start again at `offset`."""
         self._leave()
-        # The reigns first: those that records are left of are worked out from them again, but
-        # nothing would tell the reigns of an empty log from true ones.
+        # The epochs first. Recovery can rebuild them from records that are left, but it could not
+        # detect stale epochs of an empty log.
         self.epochs.truncate_to(Offset(0))
         self.guarded(self.epoch_file.write)
         self.guarded(lambda: self._restart(offset, now_ms))
         self.log_start_offset = self.log_end_offset = offset
-        # Lowered also where it may rise: what it was said of is gone, and nothing is flushed.
+        # Lowered even if it may rise: the records it covered are gone, and nothing is flushed.
         self.recovery_point = offset
         self.guarded(self.recovery_point_fell)
         self.producers = ProducerBook()
@@ -286,17 +286,17 @@ class Log:
         self._flush_names()
 
     def advance_start_to(self, offset: Offset) -> None:
-        """Records below are gone for readers. In memory only: their segments leave later."""
+        """Hide the records below from readers. In memory only: their segments leave later."""
         if offset <= self.log_start_offset:
             return
         assert offset <= self.log_end_offset, "deleting records that do not exist"
         self.log_start_offset = offset
-        # The file may name older epochs: opening the log forgets them by the checkpointed start.
+        # The file may have older epochs: opening the log drops those below the checkpointed start.
         self.epochs.advance_start_to(offset)
         self.epoch_file.start_moved(offset)
 
     def drop_oldest(self, now_ms: int) -> None:
-        """Let the first segment go, which is below the durable start (`dropped_below`)."""
+        """Drop the first segment, which is below the durable start (`dropped_below`)."""
         assert self.finish_swap is no_swap, "the first segment is being replaced"
         base = self.segments[0].base_offset
         self.guarded(lambda: self._drop(0, now_ms))
@@ -310,12 +310,12 @@ class Log:
         self.deletions.schedule(segment, paths, now_ms + self.settings.file_delete_delay_ms)
 
     def _drop_last(self, now_ms: int) -> None:
-        """For good before the next one: a crash in a truncation must leave one piece."""
+        """Durable before the next one: a crash during a truncation must leave no hole."""
         self._drop(len(self.segments) - 1, now_ms)
         self._flush_names()
 
     def replace_segments(self, old: Sequence[Segment], new: Segment) -> None:
-        """The cleaner has put one segment in the place of several, on the disk already."""
+        """The cleaner has replaced several segments with one, on the disk already."""
         place = self.segments.index(old[0])
         self.segments[place : place + len(old)] = [new]
         self._bases[place : place + len(old)] = [int(new.base_offset)]
@@ -328,31 +328,31 @@ class Log:
         )
 
     def producer_headers(self) -> Iterator[BatchHeader]:
-        """What the core's ProducerStates is rebuilt from after a start or a truncation."""
+        """The batches that rebuild the core's ProducerStates after a start or a truncation."""
         return producer_headers(
             self.disk, self.directory, self.segments, self.log_start_offset, self.log_end_offset
         )
 
-    # Ending.
+    # Closing.
 
     def close_files(self) -> None:
-        """Give all handles back. What is read or written next opens its file again."""
+        """Close all handles. The next read or write opens its file again."""
         for segment in self.segments:
             segment.close()
 
     def abandon(self) -> None:
-        """Give all handles back without a word to the disk: the log is being deleted.
+        """Close all handles without a write: the log is being deleted.
 
-        Held slices stay good; everything else is refused from now on.
+        Existing slices stay valid; everything else is refused from now on.
         """
         self.close_files()
         self.deletions.close()
-        self.epoch_file.taken_back()
+        self.epoch_file.cancel_write()
         if self.offline is None:
             self.offline = LogClosedError(self.directory)
 
     def close(self, now_ms: int) -> None:
-        """Leave everything on the disk such that the next start need not look at it."""
+        """Flush and close the log so that the next start need not verify it."""
         try:
             if self.offline is None:
                 self.guarded(self.finish_swap)
@@ -369,11 +369,11 @@ class Log:
         self.names.changed()
 
     def place_of(self, offset: int) -> int:
-        """The place of the segment that holds an offset, or would."""
+        """The index of the segment that has an offset, or would have it."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def guarded(self, action: Callable[[], _Result]) -> _Result:
-        """Do something on the disk; LogOfflineError if that fails, now or before."""
+        """Run a disk operation. Raises LogOfflineError if it fails, or if the log is offline."""
         if self.offline is not None:
             raise self.offline
         try:
@@ -382,14 +382,14 @@ class Log:
             raise self.fail(error) from error
 
     def fail(self, error: OSError) -> LogOfflineError:
-        """Go offline over an error of the disk; what to raise."""
+        """Go offline after a disk error; returns the exception to raise."""
         self.offline = LogOfflineError(self.directory, error)
         return self.offline
 
 
-def _nobody(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
 def no_swap() -> None:
-    """The cleaner replaces nothing."""
+    """The default of `Log.finish_swap`: no swap is in progress."""

@@ -1,11 +1,10 @@
 """All log directories of a broker: `log.dirs`.
 
-Each directory has its own lock, its own checkpoints and its own mark of a clean shutdown, and holds
-the logs of some partitions. A new partition goes to the directory with the fewest. A directory that
-fails takes its own partitions offline, and no others; the broker goes on while one is left. A
-directory that could not be opened at the start counts as failed, and nobody knows which partitions
-it holds: while it is away, only the caller can say whether a partition that is in no other
-directory is new (`Replicas`).
+Each directory has its own lock, checkpoints and clean-shutdown marker, and holds the logs of some
+partitions. A new partition goes to the directory with the fewest. A directory that fails takes only
+its own partitions offline; the broker continues while one is left. A directory that could not be
+opened at the start counts as failed, and its partitions are unknown. While it is offline, only the
+caller (`Replicas`) can decide whether a partition that is in no other directory is new.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ from holdfast.storage.log_directory import LogDirectory, SettingsOf
 from holdfast.storage.recovery.log_opening import LogOpening
 
 Disks = Mapping[str, Disk | OSError]
-"""By their paths as in log.dirs; an error stands for a directory that cannot be used."""
+"""Disks by their paths in log.dirs; an OSError for a directory that cannot be used."""
 
 
 class NoLogDirectoryError(Exception):
     """None of the log directories can be used."""
 
     def __init__(self, offline: Mapping[str, OSError]) -> None:
-        told = ", ".join(f"{path} ({reason(error)})" for path, error in offline.items())
-        super().__init__(f"cannot use {told}: mend log.dirs")
+        failures = ", ".join(f"{path} ({reason(error)})" for path, error in offline.items())
+        super().__init__(f"cannot use {failures}: fix log.dirs")
 
 
 class DuplicateLogError(Exception):
-    """One partition lies in two directories. Nobody can say which of the two logs is the good one,
-    so nothing is opened.
+    """One partition is in two directories. Which log is the right one cannot be known, so nothing
+    is opened.
     """
 
     def __init__(self, partition: TopicPartition, one: str, other: str) -> None:
         super().__init__(
             f"the log of {partition} is in {one} and in {other}: move one of the two away, "
-            "that of the directory that has failed lately"
+            "the one in the directory that failed recently"
         )
 
 
-class Made(NamedTuple):
+class CreatedLogs(NamedTuple):
     """Logs that were created together, and why others were not."""
 
     partitions: tuple[TopicPartition, ...]
@@ -55,21 +54,21 @@ class Made(NamedTuple):
 
 
 class LogDirectories:
-    """The directories by their paths, and where each partition lies."""
+    """The directories by their paths, and the directory of each partition."""
 
     def __init__(self, disks: Disks, settings_of: SettingsOf) -> None:
-        """DirectoryLockedError, DuplicateLogError or NoLogDirectoryError if that cannot be."""
+        """May raise DirectoryLockedError, DuplicateLogError or NoLogDirectoryError."""
         self.all: dict[str, LogDirectory] = {}
-        """Those that could be opened, also if they have failed since."""
+        """Directories that could be opened, even if they have failed since."""
         self.offline: dict[str, OSError] = {}
-        """Those that have failed, at the start or since."""
+        """Directories that have failed, at the start or since."""
         self.paths = tuple(disks)
         self.partitions: dict[TopicPartition, LogDirectory] = {}
-        self.on_offline: Callable[[LogDirectory, OSError], None] = _nobody
+        self.on_offline: Callable[[LogDirectory, OSError], None] = _ignore
         """Called when a directory has failed."""
         self._notes: list[str] = []
         self._unused: list[tuple[LogDirectory, str]] = []
-        """What failed creations left in one directory before another one took the partition."""
+        """Leftovers of failed creations, whose partitions are now in another directory."""
         try:
             for path, disk in disks.items():
                 self._open(path, disk, settings_of)
@@ -95,7 +94,7 @@ class LogDirectories:
                 self._choose(partition, other, directory)
 
     def _choose(self, partition: TopicPartition, one: LogDirectory, other: LogDirectory) -> None:
-        """Two directories have this log: one that was never used is what a failed creation left."""
+        """Two directories have this log: drop the one that a failed creation left unused."""
         for unused, kept in ((other, one), (one, other)):
             if unused.is_unused(partition):
                 self._unused.append((unused, unused.partitions.pop(partition)))
@@ -107,19 +106,19 @@ class LogDirectories:
 
     @property
     def live(self) -> dict[str, LogDirectory]:
-        """Those that have not failed, by their paths."""
+        """Directories that have not failed, by their paths."""
         return {path: one for path, one in self.all.items() if path not in self.offline}
 
     def path_of(self, directory: LogDirectory) -> str:
-        """As it is in log.dirs."""
+        """The path of a directory in log.dirs."""
         return next(path for path, one in self.all.items() if one is directory)
 
     def of(self, partition: TopicPartition) -> LogDirectory:
-        """Where its log is; KeyError if there is none."""
+        """The directory of a partition; KeyError if there is none."""
         return self.partitions[partition]
 
     def failed(self, directory: LogDirectory, error: OSError) -> None:
-        """The disk has failed under a whole directory: all its logs go offline."""
+        """The disk of a directory has failed: take all its logs offline."""
         path = self.path_of(directory)
         if path in self.offline:
             return
@@ -131,7 +130,7 @@ class LogDirectories:
 
     @contextmanager
     def guarded(self, directory: LogDirectory) -> Iterator[None]:
-        """Run something that must not fail on a good disk: an OSError means the directory."""
+        """Run an operation that must not fail: an OSError takes the directory offline."""
         try:
             yield
         except OSError as error:
@@ -139,10 +138,10 @@ class LogDirectories:
 
     @property
     def last_shutdown(self) -> CleanShutdownMarker | None:
-        """The mark of the last shutdown, if it was clean for everything this broker held.
+        """The marker of the last shutdown, if that was clean for all logs of this broker.
 
-        All directories must have the same one, and be all that there were: what lies in a directory
-        that is gone is as lost as what a crash took.
+        All directories must have the same marker, and none may be missing: the records in a missing
+        directory are as lost as those that a crash took.
         """
         markers = dict.fromkeys(one.last_shutdown for one in self.all.values())
         if self.offline or len(markers) > 1:
@@ -154,7 +153,7 @@ class LogDirectories:
         return marker
 
     def take_notes(self) -> list[str]:
-        """What was found damaged or left over, since this was last asked."""
+        """Notes about damaged files and leftovers, since the last call."""
         notes = self._notes
         self._notes = []
         for directory in self.all.values():
@@ -165,11 +164,11 @@ class LogDirectories:
     # Logs.
 
     def log(self, partition: TopicPartition) -> Log:
-        """The partition's log, opened if it is not; KeyError if there is none."""
+        """The partition's log, opened if necessary; KeyError if there is none."""
         return self.partitions[partition].log(partition)
 
     def openings(self) -> list[LogOpening]:
-        """Every log that is there, to be opened on other threads; none where a directory fails."""
+        """All logs, to be opened on other threads; none of a directory that fails."""
         for directory, name in self._unused:
             self._notes.append(f"{self.path_of(directory)}/{name}: never used; removed")
             with self.guarded(directory):
@@ -182,7 +181,7 @@ class LogDirectories:
         return found
 
     def lost(self) -> dict[TopicPartition, OSError]:
-        """The partitions in directories that have failed, and how."""
+        """The partitions in failed directories, with the error."""
         return {
             partition: error
             for path, error in self.offline.items()
@@ -191,7 +190,7 @@ class LogDirectories:
         }
 
     def not_opened(self, failed: Mapping[TopicPartition, OSError]) -> None:
-        """The disk failed on these."""
+        """Opening these logs failed."""
         for directory in self.all.values():
             directory.not_opened(
                 {name: error for name, error in failed.items() if name in directory.partitions}
@@ -202,22 +201,22 @@ class LogDirectories:
         try:
             return self.partitions[partition].topic_id(partition)
         except OSError as error:
-            self._notes.append(f"{partition}: {error}; nobody knows whose log this is")
+            self._notes.append(f"{partition}: {error}; the topic id of this log is unknown")
             return None
 
     def high_watermark(self, partition: TopicPartition) -> Offset:
-        """As the last process left it."""
+        """The high watermark that the last process wrote."""
         return self.partitions[partition].high_watermarks.get(partition, Offset(0))
 
     def _by_load(self) -> list[LogDirectory]:
-        """The live ones, the one with the fewest partitions first."""
+        """The live directories, fewest partitions first."""
         return sorted(self.live.values(), key=lambda one: len(one.partitions))
 
-    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> Made:
-        """New, empty logs, spread over the directories; they are on the disk when this returns."""
+    def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> CreatedLogs:
+        """Create empty logs, spread over the directories; they are durable when this returns."""
         loads = {one: len(one.partitions) for one in self.live.values()}
         if not loads:
-            return Made((), (_nothing_left(),))
+            return CreatedLogs((), (_nothing_left(),))
         shares: dict[LogDirectory, dict[TopicPartition, uuid.UUID]] = {}
         for partition, topic_id in wanted.items():
             directory = min(loads, key=lambda one: loads[one])
@@ -234,10 +233,10 @@ class LogDirectories:
                 continue
             made += share
             self.partitions.update(dict.fromkeys(share, directory))
-        return Made(tuple(made), tuple(errors))
+        return CreatedLogs(tuple(made), tuple(errors))
 
     def create(self, partition: TopicPartition, topic_id: uuid.UUID) -> Log:
-        """A new, empty log in the first directory that takes it; OSError if none does."""
+        """Create an empty log in the first directory that succeeds; OSError if none does."""
         last = _nothing_left()
         for directory in self._by_load():
             self._flush_deleted(directory, (partition,))
@@ -253,18 +252,18 @@ class LogDirectories:
         raise last
 
     def _flush_deleted(self, chosen: LogDirectory, wanted: Iterable[TopicPartition]) -> None:
-        """A deleted log must not come back in another directory, beside its successor."""
+        """Keep a deleted log from coming back in another directory beside its successor."""
         for directory in self.live.values():
             if directory is not chosen:
                 with self.guarded(directory):
                     directory.flush_deleted(wanted)
 
     def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
-        """Take a partition away; its files go after file.delete.delay.ms."""
+        """Delete a partition; its files are removed after file.delete.delay.ms."""
         self.partitions[partition].delete(partition, unique, now_ms)
         del self.partitions[partition]
 
-    # The end.
+    # Closing.
 
     def closing(self, now_ms: int) -> Iterator[Log]:
         """Close the logs, one at a time; `close` does the rest."""
@@ -278,7 +277,7 @@ class LogDirectories:
         high_watermarks: Mapping[TopicPartition, Offset],
         intact_since: int,
     ) -> bool:
-        """Shut down; False if one of the directories cannot be left clean."""
+        """Shut down; False if a directory cannot be closed cleanly."""
         ids = tuple(one.id for one in self.all.values() if one.id)
         beside = ids if len(self.paths) > 1 else ()
         clean = [
@@ -289,13 +288,13 @@ class LogDirectories:
         return all(clean) and not self.offline
 
     def release(self) -> None:
-        """Let other processes have the directories."""
+        """Release the locks of all directories."""
         for directory in self.all.values():
             directory.release()
 
 
 def reason(error: OSError) -> str:
-    """What the system says, without the number."""
+    """The system's message, without the number."""
     return error.strerror or str(error)
 
 
@@ -308,5 +307,5 @@ def _nothing_left() -> OSError:
     return OSError(errno.EIO, "no log directory is left")
 
 
-def _nobody(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass

@@ -1,15 +1,15 @@
-"""One log directory of a broker: one process at a time, many logs, a few files about all of them.
+"""One log directory of a broker: its lock, its logs, its checkpoints and its clean-shutdown marker.
 
-Logs are opened when they are first asked for, so a start costs a listing. What the checkpoints say
-of a log that was not opened is carried over as it is.
+A log is opened on first use, so a start costs only a listing. The checkpoints of a log that was not
+opened are carried over unchanged.
 
-The order that everything hangs on: the mark of a clean shutdown is removed, durably, before the
-first log is opened, and written after the last one has been flushed and closed. A recovery point
-is written after the flush it tells of, and written anew when a truncation lowers it, before
-anything can be appended: a point above unflushed records would keep recovery from looking at them.
+Correctness depends on this order: the clean-shutdown marker is removed, durably, before the first
+log is opened, and written after the last one has been flushed and closed. A recovery point is
+written after the flush it covers. When a truncation lowers it, it is written again before anything
+can be appended: a recovery point above unflushed records would keep recovery from verifying them.
 
-Segments below a log's start leave it when the log-start checkpoint that says so is on the disk
-(`dropping`). That needs no flush of its own: what a power failure brings back is dropped again.
+Segments below a log's start are dropped once the log-start checkpoint is on the disk (`dropping`).
+That needs no further flush: opening drops again what a power failure brings back.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ _ZERO = Offset(0)
 
 
 class DeletedDirectory(NamedTuple):
-    """A deleted partition, and when its files may go."""
+    """A deleted partition, and when its files may be removed."""
 
     due_ms: int
     name: str
 
 
 class LogDirectory:
-    """All logs below one root. Held until it is closed."""
+    """All logs below one root. Locked until it is closed."""
 
     def __init__(self, disk: Disk, settings_of: SettingsOf) -> None:
         self.disk = disk
         self.settings_of = settings_of
         self.id = ""
-        """directory.id of meta.properties, once that has been read."""
+        """directory.id from meta.properties, once that has been read."""
         self.notes: list[str] = []
-        """What was found damaged or left over, and what was done about it."""
+        """Notes about damaged files and leftovers, and what was done about them."""
         self.logs: dict[TopicPartition, Log] = {}
         self._lock: Lock = disk.lock(LOCK)
         self.last_shutdown = self._read_marker()
         self._has_marker = True
         self.checkpoints = DirectoryCheckpoints(disk, self.notes, self.logs)
         self.high_watermarks = self.checkpoints.high_watermarks
-        """As the last process left them: a start for followers and leaders to agree from."""
+        """As the last process wrote them: where leaders and followers start from."""
         self.cleaner_offsets = self.checkpoints.cleaner_offsets
         self._deleted: list[DeletedDirectory] = []
         self.partitions = self._find()
@@ -79,14 +79,14 @@ class LogDirectory:
         try:
             return read_clean_shutdown(self.disk)
         except DamagedFileError as error:
-            self.notes.append(f"{error}; taken for an unclean shutdown")
+            self.notes.append(f"{error}; treated as an unclean shutdown")
             return None
 
     def _changes(self) -> None:
-        """Something below is about to change, and the mark of a clean shutdown holds no more.
+        """Remove the clean-shutdown marker, because something is about to change.
 
-        Not before: a process that only looks, and finds that this is not its directory, must not
-        make the next one take it for crashed.
+        Not earlier: a process that only reads, and finds that this is not its directory, must not
+        make the next start look like one after a crash.
         """
         if self._has_marker:
             self._has_marker = False
@@ -106,24 +106,24 @@ class LogDirectory:
     # Logs.
 
     def log(self, partition: TopicPartition) -> Log:
-        """The partition's log, opened if it is not; KeyError if there is none."""
+        """The partition's log, opened if necessary; KeyError if there is none."""
         log = self.logs.get(partition)
         return log if log is not None else self._open(partition, self.partitions[partition])
 
     def openings(self) -> list[LogOpening]:
-        """Every log that is there, to be opened on other threads."""
+        """All logs, to be opened on other threads."""
         self._changes()
         return [LogOpening(self, partition) for partition in self.partitions]
 
     def not_opened(self, failed: Mapping[TopicPartition, OSError]) -> None:
-        """The disk failed on these."""
+        """Opening these logs failed."""
         for partition, error in failed.items():
             self.notes.append(f"{partition}: {error}; the log is not open")
         if failed:
-            self.last_shutdown = None  # The mark of a clean shutdown covered these logs as well.
+            self.last_shutdown = None  # The clean-shutdown marker covered these logs as well.
 
     def last_known(self, partition: TopicPartition) -> LastKnown:
-        """What the checkpoints say of one log."""
+        """The checkpointed state of one log."""
         return LastKnown(
             is_clean=self.last_shutdown is not None,
             recovery_point=self.checkpoints.recovery_points.get(partition, _ZERO),
@@ -137,18 +137,18 @@ class LogDirectory:
         return self.adopt(partition, open_log(self.disk, name, settings, known))
 
     def adopt(self, partition: TopicPartition, opened: OpenedLog) -> Log:
-        """A log that has been opened."""
+        """Take over a log that has been opened."""
         log, report = opened
         self.notes += report.notes
         log.recovery_point_fell = lambda: self.checkpoints.lower(partition, log)
         self.logs[partition] = log
         with suppress(LogOfflineError):
-            # A crash may have come between a cut and this.
+            # A crash may have come between a truncation and this.
             log.guarded(log.recovery_point_fell)
         return log
 
     def create_all(self, wanted: Mapping[TopicPartition, uuid.UUID]) -> None:
-        """New, empty logs; they are on the disk when this returns."""
+        """Create empty logs; they are durable when this returns."""
         self._make_room(wanted)
         contents = {
             f"{partition}/{PARTITION_METADATA}": topic_id_content(topic_id)
@@ -160,21 +160,21 @@ class LogDirectory:
         self.partitions.update({partition: str(partition) for partition in made})
 
     def _make_room(self, wanted: Iterable[TopicPartition]) -> None:
-        """Empty directories for new logs, and nothing left of earlier ones of their names."""
+        """Create directories for new logs, and forget earlier logs of their names."""
         self._changes()
         for partition in wanted:
             assert partition not in self.partitions, f"{partition} exists"
             self.checkpoints.forget(partition)
-        self.checkpoints.forgotten()
+        self.checkpoints.write_without_deleted()
         for partition in wanted:
-            # One may be there: as a creation that failed half way leaves it.
+            # A creation that failed halfway leaves one.
             if not self.disk.exists(str(partition)):
                 self.disk.create_directory(str(partition))
 
     def create(
         self, partition: TopicPartition, topic_id: uuid.UUID | None, start: Offset = _ZERO
     ) -> Log:
-        """A new, empty log; its directory is on the disk when this returns."""
+        """Create an empty log; its directory is durable when this returns."""
         name = str(partition)
         self._make_room((partition,))
         if topic_id is not None:
@@ -196,12 +196,12 @@ class LogDirectory:
             return None
 
     def delete(self, partition: TopicPartition, unique: uuid.UUID, now_ms: int) -> None:
-        """Take a partition away; its files go after file.delete.delay.ms.
+        """Delete a partition; its files are removed after file.delete.delay.ms.
 
         The caller's id makes the new name unique: the partition may be created and deleted again
-        before the files are gone. The new name is flushed before the files go, not here: the
-        caller may delete thousands. After a power failure the log may be back under its old name;
-        the next start then finds a stray log.
+        before the files are gone. The new name is flushed before the files are removed, but not
+        here, because the caller may delete thousands. After a power failure the log may be back
+        under its old name; the next start then finds a stray log.
         """
         self._changes()
         name = self.partitions[partition]
@@ -216,31 +216,31 @@ class LogDirectory:
         self.checkpoints.forget(partition)
 
     def flush_deleted(self, partitions: Iterable[TopicPartition]) -> None:
-        """Those of these that were deleted here do not come back after a power failure."""
+        """Keep deleted logs of these names from coming back after a power failure."""
         gone = dict.fromkeys(one.name.rpartition(".")[0] for one in self._deleted)
         if any(str(partition) in gone for partition in partitions):
             self.disk.flush_directory("")
 
     def take_due(self, now_ms: int) -> Removal:
-        """Everything whose delay is over: the caller removes it."""
+        """The files whose delay is over; the caller removes them."""
         due = [one for one in self._deleted if one.due_ms <= now_ms]
         self._deleted = [one for one in self._deleted if one.due_ms > now_ms]
         paths = [path for log in self.logs.values() for path in log.deletions.take_due(now_ms)]
         return Removal(self.disk, [one.name for one in due], paths)
 
     def not_removed(self, removal: Removal) -> None:
-        """The disk failed: try those directories again later."""
+        """The disk failed: try these directories again later."""
         left = [name for name in removal.directories if self.disk.exists(name)]
         self._deleted += [DeletedDirectory(0, name) for name in left]
 
     # Checkpoints.
 
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
-        """All of them; they are on the disk when this returns. The core knows high watermarks."""
+        """Write all checkpoints; they are durable when this returns."""
         self.checkpoints.write_all(self._own(high_watermarks))
 
     def checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointWrite:
-        """Begin to write all of them; the caller waits for the disk on another thread."""
+        """Begin to write all checkpoints; the caller waits for the disk on another thread."""
         return self.checkpoints.begin(self._own(high_watermarks))
 
     def _own(
@@ -249,13 +249,13 @@ class LogDirectory:
         return {name: one for name, one in high_watermarks.items() if name in self.partitions}
 
     def put_in_place(self, write: CheckpointWrite) -> None:
-        """The content is on the disk: give it its names, except where newer content has them."""
+        """The content is on the disk: rename the files, except where newer content exists."""
         self.checkpoints.put_in_place(write)
 
     def dropping(self, write: CheckpointWrite, now_ms: int) -> Iterator[TopicPartition]:
-        """A checkpoint is on the disk: let the segments below its log starts go, one a step.
+        """A checkpoint is on the disk: drop the segments below its log starts, one per step.
 
-        Gives the log each belonged to, which is offline from then on if the disk failed.
+        Yields the partition of each segment. Its log is offline if the disk failed.
         """
         for partition, (log, start) in write.starts.items():
             if self.logs.get(partition) is not log or not self.checkpoints.are_starts_newest(write):
@@ -280,7 +280,7 @@ class LogDirectory:
         intact_since: int = -1,
         beside: tuple[str, ...] = (),
     ) -> bool:
-        """Shut down cleanly; False if a log cannot be vouched for, or the mark not be written.
+        """Shut down; False if a log is not clean, or if the marker cannot be written.
 
         `beside`: the ids of all log directories of this broker, if it has several.
         """
@@ -288,17 +288,17 @@ class LogDirectory:
             pass
         is_clean = all(isinstance(log.offline, LogClosedError) for log in self.logs.values())
         if self.last_shutdown is None and len(self.logs) < len(self.partitions):
-            is_clean = False  # Nobody has looked at these since a crash, or could.
+            is_clean = False  # These logs were not verified since a crash.
         if is_clean:
             try:
                 self.write_checkpoints(high_watermarks or {})
                 marker = CleanShutdownMarker(broker_epoch, intact_since, beside)
                 write_clean_shutdown(self.disk, marker)
             except OSError:
-                is_clean = False  # Without the mark the next start looks at everything.
+                is_clean = False  # Without the marker the next start verifies the logs.
         self.release()
         return is_clean
 
     def release(self) -> None:
-        """Let another process have this directory."""
+        """Release the lock of this directory."""
         self._lock.release()

@@ -1,10 +1,10 @@
-"""Reading a log: by offset, by time, and which transactions in it were aborted.
+"""Reads a log: by offset, by time, and for its aborted transactions.
 
-Reads give whole batches, as slices of files: the broker sends them without looking inside. The
-first batch may begin below the offset asked for, because an offset inside a batch is served with
-the batch; a reader skips what it did not ask for.
+Reads return whole batches, as slices of files: the broker sends them without parsing them. The
+first batch may begin below the requested offset, because an offset inside a batch is served with
+the batch; the reader skips the records before it.
 
-A disk that cannot be read takes the log offline, as one that cannot be written to does.
+A disk that cannot be read takes the log offline, like one that cannot be written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.storage.segment.transaction_index import AbortedTransaction, overl
 
 
 class TimedOffset(NamedTuple):
-    """A record found by its time."""
+    """A record found by its timestamp."""
 
     offset: Offset
     timestamp: int
@@ -32,11 +32,11 @@ class TimedOffset(NamedTuple):
 
 
 def locate(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> Slice | None:
-    """Where the batches from `offset` on lie, at most `max_bytes` of them but one at least.
+    """The slice with the batches from `offset` on: at most `max_bytes`, but at least one batch.
 
-    None if there is nothing below `upto` (the high watermark or the last stable offset; the end of
-    the log if it is not given). A batch that `upto` is inside of is not given. LogOfflineError if
-    the disk fails, now or before.
+    None if there is nothing below `upto` (the high watermark or the last stable offset; by default
+    the end of the log). A batch that contains `upto` is not included. Raises LogOfflineError if the
+    disk fails, or failed before.
     """
     if log.offline is not None:
         raise log.offline
@@ -65,7 +65,7 @@ def _locate(log: Log, offset: int, max_bytes: int, end: int) -> Slice | None:
 
 
 def _limit(log: Log, place: int, segment: Segment, end: int) -> int:
-    """Where in the file the batches below `end` stop."""
+    """The position in the file at which the batches below `end` stop."""
     is_last = place + 1 == len(log.segments)
     next_base = log.log_end_offset if is_last else log.segments[place + 1].base_offset
     if next_base <= end:
@@ -84,10 +84,10 @@ def read(log: Log, offset: int, max_bytes: int, upto: int | None = None) -> byte
 
 
 def offset_for_timestamp(log: Log, timestamp: int) -> TimedOffset | None:
-    """The first record whose time is not before `timestamp`, as ListOffsets wants it.
+    """The first record whose timestamp is not before `timestamp`, for ListOffsets.
 
-    Times need not rise in a log. So segments, then batches, are skipped by the highest time they
-    hold, and the records of the first batch that may have one are looked at.
+    Timestamps need not rise in a log. So this skips segments, then batches, by their highest
+    timestamp, and searches the records of the first batch that may have one.
     """
     try:
         for segment in log.segments:
@@ -113,14 +113,14 @@ def _in_segment(segment: Segment, timestamp: int, start: int) -> TimedOffset | N
                 if record.timestamp >= timestamp and record.offset >= start:
                     return TimedOffset(Offset(record.offset), record.timestamp, header.leader_epoch)
         except MalformedBatchError:
-            # A producer's records are not opened on their way in: the header has to do.
+            # The broker does not parse records on append, so the header has to suffice.
             offset = Offset(max(header.base_offset, start))
             return TimedOffset(offset, header.max_timestamp, header.leader_epoch)
     return None
 
 
 def latest_timestamp(log: Log) -> TimedOffset | None:
-    """The record with the highest time in the log (ListOffsets -3)."""
+    """The record with the highest timestamp in the log (ListOffsets -3)."""
     try:
         best = max(log.segments, key=lambda segment: segment.highest_timestamp().timestamp)
         highest = best.highest_timestamp().timestamp

@@ -1,7 +1,7 @@
-"""The settings of one log, by Kafka's names and with Kafka's defaults.
+"""The settings of one log, with Kafka's names and defaults.
 
-A topic's own setting wins over the broker's; of several broker settings for one thing the finest
-unit wins (log.retention.ms over minutes over hours).
+A topic's own setting overrides the broker's. If several broker settings set the same thing, the
+finest unit wins (log.retention.ms over minutes over hours).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """Topic-level names with "_" for "."."""
+    """Settings by their topic-level names, with "_" for "."."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 168 * _HOUR_MS
@@ -40,12 +40,12 @@ class LogSettings:
 
     @property
     def is_compacted(self) -> bool:
-        """Offsets may be missing from such a log, whoever wrote it."""
+        """Whether the log is compacted, so that offsets may be missing."""
         return "compact" in self.cleanup_policy
 
     @property
     def is_deleted(self) -> bool:
-        """Old segments may go."""
+        """Whether retention may delete old segments."""
         return "delete" in self.cleanup_policy
 
 
@@ -78,14 +78,14 @@ BROKER_NAMES: dict[str, tuple[tuple[str, int], ...]] = {
     "max_message_bytes": (("message.max.bytes", 1),),
     "producer_id_expiration_ms": (("producer.id.expiration.ms", 1),),
 }
-"""The broker's settings that each field falls back to, and what one of them is worth; the finest
-unit first. What topics inherit elsewhere is made from this table."""
+"""The broker settings that each field falls back to, with their units, finest first. The defaults
+that topics inherit elsewhere come from this table."""
 
 
 def log_settings(topic: Mapping[str, str], broker: Mapping[str, str]) -> LogSettings:
     """One log's settings from the properties of its topic and of its broker.
 
-    Names that are not about logs are left alone. ValueError names the property that is wrong.
+    Ignores names that are not about logs. Raises ValueError with the name of a wrong property.
     """
     chosen: dict[str, Any] = {}
     for field in fields(LogSettings):

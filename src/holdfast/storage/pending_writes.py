@@ -1,12 +1,12 @@
-"""What a log still owes the disk besides the bytes of its segments: names, and producer snapshots.
+"""The writes of a log that wait for a flush, apart from segments: names and producer snapshots.
 
-A roll flushes nothing. The producer snapshot of a roll is kept in memory until everything below its
-offset has been flushed, and only then gets a file. So the *name* of a snapshot is a proof: what
-lies below its offset is complete. Recovery of a compacted log depends on it. Gaps are normal in
-such a log, also between the end of one segment and the start of the next, and a power failure
-that took the end of a segment leaves the same picture. A new segment begins exactly where the one
-before it ends; the cleaner, which is the only one to widen that, works below the recovery point,
-where snapshots have their files, and flushes the directory before it removes anything.
+A roll flushes nothing. The producer snapshot of a roll stays in memory until everything below its
+offset has been flushed, and only then gets a file. So the *name* of a snapshot is a proof that
+everything below its offset is complete. Recovery of a compacted log depends on it. Such a log has
+gaps, also between the end of one segment and the start of the next, and a power failure that took
+the end of a segment looks the same. A new segment begins exactly where the one before it ends. Only
+the cleaner widens that gap; it works below the recovery point, where snapshots have their files,
+and flushes the directory before it removes anything.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from holdfast.storage.producers.replay import snapshot_offsets
 
 
 class Names:
-    """Whether the names in a log's directory are durable.
+    """Tracks whether the names in a log's directory are durable.
 
-    Counted, because names may change while another thread flushes the directory.
+    It counts changes, because names may change while another thread flushes the directory.
     """
 
     __slots__ = ("_durable", "changes")
@@ -41,7 +41,7 @@ class Names:
         return self.changes > self._durable
 
     def changed(self) -> None:
-        """Files came or went."""
+        """Files were created, renamed or removed."""
         self.changes += 1
 
     def flushed(self, changes: int) -> None:
@@ -50,7 +50,7 @@ class Names:
 
 
 class Snapshots:
-    """A log's producer snapshots: in files, or waiting for the flush of everything below them."""
+    """A log's producer snapshots: in files, or waiting for the flush of the records below them."""
 
     __slots__ = ("_contents", "_directory", "_disk")
 
@@ -60,25 +60,25 @@ class Snapshots:
         self._contents: dict[int, bytes] = {}
 
     def add(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
-        """The state of the producers now, at the end of the log. Waits."""
+        """Keep the producers' state at the end of the log until it can be written."""
         self._contents[offset] = encode_snapshot(entries)
 
     def write(self, upto: int) -> bool:
-        """Everything below `upto` is on the disk; whether any file was written."""
+        """Write the snapshots up to `upto`, below which all is flushed; True if there were any."""
         due = [offset for offset in self._contents if offset <= upto]
         for offset in due:
             write_snapshot(self._disk, self._directory, offset, self._contents.pop(offset))
         return bool(due)
 
     def drop_above(self, offset: int) -> None:
-        """The log has been truncated to there."""
+        """Drop later snapshots: the log has been truncated to `offset`."""
         self._contents = {at: one for at, one in self._contents.items() if at <= offset}
         for at in snapshot_offsets(self._disk, self._directory):
             if at > offset:
                 self.drop(at)
 
     def drop(self, offset: int) -> None:
-        """The segment that begins there has left the log."""
+        """Drop the snapshot of a segment that has left the log."""
         self._contents.pop(offset, None)
         path = snapshot_path(self._directory, offset)
         if self._disk.exists(path):

@@ -1,13 +1,13 @@
 """The disk of this machine, through `os`.
 
-Descriptors are opened when they are needed. A log directory may hold more files than a process may
-have open, so those that are only read are closed again when too many are. A descriptor that has
-unflushed writes is flushed before it is closed, because the system reports a failed write-back to
-the descriptors that are open at that time and to no other. Whoever appends waits for that flush, so
-it is made only where this disk's share of the process's descriptors is used up.
+Descriptors are opened when needed. A log directory may have more files than a process may have
+open, so descriptors that were only read are closed when there are too many. A descriptor with
+unflushed writes is flushed before it is closed, because the system reports a failed write-back only
+to the descriptors that are open at that time. An append waits for that flush, so it happens only
+when this disk has used up its share of the process's descriptors.
 
-A file belongs to the thread that opened it: only that thread closes it to make room. So logs may
-be opened on several threads, each log by one, which closes its files when it is done.
+A file belongs to the thread that opened it: only that thread closes it to make room. So several
+threads may open logs, each log by one thread, which closes its files when it is done.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _SHARE = 8
 """All disks of a process keep an eighth of the descriptors that it may have: the rest is for
 connections and for flushes."""
 _LOOKS = 16
-"""How many are looked at to find an idle one."""
+"""How many descriptors to check in search of an idle one."""
 _MOST_BUFFERS = 1024
 """IOV_MAX of Linux: what one call to pwritev takes."""
 
 
 class RealFile:
-    """A file; its descriptor comes and goes."""
+    """A file; its descriptor is opened and closed as needed."""
 
     __slots__ = ("_descriptor", "_disk", "_failure", "_full", "dirty", "owner", "path", "size")
 
@@ -111,7 +111,7 @@ class RealFile:
         self.dirty = False
 
     def make_room(self) -> None:
-        """Give the descriptor back, flushed. If that fails, the file's own next flush says so."""
+        """Flush and close the descriptor. If that fails, the file's next flush raises the error."""
         try:
             if self.dirty:
                 self.flush()
@@ -132,7 +132,7 @@ class RealFile:
         return RealSharedFile(os.dup(self.descriptor()))
 
     def descriptor(self) -> int:
-        """The system's handle. Closed when others need it: never keep it."""
+        """The descriptor. Do not keep it: it may be closed when other files need one."""
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self._descriptor = os.open(self._full, os.O_RDWR | os.O_CLOEXEC)
@@ -152,7 +152,7 @@ class RealFile:
 
 
 class RealSharedFile:
-    """A descriptor of its own: it outlives the file's handle, its name, and the file itself."""
+    """A second descriptor: it outlives the file's handle, its name, and the file itself."""
 
     __slots__ = ("_descriptor",)
 
@@ -172,7 +172,7 @@ class RealSharedFile:
 
 
 class ReadOnlyFile(RealFile):
-    """For directories that belong to somebody else: never opened for writing."""
+    """A file of a directory that another process owns: never opened for writing."""
 
     __slots__ = ()
 
@@ -188,7 +188,7 @@ class RealDisk:
     """Everything below one directory of this machine."""
 
     file_kind: type[RealFile] = RealFile
-    """What `open` gives; a disk that fails on purpose has files of its own."""
+    """The class of files; a disk with injected faults has another."""
 
     def __init__(self, root: str | Path, *, read_only: bool = False, sharers: int = 1) -> None:
         """`sharers`: how many disks this process has, this one included."""
@@ -199,7 +199,7 @@ class RealDisk:
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most = max(1, most // _SHARE // sharers) if most > 0 else sys.maxsize
         self.wait_for_all: Callable[[Sequence[Callable[[], None]]], None] = _one_by_one
-        """How flushes are made that may be made at once: whoever has threads sets another."""
+        """Runs flushes that may run in parallel. A broker with threads replaces it."""
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         full = self.full(path)
@@ -260,7 +260,7 @@ class RealDisk:
         return RealLock(self.full(path))
 
     def opened(self, file: RealFile) -> None:
-        """Count a descriptor; close another one if there are too many, an idle one if it can be."""
+        """Count a descriptor; if there are too many, close another one, preferably an idle one."""
         with self._lock:
             self._open[id(file)] = file
             is_full = len(self._open) > min(OPEN_FILES, self._most)
@@ -269,8 +269,8 @@ class RealDisk:
             old.make_room()
 
     def _one_to_close(self, file: RealFile) -> RealFile | None:
-        """The oldest idle one of this thread's among the next few, or else the oldest one, if the
-        share is used up.
+        """The oldest idle file of this thread among the next few; else the oldest, if the share is
+        used up.
         """
         oldest = None
         for _ in range(min(_LOOKS, len(self._open))):
@@ -284,12 +284,12 @@ class RealDisk:
         return oldest if len(self._open) > self._most else None
 
     def closed(self, file: RealFile) -> None:
-        """The descriptor is gone."""
+        """The descriptor has been closed."""
         with self._lock:
             self._open.pop(id(file), None)
 
     def full(self, path: str) -> str:
-        """The system's name of a path."""
+        """The full path in the file system."""
         return f"{self.root}/{path}" if path else self.root
 
 
@@ -299,13 +299,13 @@ def _one_by_one(flushes: Sequence[Callable[[], None]]) -> None:
 
 
 class RealLock:
-    """A lock file, held by this process; the system lets go of it when the process ends."""
+    """A lock file held by this process; the system releases it when the process ends."""
 
     def __init__(self, full: str) -> None:
         self._descriptor = os.open(full, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            # lockf takes the record locks that Java's FileChannel.lock takes, so that a Kafka
-            # broker and we see each other. Such a lock does not hold against our own process.
+            # lockf takes the same record locks as Java's FileChannel.lock, so a Kafka broker and
+            # Holdfast exclude each other. Such a lock does not exclude our own process; flock does.
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Shows: the stepper as one page, a moment as one picture. Reads frames, decides nothing."""
+"""Renders the stepper and the audit as pages, and a moment as a picture. It only reads frames."""
 
 from holdfast.web.layout import layout_of
 from holdfast.web.stepper_page import html_page, html_tabs

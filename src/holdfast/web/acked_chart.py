@@ -1,4 +1,4 @@
-"""Draws acknowledged against found, by the time of sending: what is missing stands out in red."""
+"""Draws acknowledged and found records by the time of sending; missing records are red."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TOP: Final = 42
 PLOT: Final = 150
 HEIGHT: Final = TOP + PLOT + 40
 LEAST_RED: Final = 3
-"""A loss is seen however small it is beside what was kept."""
+"""The smallest height of a loss, so that it is visible beside many kept records."""
 CLOCK: Final = 52
-"""How wide a time of day is."""
+"""The width of a time of day."""
 CLOSE: Final = 30
-"""Signs nearer than this would cover each other."""
+"""Signs closer than this would overlap."""
 _SIGNS: Final = {
     "elected": "★",
     "crashed": "✖",
@@ -30,7 +30,7 @@ _SIGNS: Final = {
 
 
 class Shape(NamedTuple):
-    """Sizes that depend on how much room the reader's screen has."""
+    """Sizes for a wide or a narrow screen."""
 
     width: float
     left: float
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
     @property
     def plot(self) -> float:
-        """How wide the bars are together."""
+        """The width of all bars together."""
         return self.width - self.left - RIGHT
 
 
@@ -48,7 +48,7 @@ NARROW: Final = Shape(360, 48, 50, 4)
 
 
 class Bar(NamedTuple):
-    """Some seconds, all partitions together."""
+    """A time span of some seconds, with all partitions together."""
 
     second: int
     seconds: int
@@ -61,7 +61,7 @@ class Bar(NamedTuple):
 
 
 def bars_of(points: Sequence[TimelinePoint], most: int) -> list[Bar]:
-    """At most so many, equally wide, also where nothing was sent."""
+    """At most so many bars of equal width, also where no record was sent."""
     if not points:
         return []
     first, last = min(one.second for one in points), max(one.second for one in points)
@@ -78,7 +78,7 @@ def bars_of(points: Sequence[TimelinePoint], most: int) -> list[Bar]:
 
 
 def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape = WIDE) -> str:
-    """Empty if nothing was acknowledged."""
+    """The chart; empty if no record was acknowledged."""
     bars = bars_of(points, shape.most_bars)
     most = round_above(max((bar.acked for bar in bars), default=0))
     if not most:
@@ -98,7 +98,7 @@ def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape =
 
 
 def round_above(amount: int) -> int:
-    """The least even number of one or two digits and zeros that is not smaller; half is whole."""
+    """The smallest even number of one or two digits and zeros that is not below `amount`."""
     unit = int("1".ljust(len(str(amount)) - 1, "0"))
     return -(-amount // (2 * unit)) * 2 * unit
 
@@ -119,12 +119,14 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
         parts.append(body.replace("/>", ' class="missing"/>'))
         middle = x + width / 2
         parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
-    told = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
-    return group("", *parts, title=f"{told}, {bar.missing:,} missing" if bar.missing else told)
+    tooltip = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"
+    return group(
+        "", *parts, title=f"{tooltip}, {bar.missing:,} missing" if bar.missing else tooltip
+    )
 
 
 def _scale(most: int, shape: Shape) -> str:
-    """Three lines: nothing, half, all."""
+    """Three lines: at zero, half and the maximum."""
     drawn = []
     for part in (0.0, 0.5, 1.0):
         y = TOP + PLOT * (1 - part)
@@ -134,7 +136,7 @@ def _scale(most: int, shape: Shape) -> str:
 
 
 def _times(bars: Sequence[Bar], shape: Shape) -> str:
-    """A few, under the bar that begins then."""
+    """A few times of day, each under the bar that begins then."""
     every = -(-len(bars) // shape.most_times)
     places = [shape.left + place * shape.plot / len(bars) for place in range(len(bars))]
     drawn = [
@@ -147,7 +149,7 @@ def _times(bars: Sequence[Bar], shape: Shape) -> str:
 
 
 def _events(steps: Sequence[Step], bars: Sequence[Bar], shape: Shape) -> list[str]:
-    """Elections and faults; those that are close stand together."""
+    """Elections and faults; close ones share a sign."""
     first, seconds = bars[0].second, bars[0].seconds
     width = shape.plot / len(bars)
     together: dict[int, list[Step]] = {}
@@ -160,13 +162,13 @@ def _events(steps: Sequence[Step], bars: Sequence[Bar], shape: Shape) -> list[st
         place = (near[0].time_ms / 1000 - first) / seconds
         x = min(shape.left + place * width, shape.width - RIGHT)
         signs = "".join(dict.fromkeys(_SIGNS[step.kind] for step in near))
-        told = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
+        sentences = dict.fromkeys(f"{clock(one.time_ms // 1000)} {one.sentence}" for one in near)
         drawn.append(
             group(
                 "event",
                 line(x, TOP - 6, x, TOP + PLOT, "eventline"),
                 text(x, TOP - 9, signs, "t13 m"),
-                title="\n".join(told),
+                title="\n".join(sentences),
             )
         )
     return drawn

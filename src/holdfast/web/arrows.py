@@ -1,6 +1,6 @@
-"""The arrow of the message that a frame is about, along the right edge of the picture.
+"""Draws the arrow of a frame's message along the right edge of the picture.
 
-Its label stands in the gap beside the sender, where nothing else is.
+Its label is in the gap beside the sender, where nothing else is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from holdfast.web.drawing import box, group, number, path, shortened, text, text
 from holdfast.web.layout import GAP, Layout
 
 _HALF = 10
-"""An arrow leaves above or below the middle of a lane, so that going and coming differ."""
+"""An arrow starts above or below the middle of a lane, so that both directions are distinct."""
 
 
 def arrow(frame: Frame, layout: Layout) -> str:
@@ -38,8 +38,8 @@ def _middle(end: End, layout: Layout) -> float | None:
         return layout.lane_top(end) + layout.shape.lane / 2
     if end == STORE:
         return layout.store_height / 2
-    if end == PRODUCER and layout.promise_rows:
-        return layout.promises_top + 24
+    if end == PRODUCER and layout.produced_rows:
+        return layout.produced_top + 24
     if end == CONSUMER and layout.reader_rows:
         return layout.readers_top + 24
     return None
@@ -49,7 +49,7 @@ def _curve(start: float, end: float, layout: Layout, *, stops: bool) -> str:
     x = layout.card_width + 3
     bend = x + layout.shape.gutter - 6
     if stops:
-        # The arrow of a lost message breaks off half way, with a cross instead of a tip.
+        # The arrow of a lost message ends half way, with a cross instead of a tip.
         middle = (start + end) / 2
         cross = f"M{number(bend - 12)} {number(middle - 6)}l12 12m0 -12l-12 12"
         half = f"M{number(x)} {number(start)}C{number(bend)} {number(start)} "

@@ -1,8 +1,8 @@
-"""The audit as one page that needs nothing else: no server, no network, no script.
+"""Renders the audit as one self-contained page: no server, no network, no script.
 
-From top to bottom: the verdict in words and numbers, acknowledged against found over time, a
-chapter for each cause with the logs at the place of the loss, all findings, all partitions, and
-what was audited. Whatever comes from ledgers, logs and traces is escaped where it is written.
+From top to bottom: the verdict in words and numbers, acknowledged and found records over time, a
+chapter for each cause with the logs around the loss, all findings, all partitions, and what was
+audited. Text from ledgers, logs and traces is escaped where it is written.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def page(audit: Audit) -> str:
         ("/*DARK*/", variables(DARK)),
         ("/*PICTURE*/", style_sheet(variables=True)),
         ("<!--TITLE-->", escape(f"Audit: {headline(audit)}")),
-        # Last, so that no mark inside somebody's own words is ever replaced.
+        # Last, so that no placeholder inside a user's text is replaced.
         ("<!--BODY-->", "\n".join(body)),
     ):
         text = text.replace(mark, content)
@@ -88,18 +88,18 @@ def headline(audit: Audit) -> str:
 def _verdict(audit: Audit) -> str:
     verdict = audit.verdict
     sign, look = _LOOKS[Exit(verdict.exit_code)]
-    told = (
+    summary = (
         f"Producers sent {_records(verdict.sent)}. {verdict.acked:,} were acknowledged, "
         f"{verdict.refused:,} refused, {verdict.unknown:,} never answered. Of the acknowledged, "
         f"{verdict.in_truth:,} are in the log at the offset that was acknowledged"
     )
     if verdict.in_table is not None:
-        told += f", and {verdict.in_table:,} are in the table"
+        summary += f", and {verdict.in_table:,} are in the table"
     missing = "".join(f"<li>{escape(one)}</li>" for one in audit.missing)
     notes = "".join(f"<li>{escape(one)}</li>" for one in audit.notes)
     return (
         f'<section class="verdict {look}"><p class="kicker">Holdfast audit</p>'
-        f"<h1><span>{sign}</span> {escape(headline(audit))}.</h1><p>{told}.</p>"
+        f"<h1><span>{sign}</span> {escape(headline(audit))}.</h1><p>{summary}.</p>"
         f"{f'<p>Missing for a sure answer:</p><ul>{missing}</ul>' if missing else ''}"
         f"{f'<p>Worth knowing:</p><ul>{notes}</ul>' if notes else ''}</section>"
     )
@@ -156,12 +156,14 @@ def _causes(audit: Audit, found: list[Chapter]) -> str:
     if not found:
         return ""
     facts = {(one.topic, one.partition): one for one in audit.partitions}
-    told = [_chapter(one, facts.get((one.topic, one.partition))) for one in found[:MOST_CHAPTERS]]
-    more = len(found) - len(told)
+    sections = [
+        _chapter(one, facts.get((one.topic, one.partition))) for one in found[:MOST_CHAPTERS]
+    ]
+    more = len(found) - len(sections)
     rest = (
         f'<p class="soft">And {more:,} more causes; the table below has them.</p>' if more else ""
     )
-    return f"<section><h2>Why</h2>{''.join(told)}{rest}</section>"
+    return f"<section><h2>Why</h2>{''.join(sections)}{rest}</section>"
 
 
 def _chapter(chapter: Chapter, facts: PartitionFacts | None) -> str:
@@ -212,7 +214,7 @@ def _lanes(chapter: Chapter, facts: PartitionFacts | None) -> str:
 
 
 def _for_each_screen(wide: str, narrow: str) -> str:
-    """Two drawings of the same thing; the style sheet shows the one that fits."""
+    """Two drawings of the same content; the style sheet shows the one that fits."""
     return f'<div class="picture wide">{wide}</div><div class="picture narrow">{narrow}</div>'
 
 

@@ -1,4 +1,4 @@
-"""The tables of the audit's page: findings, partitions, inputs. All bounded, all escaped."""
+"""The tables of the audit page: findings, partitions, inputs. All are bounded and escaped."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MOST_FINDINGS: Final = 200
 MOST_PARTITIONS: Final = 200
 _FINDING: Final = ("Finding", "Where", "#Records", "acks", "Who has it", "What", "Why")
 _PARTITION: Final = ("Partition", "#Acknowledged", "#Found", "#Lost", "Copies")
-"""Titles of columns; a # makes a column one of numbers."""
+"""Column titles; # marks a column of numbers."""
 
 
 def findings_table(audit: Audit) -> str:
-    """The worst first, and how many more there are."""
+    """The worst findings first, and the number of those not shown."""
     if not audit.findings:
         return ""
     shown = audit.findings[:MOST_FINDINGS]
@@ -59,7 +59,7 @@ def _offsets(finding: Finding) -> str:
 
 
 def partitions_table(audit: Audit) -> str:
-    """Those with losses first."""
+    """All partitions, those with losses first."""
     ordered = sorted(audit.partitions, key=lambda one: (-one.lost, one.topic, one.partition))
     if not ordered:
         return ""
@@ -95,7 +95,7 @@ def _replica(replica: ReplicaFacts, *, is_truth: bool) -> str:
 
 
 def inputs_list(audit: Audit) -> str:
-    """What was audited, and with what."""
+    """The inputs of the audit."""
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd><code>{escape(value)}</code></dd>"
         for name, value in audit.inputs.items()
@@ -116,7 +116,7 @@ def _table(head: Iterable[str], rows: Iterable[str]) -> str:
 
 
 def _row(head: Iterable[str], cells: Iterable[str], texts: tuple[int, ...]) -> str:
-    """Each cell names its column, because on a narrow screen the cells stand below each other."""
+    """A row; each cell has its column's title, because on a narrow screen cells are stacked."""
     drawn = []
     for place, (title, cell) in enumerate(zip(head, cells, strict=True)):
         kind = ' class="num"' if title.startswith("#") else ""

@@ -1,4 +1,4 @@
-"""Findings put together by their cause: what one election took is one chapter of the report."""
+"""Groups findings by cause: all losses of one election are one chapter of the report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Chapter:
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """From the first offset to behind the last one; None if nothing was given an offset."""
+        """The first offset and the one after the last; None if no record has an offset."""
         firsts = [one.offset for one in self.findings if one.offset is not None]
         lasts = [last for one in self.findings if (last := last_offset(one)) is not None]
         return (min(firsts), max(lasts) + 1) if firsts else None
@@ -44,7 +44,7 @@ def last_offset(finding: Finding) -> int | None:
 
 
 def chapters(findings: Iterable[Finding]) -> list[Chapter]:
-    """In the order of the findings; those without a cause are not in any."""
+    """The chapters, in the order of the findings; findings without a cause are in none."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         if finding.cause is not None:
@@ -53,7 +53,7 @@ def chapters(findings: Iterable[Finding]) -> list[Chapter]:
 
 
 def _identity(finding: Finding, cause: Cause) -> object:
-    """The event, by the file that says it; else the sentence."""
+    """The event, identified by its file; without a file, by its sentence."""
     event = cause.sentence if cause.event_id is None else (cause.event_id, finding.evidence[:1])
     return finding.kind, finding.topic, finding.partition, cause.kind, event
 

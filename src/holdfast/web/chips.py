@@ -1,8 +1,7 @@
-"""What a chip says: one for each promise, one for each reader.
+"""The text of chips: one for each produced record, one for each reader.
 
-A status is told three times over, by a sign, by a word and by a colour. When a story has more
-promises than a person can take in, neighbours that fared alike share a chip; a promise that was
-broken never shares one.
+A status shows as a sign, a word and a colour. If a scenario has many records, neighbours with the
+same status share a chip; a lost record always has its own.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.lab.render.views import ConsumerView, Promise, Snapshot, Status, alike
+from holdfast.lab.render.views import Acknowledgement, ConsumerView, Snapshot, Status, alike
 from holdfast.web.drawing import pill_width, text_width
 
 MOST_CHIPS = 14
@@ -46,7 +45,7 @@ class Chip(NamedTuple):
 
 
 def store_chips(snapshot: Snapshot) -> list[Chip]:
-    """What the coordination store holds, a pill each: no second line."""
+    """The state in the coordination store, one pill per item, without a second line."""
     store = snapshot.store
     chips = [
         (f"leader {snapshot.name(store.leader)}", "lost" if store.leader is None else "solid"),
@@ -60,35 +59,35 @@ def store_chips(snapshot: Snapshot) -> list[Chip]:
     return [Chip(words, "", classes, "") for words, classes in chips]
 
 
-def promise_chips(snapshot: Snapshot) -> list[Chip]:
+def produced_chips(snapshot: Snapshot) -> list[Chip]:
     return [
-        _promise(group[0], snapshot) if len(group) == 1 else _together(group)
-        for group in alike(snapshot.promises, MOST_CHIPS)
+        _produced(group[0], snapshot) if len(group) == 1 else _together(group)
+        for group in alike(snapshot.acknowledgements, MOST_CHIPS)
     ]
 
 
-def _together(group: Sequence[Promise]) -> Chip:
+def _together(group: Sequence[Acknowledgement]) -> Chip:
     look = LOOKS[group[0].status]
     title = f"{look.sign} {group[0].record} to {group[-1].record}"
     return Chip(title, f"{len(group)} {look.word}", look.classes, f"{len(group)} records")
 
 
-def _promise(promise: Promise, snapshot: Snapshot) -> Chip:
-    look = LOOKS[promise.status]
+def _produced(produced: Acknowledgement, snapshot: Snapshot) -> Chip:
+    look = LOOKS[produced.status]
     word = look.word
-    if promise.status == "refused" and promise.held:
+    if produced.status == "refused" and produced.held:
         word = "refused, kept"
-    if promise.copies > 1:
-        word = f"{word}, twice" if promise.copies == 2 else f"{word}, {promise.copies} times"
-    if promise.answer == "acknowledged" and promise.acks == "0":
-        word = f"{'assumed' if promise.status in ('sent', 'acknowledged') else word}, acks=0"
-    elif promise.status == "acknowledged" and promise.acks not in ("all", ""):
-        word = f"{word}, acks={promise.acks}"
-    where = f"on {snapshot.names(promise.held)}" if promise.held else "on no log"
-    offset = "" if promise.offset is None else f" at offset {promise.offset}"
-    error = f", {promise.error}" if promise.error else ""
-    hint = f"{promise.record}{offset}, acks={promise.acks}: {look.word}{error}, {where}"
-    return Chip(f"{look.sign} {promise.record}", word, look.classes, hint)
+    if produced.copies > 1:
+        word = f"{word}, twice" if produced.copies == 2 else f"{word}, {produced.copies} times"
+    if produced.answer == "acknowledged" and produced.acks == "0":
+        word = f"{'assumed' if produced.status in ('sent', 'acknowledged') else word}, acks=0"
+    elif produced.status == "acknowledged" and produced.acks not in ("all", ""):
+        word = f"{word}, acks={produced.acks}"
+    where = f"on {snapshot.names(produced.held)}" if produced.held else "on no log"
+    offset = "" if produced.offset is None else f" at offset {produced.offset}"
+    error = f", {produced.error}" if produced.error else ""
+    hint = f"{produced.record}{offset}, acks={produced.acks}: {look.word}{error}, {where}"
+    return Chip(f"{look.sign} {produced.record}", word, look.classes, hint)
 
 
 def reader_chips(snapshot: Snapshot) -> list[Chip]:

@@ -1,4 +1,4 @@
-"""The picture of a comparison: one small panel a question, one bar a contender."""
+"""Draws a comparison: one small panel per question, with one bar for each contender."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ PANELS: Final = (
     ),
     Panel(
         "Crashes that writes survive",
-        "at once, whichever brokers they hit",
+        "at the same time, whichever brokers",
         lambda one: one.writes_survive,
         lambda one: f"{one.writes_survive}",
     ),
     Panel(
-        "Power failures that promises survive",
-        "at once: all in sync (and with the fewest copies)",
+        "Power failures that data survives",
+        "together: all in sync (and with the fewest copies)",
         lambda one: one.data_survives,
         lambda one: f"{one.data_survives} ({one.data_survives_least})",
     ),

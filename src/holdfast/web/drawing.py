@@ -1,4 +1,4 @@
-"""A few words of SVG. Everything that comes from a trace passes through `escape` here."""
+"""SVG primitives. All text from a trace is escaped here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from html import escape
 
 WIDE = 0.64
 NARROW = 0.55
-"""Average width of a character over its height. Measured on Arial and DejaVu; a little generous."""
+"""The average width of a character relative to its height, in Arial and DejaVu."""
 
 
 def number(value: float) -> str:
-    """Without a needless `.0`: a page holds tens of thousands of these."""
+    """A number without a needless `.0`: a page has tens of thousands of numbers."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -39,8 +39,8 @@ def path(commands: str, classes: str = "") -> str:
 
 
 def group(classes: str, *children: str, title: str = "") -> str:
-    told = f"<title>{escape(title)}</title>" if title else ""
-    return f"<g{_class(classes)}>{told}{''.join(children)}</g>"
+    tooltip = f"<title>{escape(title)}</title>" if title else ""
+    return f"<g{_class(classes)}>{tooltip}{''.join(children)}</g>"
 
 
 def pill(x: float, y: float, words: str, classes: str) -> tuple[str, float]:

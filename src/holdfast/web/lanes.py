@@ -1,8 +1,8 @@
-"""Draws one replica: its badges, its log, the marks on the log, and what it knows of the others.
+"""Draws one replica: its badges, its log, the marks on the log, and a leader's view of the others.
 
-Reading a lane: a solid cell is committed as this replica knows it, an outlined one is not; HW is
-the end of the committed part, LEO the end of the log; the bar below reaches as far as the disk has
-it.
+Reading a lane: a solid cell is committed according to this replica, an outlined one is not; HW is
+the end of the committed part, LEO the end of the log; the bar below the log ends where the flushed
+part ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.web.theme import EPOCH_COLOURS
 
 
 def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
-    """The lane in parts. A part may open what a later one closes: only together they are SVG."""
+    """The lane in parts. Only all parts together are SVG: one may open what a later one closes."""
     top = layout.lane_top(view.id)
     touched = frame.broker == view.id
     added = frame.added if touched else ()
@@ -47,7 +47,7 @@ def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
     ]
 
 
-# The head: who it is.
+# The head: name and badges.
 
 
 def _head(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
@@ -88,11 +88,11 @@ def _membership(view: ReplicaView) -> tuple[str, str]:
 
 
 def _remark(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
-    """The one thing about it that a reader should not miss."""
+    """The most important remark about the replica."""
     shape = layout.shape
     room = shape.head - 24 if shape.is_wide else layout.card_width - 32
     y = top + shape.lane - 8
-    unreached = [target for source, target in snapshot.cuts if source == view.name]
+    unreached = [target for source, target in snapshot.disconnected if source == view.name]
     if view.fault:
         words = f"disk: {view.fault}"
     elif unreached:
@@ -158,7 +158,7 @@ def _cell_body(cell: Cell, place: int, top: float, layout: Layout) -> tuple[str,
 
 
 def _ghost(cell: Cell, place: int, top: float, layout: Layout) -> str:
-    """A record that this very event took out of the log."""
+    """A record that this frame's event removed from the log."""
     if not 0 <= place < layout.columns:
         return ""
     x, y = layout.column(place) + 1.5, top + layout.shape.cells
@@ -213,7 +213,7 @@ def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     return group("dim", *drawn)
 
 
-# The side: what it knows of the others.
+# The side: a leader's view of its followers.
 
 
 def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> str:
@@ -237,7 +237,7 @@ def _side(view: ReplicaView, snapshot: Snapshot, top: float, layout: Layout) -> 
 
 
 def _below(lines: list[tuple[str, str]], top: float, layout: Layout) -> str:
-    """The same in one line under the log. A warning comes first: what follows may not fit."""
+    """The same in one line under the log, warnings first, because the rest may not fit."""
     warned_first = sorted(lines, key=lambda one: "warned" not in one[1])
     words = shortened(", ".join(words for words, _ in warned_first), layout.card_width - 32, 11)
     classes = warned_first[0][1] if warned_first else ""
@@ -245,7 +245,7 @@ def _below(lines: list[tuple[str, str]], top: float, layout: Layout) -> str:
 
 
 def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[str]:
-    """How far the leader believes the others to be: a line each, or fewer if they are many."""
+    """The followers' log end offsets in the leader's view: one line each, or fewer."""
     known = [
         (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
     ]

@@ -1,8 +1,8 @@
-"""The one geometry of the picture: where everything is, the same for all frames of a story.
+"""The geometry of the picture, the same for all frames of a scenario.
 
-From top to bottom: the store, the offsets, a lane per replica, the promises, the readers, the
-verdict. The same offset stands in the same column in every lane, so that logs that differ can be
-seen to differ. What no frame of the story needs gets no room.
+From top to bottom: the store, the offsets, one lane per replica, the produced records, the readers,
+the verdict. An offset is in the same column in every lane, so that differences between logs are
+visible. What no frame of the scenario needs takes no space.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot, VerdictView
-from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
 from holdfast.web.drawing import wrapped
 
 CELL_HEIGHT = 36
@@ -24,29 +24,29 @@ NARROWEST = 26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Sizes that depend on how much room the reader's screen has."""
+    """Sizes for a wide or a narrow screen."""
 
     head: float
     """Left of the logs: a replica's name and badges if `is_wide`, and a mark at offset 0."""
     side: float
-    """Right of the logs: what a leader knows of the others if `is_wide`, and a mark at the end."""
+    """Right of the logs: a leader's view of its followers if `is_wide`, and a mark at the end."""
     gutter: float
     """At the right edge: the arrow of a message."""
     lane: float
     cells: float
     """From the top of a lane to its cells."""
     room: float
-    """The logs get no wider than this."""
+    """The largest width of the logs."""
     most_columns: int
     widest: float
     """The widest cell."""
     chips_left: float
     title: float
-    """Height of a card's title if it stands above the chips."""
+    """The height of a card's title if it is above the chips."""
 
     @property
     def is_wide(self) -> bool:
-        """Whether names and notes stand beside the logs; else they stand above and below."""
+        """Whether names and notes are beside the logs; otherwise they are above and below."""
         return self.title == 0
 
 
@@ -74,7 +74,7 @@ NARROW = Shape(
     chips_left=12,
     title=20,
 )
-"""For a telephone: 360 units, so that text keeps its size."""
+"""For a phone: 360 units, so that text keeps its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class Layout:
     cell: float
     lanes: tuple[int, ...]
     store_rows: int
-    promise_rows: int
+    produced_rows: int
     reader_rows: int
     verdict_lines: int
 
@@ -106,12 +106,12 @@ class Layout:
         return self.lanes_top + self.lanes.index(broker) * (self.shape.lane + GAP)
 
     @property
-    def promises_top(self) -> float:
+    def produced_top(self) -> float:
         return self.lanes_top + len(self.lanes) * (self.shape.lane + GAP)
 
     @property
     def readers_top(self) -> float:
-        return self.promises_top + self._card_height(self.promise_rows)
+        return self.produced_top + self._card_height(self.produced_rows)
 
     @property
     def verdict_top(self) -> float:
@@ -134,15 +134,15 @@ class Layout:
 
     @property
     def chip_room(self) -> float:
-        """How wide a row of chips may be."""
+        """The largest width of a row of chips."""
         return self.card_width - self.shape.chips_left - 8
 
     def first_column(self, snapshot: Snapshot) -> int:
-        """The offset in the first column: the newest records are always in view."""
+        """The offset in the first column: the newest records are always visible."""
         return max(0, _columns_of(snapshot) - self.columns)
 
     def column(self, place: float) -> float:
-        """The left edge of a column. Marks of what is out of view stay at the edge."""
+        """The left edge of a column; columns out of view are at the edge of the picture."""
         return self.shape.head + min(max(place, 0), self.columns) * self.cell
 
 
@@ -158,7 +158,7 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
         cell=max(NARROWEST, min(shape.widest, shape.room / columns)),
         lanes=tuple(sorted(lanes)),
         store_rows=1,
-        promise_rows=0,
+        produced_rows=0,
         reader_rows=0,
         verdict_lines=0,
     )
@@ -166,14 +166,14 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
     return replace(
         bare,
         store_rows=_most_rows([store_chips(one) for one in snapshots], bare.chip_room),
-        promise_rows=_most_rows([promise_chips(one) for one in snapshots], bare.chip_room),
+        produced_rows=_most_rows([produced_chips(one) for one in snapshots], bare.chip_room),
         reader_rows=_most_rows([reader_chips(one) for one in snapshots], bare.chip_room),
         verdict_lines=max((len(verdict_lines(one, bare)) for one in snapshots), default=0),
     )
 
 
 def verdict_lines(snapshot: Snapshot, layout: Layout) -> list[str]:
-    """How the scenario ends, in lines that fit; none before its end."""
+    """The scenario's verdict in lines that fit; none before its end."""
     verdict = snapshot.verdict
     if verdict is None:
         return []
@@ -189,7 +189,7 @@ def verdict_look(verdict: VerdictView) -> tuple[str, str]:
 
 
 def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
-    """Chips in rows, as words in lines."""
+    """The chips in rows, as words in lines."""
     rows: list[list[Chip]] = []
     used = 0.0
     for chip in chips:
@@ -202,7 +202,7 @@ def chip_rows(chips: Sequence[Chip], room: float) -> list[list[Chip]]:
 
 
 def _columns_of(snapshot: Snapshot) -> int:
-    """One more than the longest log has: the slot that the next record will take."""
+    """One column more than the longest log has, for the next record."""
     return max((view.log_end_offset for view in snapshot.replicas), default=0) + 1
 
 

@@ -1,8 +1,8 @@
-"""Draws the copies of a partition around the place of a loss: one lane a replica, one offset axis.
+"""Draws a partition's replicas around a loss: one lane for each replica, one offset axis.
 
-Reading a lane: colour is the leader epoch that wrote the records; the red band marks the offsets
-that were lost; the bar below reaches as far as the disk surely has it; what happened to this very
-log is written under it. From thousands of offsets to one, the picture has the same width.
+Reading a lane: the colour is the leader epoch that wrote the records; the red band marks the lost
+offsets; the bar below ends where the flushed part certainly ends; the events of this log are
+written under it. The picture has the same width for one offset and for thousands.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ _SIGNS: Final = {
 
 
 class Shape(NamedTuple):
-    """Sizes that depend on how much room the reader's screen has."""
+    """Sizes for a wide or a narrow screen."""
 
     width: float
     head: float
     """Left of the logs."""
     cells: float
-    """From the top of a lane to its cells: the name of the broker stands above, or beside them."""
+    """From the top of a lane to its cells; the broker's name is above or beside them."""
     most_cells: int
     """More offsets than this are drawn as bars."""
     most_marks: int
     """Numbers on the axis."""
     event_lines: int
-    """Lines for what happened to a log."""
+    """The most lines for the events of a log."""
 
     @property
     def room(self) -> float:
-        """How wide a log may be."""
+        """The largest width of a log."""
         return self.width - self.head - 34
 
     @property
@@ -98,7 +98,7 @@ class Window:
         return self.size <= self.shape.most_cells
 
     def x(self, offset: float) -> float:
-        """Where an offset begins; what lies outside is at the edge."""
+        """The left edge of an offset; offsets outside the window are at its edge."""
         inside = min(max(offset, self.start), self.end)
         return self.shape.head + (inside - self.start) * self.shape.room / self.size
 
@@ -106,7 +106,7 @@ class Window:
 def window_of(
     replicas: Sequence[ReplicaFacts], lost_start: int, lost_end: int, shape: Shape = WIDE
 ) -> Window:
-    """The lost offsets, room on both sides, and the ends of logs and epochs that are near."""
+    """A window with the lost offsets, a margin on both sides, and near ends of logs and epochs."""
     size = lost_end - lost_start
     reach = max(3, size)
     near = [lost_start - max(2, size // 3), lost_end + max(2, size // 3)]
@@ -123,7 +123,7 @@ def lanes(
     has: Sequence[str],
     label: str,
 ) -> str:
-    """One picture; its size is set by the page. `label`: what the marked offsets are."""
+    """One picture; the page sets its size. `label`: the meaning of the marked offsets."""
     title = f"<title>{escape(f'The copies of {partition.topic}-{partition.partition}')}</title>"
     rows = sorted(partition.replicas, key=lambda one: one.broker)
     shape = window.shape
@@ -197,7 +197,7 @@ def _lane(
 
 
 def _name(broker: str, state: tuple[str, str], top: float, shape: Shape) -> tuple[str, str]:
-    """The broker, and what it has: below its name, or beside it."""
+    """The broker's name, and its state below or beside it."""
     room = shape.head - 26 if shape.is_wide else shape.room / 2
     size = 15 if text_width(broker, 15) <= room else 11
     name = text(16, top + 27, shortened(broker, room, size), f"t{size} b")
@@ -215,7 +215,7 @@ def _described(replica: ReplicaFacts) -> str:
 
 
 def _spans(replica: ReplicaFacts, window: Window, top: float) -> list[str]:
-    """The log as far as the window shows it: a cell an offset, or a bar an epoch."""
+    """The log within the window: one cell per offset, or one bar for each epoch."""
     starts = [one.start_offset for one in replica.epochs]
     drawn = []
     for place, entry in enumerate(replica.epochs):
@@ -251,7 +251,7 @@ def _bar(window: Window, start: int, end: int, top: float, classes: str, epoch: 
 
 
 def _gone(replica: ReplicaFacts, window: Window, top: float) -> str:
-    """Where the lost records would be in a log that ends before them."""
+    """The place of the lost records in a log that ends before them."""
     start = max(window.lost_start, replica.log_end_offset)
     if start >= window.lost_end:
         return ""
@@ -276,7 +276,7 @@ def _disk(replica: ReplicaFacts, window: Window, y: float) -> str:
 
 
 def _marks(replica: ReplicaFacts, window: Window, cells: float) -> str:
-    """The end of the log, and of its committed part as last checkpointed; both if they are near."""
+    """The log end, and the end of the committed part as last checkpointed, if they are near."""
     drawn = []
     end, committed = replica.log_end_offset, replica.high_watermark
     bottom = cells + CELL_HEIGHT
@@ -295,7 +295,7 @@ def _marks(replica: ReplicaFacts, window: Window, cells: float) -> str:
 
 
 def _events(steps: Sequence[Step], y: float, shape: Shape) -> list[str]:
-    """What happened to this log, oldest first; as much as fits."""
+    """The events of this log, oldest first, as many as fit."""
     events = []
     for step in steps:
         if step.kind in _SIGNS:

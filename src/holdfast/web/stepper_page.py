@@ -1,7 +1,7 @@
-"""Writes the stepper as one page that needs nothing else: no server, no network, no other file.
+"""Renders the stepper as one self-contained page: no server, no network, no other file.
 
-The page holds the drawn parts of all frames, each different part once, and a script that puts the
-parts of the chosen frame on the screen. The script draws nothing itself.
+The page has the drawn parts of all frames, each different part once, and a script that shows the
+parts of the selected frame. The script draws nothing itself.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
 
 
 def html_page(frames: Sequence[Frame], title: str) -> str:
-    """One story."""
+    """A page with one scenario."""
     return html_tabs([(title, frames)], title)
 
 
-def html_tabs(stories: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
-    """Several stories in one page, a tab each: before and after, for example."""
-    data = [_story(name, frames) for name, frames in stories]
+def html_tabs(scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
+    """A page with several scenarios, one tab each: before and after, for example."""
+    data = [_scenario_data(name, frames) for name, frames in scenarios]
     page = files("holdfast.web").joinpath("assets/stepper.html").read_text(encoding="utf-8")
     for mark, text in (
         ("/*LIGHT*/", variables(LIGHT)),
         ("/*DARK*/", variables(DARK)),
         ("/*PICTURE*/", style_sheet(variables=True)),
         ("<!--TITLE-->", escape(title)),
-        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in stories)),
-        # Last, so that no mark inside a story's own words is ever replaced.
+        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in scenarios)),
+        # Last, so that no placeholder inside a scenario's own text is replaced.
         ("<!--DATA-->", _safe_json(data)),
     ):
         page = page.replace(mark, text)
     return page
 
 
-def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
+def _scenario_data(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
     texts = _Once()
     rows = [
         {
@@ -56,7 +56,7 @@ def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
     return {
         "name": name,
         "sign": _sign(frames),
-        "told": any(frame.narration for frame in frames),
+        "narrated": any(frame.narration for frame in frames),
         "opens": _opening(frames),
         "rules": [list(rule) for rule in frames[-1].snapshot.rules] if frames else [],
         "texts": texts.items(),
@@ -67,7 +67,7 @@ def _story(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
 
 
 def _drawn(frames: Sequence[Frame], shape: Shape) -> dict[str, Any]:
-    """The pictures of all frames; the page shows the shape that fits the reader's screen."""
+    """The pictures of all frames in one shape; the page shows the shape that fits the screen."""
     layout = layout_of(frames, shape)
     pieces = _Once()
     rows = [[pieces.place(part) for part in parts(frame, layout)] for frame in frames]
@@ -91,7 +91,7 @@ def _in_words(name: str, frames: Sequence[Frame]) -> str:
 
 
 def _sign(frames: Sequence[Frame]) -> str:
-    """How the story ends, for its tab."""
+    """The scenario's outcome, as a sign for its tab."""
     verdict = frames[-1].snapshot.verdict if frames else None
     if verdict is None:
         return ""
@@ -99,7 +99,7 @@ def _sign(frames: Sequence[Frame]) -> str:
 
 
 class _Once:
-    """Keeps each different text once and says at which place."""
+    """Stores each different text once, and returns its index."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -112,7 +112,7 @@ class _Once:
 
 
 def _safe_json(data: object) -> str:
-    """JSON that cannot end the script element it stands in, whatever a record is called."""
+    """JSON that cannot end its script element, whatever the name of a record."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for letter in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -1,7 +1,7 @@
-"""Draws a frame. The one place where the picture is made, for the page and for files alike.
+"""Draws a frame, for the page and for picture files alike.
 
-A picture is drawn in parts (the store, a head, a cell, …), each a string that depends on few
-things, so that a page can hold every different part once, however many frames show it.
+A picture consists of parts (the store, a head, a cell, …), each a string that depends on few
+things, so that a page can store every different part once, however many frames show it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot
 from holdfast.web.arrows import arrow
-from holdfast.web.chips import Chip, promise_chips, reader_chips, store_chips
+from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
 from holdfast.web.drawing import box, card, group, number, pill, text, wrapped
 from holdfast.web.lanes import lane
 from holdfast.web.layout import (
@@ -27,11 +27,11 @@ MARGIN = 18
 
 
 def svg(frame: Frame, layout: Layout | None = None) -> str:
-    """One standalone picture, with what happens written above it.
+    """One standalone picture, with its sentence above it.
 
-    Pass the layout of the whole story (`layout_of`) to give all its pictures one size.
+    Pass the layout of the whole scenario (`layout_of`) to give all its pictures one size.
     """
-    # One of a series always gets two lines for its sentence, so that the series stays in step.
+    # A picture of a series always has two lines for its sentence, so that all have one size.
     least = 1 if layout is None else 2
     layout = layout or layout_of([frame])
     width = layout.width + 2 * MARGIN
@@ -49,14 +49,14 @@ def svg(frame: Frame, layout: Layout | None = None) -> str:
 
 
 def parts(frame: Frame, layout: Layout) -> list[str]:
-    """The picture without frame and caption; the parts together, in this order, are the whole."""
+    """The picture's parts, in order, without frame and caption."""
     snapshot = frame.snapshot
     return [
         _store(snapshot, layout),
         _ruler(layout.first_column(snapshot), layout),
         *(part for view in snapshot.replicas for part in lane(view, frame, layout)),
         _chips(
-            "PRODUCED", promise_chips(snapshot), layout.promises_top, layout.promise_rows, layout
+            "PRODUCED", produced_chips(snapshot), layout.produced_top, layout.produced_rows, layout
         ),
         _chips("CONSUMERS", reader_chips(snapshot), layout.readers_top, layout.reader_rows, layout),
         _verdict(snapshot, layout),
@@ -69,7 +69,7 @@ def _title(frame: Frame) -> str:
 
 
 def _caption(frame: Frame, width: float, least: int) -> tuple[str, float]:
-    """The command and the sentence, and where the picture may begin."""
+    """The command and the sentence, and the top of the picture below them."""
     lines = wrapped(frame.sentence, width, 15)
     command = text(0, 10, f"{frame.step}  {frame.step_text}", "mono soft")
     said = "".join(text(0, 34 + 21 * place, words, "t15 b") for place, words in enumerate(lines))

@@ -1,8 +1,8 @@
 """Colours and the style sheet of the picture, for light and for dark.
 
-The style sheet is written once, with `$name` for each colour. A standalone picture gets the light
-values put in, because many programs that show SVG know no CSS variables; the page gets variables,
-so that it can change with the reader's preference.
+The style sheet has `$name` for each colour. A standalone picture gets the light values, because
+many programs that show SVG do not support CSS variables. The page gets variables, so that it can
+follow the reader's preference.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from string import Template
 
 EPOCH_COLOURS = 8
-"""Epochs beyond take the colours again; each cell also says its epoch in writing."""
+"""Later epochs use the colours again; each cell also has its epoch as text."""
 
 LIGHT: Mapping[str, str] = {
     "bg": "#ffffff",
@@ -119,7 +119,7 @@ _CHIPS = """
 
 
 def _epochs() -> str:
-    """Solid for committed cells; outlined, with text in the colour, for the others."""
+    """Solid cells for committed records; outlined cells with coloured text for the others."""
     return "".join(
         f".hf .e{n} rect{{fill:$e{n};stroke:$e{n}}}.hf .u.e{n} text{{fill:$e{n}}}\n"
         for n in range(EPOCH_COLOURS)

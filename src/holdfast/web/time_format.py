@@ -1,4 +1,4 @@
-"""Times as people read them, all in UTC. They come from outside, so they may be any number."""
+"""Formats times for people, in UTC. Times come from outside, so they may be any number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def clock(second: float, form: str = "%H:%M:%S") -> str:
-    """A time of day; the bare number if it is no time that a calendar knows."""
+    """A time of day; the bare number if it is out of the calendar's range."""
     try:
         return datetime.fromtimestamp(second, UTC).strftime(form)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""aiokafka, on an event loop of its own thread."""
+"""aiokafka, on an event loop in a separate thread."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Aio(Client):
-    """Oldest versions of the protocol that a living client speaks."""
+    """The maintained client with the oldest protocol versions."""
 
     limits: ClassVar = Limits(null_headers=False)
     lacks: ClassVar[Mapping[str, str]] = {
@@ -155,12 +155,12 @@ class Aio(Client):
         self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
     ) -> None:
         new = NewTopic(topic, partitions, replicas, topic_configs=dict(configs))
-        told = self._ask(lambda: self._admin.create_topics([new]))
-        _check(told.topic_errors[0][1], told.topic_errors[0][2])
+        response = self._ask(lambda: self._admin.create_topics([new]))
+        _check(response.topic_errors[0][1], response.topic_errors[0][2])
 
     def delete_topic(self, topic: str) -> None:
-        told = self._ask(lambda: self._admin.delete_topics([topic]))
-        _check(told.topic_error_codes[0][1])
+        response = self._ask(lambda: self._admin.delete_topics([topic]))
+        _check(response.topic_error_codes[0][1])
 
     def create_partitions(self, topic: str, total: int) -> None:
         self._ask(lambda: self._admin.create_partitions({topic: NewPartitions(total)}))
@@ -176,8 +176,8 @@ class Aio(Client):
 
     def topic_configs(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        [told] = self._ask(lambda: self._admin.describe_configs([resource]))
-        [(error, message, _, _, entries)] = told.resources
+        [response] = self._ask(lambda: self._admin.describe_configs([resource]))
+        [(error, message, _, _, entries)] = response.resources
         _check(error, message)
         return {name: value for name, value, *_ in entries}
 
@@ -186,20 +186,20 @@ class Aio(Client):
     ) -> None:
         assert not drop
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(put))
-        [told] = self._ask(lambda: self._admin.alter_configs([resource]))
-        _check(*told.resources[0][:2])
+        [response] = self._ask(lambda: self._admin.alter_configs([resource]))
+        _check(*response.resources[0][:2])
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         wanted = {TopicPartition(topic, partition): RecordsToDelete(before)}
-        told = self._ask(lambda: self._admin.delete_records(wanted))
-        assert list(told.values()) == [before]
+        response = self._ask(lambda: self._admin.delete_records(wanted))
+        assert list(response.values()) == [before]
 
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self._ask(self._admin.describe_cluster)
-        brokers = {one["node_id"]: one["port"] for one in told["brokers"]}
-        return ClusterSeen(told["cluster_id"], told["controller_id"], brokers)
+        response = self._ask(self._admin.describe_cluster)
+        brokers = {one["node_id"]: one["port"] for one in response["brokers"]}
+        return ClusterSeen(response["cluster_id"], response["controller_id"], brokers)
 
     # Groups.
 
@@ -210,18 +210,20 @@ class Aio(Client):
         return {name for name, _ in self._ask(self._admin.list_consumer_groups)}
 
     def group(self, group: str) -> GroupSeen:
-        [told] = self._ask(lambda: self._admin.describe_consumer_groups([group]))
-        [(error, _, state, _, _, members, *_)] = told.groups
+        [response] = self._ask(lambda: self._admin.describe_consumer_groups([group]))
+        [(error, _, state, _, _, members, *_)] = response.groups
         _check(error)
         return GroupSeen(state.lower(), len(members))
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        told = self._ask(lambda: self._admin.list_consumer_group_offsets(group))
-        return {place.partition: one.offset for place, one in told.items() if place.topic == topic}
+        response = self._ask(lambda: self._admin.list_consumer_group_offsets(group))
+        return {
+            place.partition: one.offset for place, one in response.items() if place.topic == topic
+        }
 
 
 class _AioMember(Member):
-    """A task that reads until it is told to stop."""
+    """A task that reads until it is stopped."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, consumer: Any, group: str, topic: str

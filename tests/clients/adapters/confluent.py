@@ -66,7 +66,7 @@ class Confluent(Client):
     ) -> list[int] | None:
         offsets: list[int] = []
 
-        def tell(error: KafkaError | None, message: Message) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
             assert error is None, error
             offset = message.offset()
             offsets.append(-1 if offset is None else offset)
@@ -81,7 +81,7 @@ class Confluent(Client):
                 partition,
                 timestamp=one.timestamp or 0,  # 0 stands for "now"
                 headers=list(one.headers),
-                on_delivery=tell,
+                on_delivery=delivered,
             )
         assert producer.flush(WAIT_S) == 0
         return offsets
@@ -168,9 +168,9 @@ class Confluent(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = _result(self._admin.describe_cluster())
-        brokers = {node.id: node.port for node in told.nodes}
-        return ClusterSeen(told.cluster_id, told.controller.id, brokers)
+        response = _result(self._admin.describe_cluster())
+        brokers = {node.id: node.port for node in response.nodes}
+        return ClusterSeen(response.cluster_id, response.controller.id, brokers)
 
     def elect(self, topic: str, partition: int) -> None:
         place = TopicPartition(topic, partition)
@@ -199,13 +199,15 @@ class Confluent(Client):
         return {one.group_id for one in _result(self._admin.list_consumer_groups()).valid}
 
     def group(self, group: str) -> GroupSeen:
-        told = _result(self._admin.describe_consumer_groups([group])[group])
-        return GroupSeen(told.state.name.lower(), len(told.members))
+        response = _result(self._admin.describe_consumer_groups([group])[group])
+        return GroupSeen(response.state.name.lower(), len(response.members))
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         asked = [ConsumerGroupTopicPartitions(group)]
-        told = _result(self._admin.list_consumer_group_offsets(asked)[group])
-        return {one.partition: one.offset for one in told.topic_partitions if one.topic == topic}
+        response = _result(self._admin.list_consumer_group_offsets(asked)[group])
+        return {
+            one.partition: one.offset for one in response.topic_partitions if one.topic == topic
+        }
 
     def delete_group(self, group: str) -> None:
         _result(self._admin.delete_consumer_groups([group])[group])
@@ -215,9 +217,9 @@ def _read(message: Message) -> Read:
     assert message.error() is None, message.error()
     offset, (_, timestamp) = message.offset(), message.timestamp()
     assert offset is not None
-    told: Any = message
-    headers = tuple((name, value) for name, value in told.headers() or ())
-    return Read(offset, timestamp, told.key(), told.value(), headers)
+    response: Any = message
+    headers = tuple((name, value) for name, value in response.headers() or ())
+    return Read(offset, timestamp, response.key(), response.value(), headers)
 
 
 def _result(future: Future[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, in one JVM (java/Tools.java), by what they print."""
+"""Kafka's own command-line tools, in one JVM (java/Tools.java); parses their output."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ WORDS = {
     "InvalidConfiguration": "INVALID_CONFIG",
     "InvalidTopic": "INVALID_TOPIC_EXCEPTION",
 }
-"""Where a Java exception is not named as its error is."""
+"""Java exceptions whose name differs from their error's."""
 TOOLS_OWN = {
     "does not exist as expected": "UNKNOWN_TOPIC_OR_PARTITION",
     "Valid replica already elected": "ELECTION_NOT_NEEDED",
     "ConfigException": "INVALID_CONFIG",
     "Unknown broker id": "INVALID_REPLICA_ASSIGNMENT",
 }
-"""What tools find out, or say, in words of their own."""
+"""Messages with which tools report errors in their own words."""
 
 
 class Done(NamedTuple):
-    """A tool that was run."""
+    """The result of a tool."""
 
     out: str
     err: str
@@ -71,7 +71,7 @@ class Done(NamedTuple):
 
 
 class JavaTools(Client):
-    """The tools only: no code of ours calls Kafka's client library."""
+    """The tools only: the tests do not call Kafka's client library."""
 
     limits: ClassVar = Limits(
         timestamps=False, binary=False, empties=False, headers=False, null_headers=False
@@ -95,7 +95,7 @@ class JavaTools(Client):
     # Running tools.
 
     def ask(self, **task: Any) -> Any:
-        """A task for the driver."""
+        """Send a task to the driver."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
@@ -106,11 +106,13 @@ class JavaTools(Client):
         return json.loads(line)
 
     def run(self, tool: str, *words: str, given: str = "") -> Done:
-        """A tool that does what it is asked; RefusedError if it cannot."""
-        told = self.ask(tool=tool, args=[*words, "--bootstrap-server", self.bootstrap], input=given)
-        said = told["out"] + told["err"]
-        assert told["code"] is not None, f"{tool} does not end: {said}"
-        done = Done(told["out"], told["err"], told["code"])
+        """Run a tool; RefusedError if it fails."""
+        response = self.ask(
+            tool=tool, args=[*words, "--bootstrap-server", self.bootstrap], input=given
+        )
+        said = response["out"] + response["err"]
+        assert response["code"] is not None, f"{tool} does not end: {said}"
+        done = Done(response["out"], response["err"], response["code"])
         if error := _refusal(said):
             raise RefusedError(error, said)
         assert done.code == 0, said
@@ -150,8 +152,8 @@ class JavaTools(Client):
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         place = f"{topic}:{partition}"
-        told = self.run(OFFSETS, "--topic-partitions", place, "--time", str(timestamp)).out
-        return int(told.rpartition(":")[2]) if told.strip() else None
+        response = self.run(OFFSETS, "--topic-partitions", place, "--time", str(timestamp)).out
+        return int(response.rpartition(":")[2]) if response.strip() else None
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         start, end = self.offset_at(topic, partition, -2), self.offset_at(topic, partition, -1)
@@ -208,18 +210,18 @@ class JavaTools(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self.run(CLUSTER, "cluster-id").out
+        response = self.run(CLUSTER, "cluster-id").out
         lines = self.run(CLUSTER, "list-endpoints").out.splitlines()[1:]
         brokers = {int(line.split()[0]): int(line.split()[2]) for line in lines}
-        return ClusterSeen(told.split()[-1], None, brokers)
+        return ClusterSeen(response.split()[-1], None, brokers)
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
-        told = json.loads(
+        response = json.loads(
             self.run(LOG_DIRS, "--describe", "--topic-list", topic).out.splitlines()[-1]
         )
         return {
             (broker["broker"], int(one["partition"].rpartition("-")[2])): one["size"]
-            for broker in told["brokers"]
+            for broker in response["brokers"]
             for folder in broker["logDirs"]
             for one in folder["partitions"]
         }
@@ -257,12 +259,12 @@ class JavaTools(Client):
 
     def table(self, group: str, *words: str) -> list[list[str]]:
         """The rows of a description, without the heading."""
-        told = self.run(GROUPS, "--describe", "--group", group, *words).out
-        return [line.split() for line in told.splitlines() if line.startswith(f"{group} ")]
+        response = self.run(GROUPS, "--describe", "--group", group, *words).out
+        return [line.split() for line in response.splitlines() if line.startswith(f"{group} ")]
 
 
 class _ConsoleMember(Member):
-    """A console consumer that goes on until it is interrupted."""
+    """A console consumer that runs until it is interrupted."""
 
     def __init__(self, tools: JavaTools, group: str, topic: str, name: str) -> None:
         self._tools, self._group, self._topic, self._name = tools, group, topic, name
@@ -273,7 +275,7 @@ class _ConsoleMember(Member):
         self._task = tools.ask(tool=CONSUMER, args=words, background=True)["task"]
 
     def assignment(self) -> set[int]:
-        """As the coordinator tells it; it knows no group before its first member."""
+        """From the coordinator, which has no group before its first member."""
         try:
             rows = self._tools.table(self._group, "--members", "--verbose")
         except RefusedError as refused:
@@ -294,7 +296,7 @@ class _ConsoleMember(Member):
 
 
 def moved(topic: str, partition: int, replicas: Sequence[int]) -> Any:
-    """What the reassignment tool reads."""
+    """The input of the reassignment tool."""
     place = {"topic": topic, "partition": partition, "replicas": list(replicas)}
     return {"version": 1, "partitions": [place]}
 

@@ -39,7 +39,7 @@ ERROR = re.compile(r"\[Error (\d+)\]")
 
 
 class KafkaPython(Client):
-    """All that the library can do is asked of it."""
+    """Uses everything that the library can do."""
 
     limits: ClassVar = Limits(null_headers=False)
 
@@ -136,8 +136,8 @@ class KafkaPython(Client):
 
     def topic_configs(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        told = self._admin.describe_configs([resource], config_filter="all")
-        return {name: entry["value"] for name, entry in told["topic"][topic].items()}
+        response = self._admin.describe_configs([resource], config_filter="all")
+        return {name: entry["value"] for name, entry in response["topic"][topic].items()}
 
     def alter_topic_configs(
         self, topic: str, put: Mapping[str, str], drop: Sequence[str] = ()
@@ -157,15 +157,15 @@ class KafkaPython(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self._admin.describe_cluster()
-        brokers = {one["broker_id"]: one["port"] for one in told["brokers"]}
-        return ClusterSeen(told["cluster_id"], told["controller_id"], brokers)
+        response = self._admin.describe_cluster()
+        brokers = {one["broker_id"]: one["port"] for one in response["brokers"]}
+        return ClusterSeen(response["cluster_id"], response["controller_id"], brokers)
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
         return {
-            (told["broker"], one["partition_index"]): one["partition_size"]
-            for told in self._admin.describe_log_dirs([topic])
-            for folder in told["log_dirs"]
+            (response["broker"], one["partition_index"]): one["partition_size"]
+            for response in self._admin.describe_log_dirs([topic])
+            for folder in response["log_dirs"]
             for found in folder["topics"]
             if found["name"] == topic
             for one in found["partitions"]
@@ -197,7 +197,7 @@ class KafkaPython(Client):
         )
 
         def poll() -> Iterator[bytes]:
-            # A poll that ends while SyncGroup is under way loses the assignment: 50 ms stalls here.
+            # A poll that ends while SyncGroup is in flight loses the assignment: 50 ms stalls here.
             for records in consumer.poll(1000).values():
                 yield from (one.value for one in records)
 
@@ -210,12 +210,14 @@ class KafkaPython(Client):
         return {one["group_id"] for one in self._admin.list_groups()}
 
     def group(self, group: str) -> GroupSeen:
-        told = self._admin.describe_groups([group])[group]
-        return GroupSeen(told["group_state"].lower(), len(told["members"]))
+        response = self._admin.describe_groups([group])[group]
+        return GroupSeen(response["group_state"].lower(), len(response["members"]))
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        told = self._admin.list_group_offsets({group: None})[group]
-        return {place.partition: one.offset for place, one in told.items() if place.topic == topic}
+        response = self._admin.list_group_offsets({group: None})[group]
+        return {
+            place.partition: one.offset for place, one in response.items() if place.topic == topic
+        }
 
     def delete_group(self, group: str) -> None:
         outcome = self._admin.delete_groups([group])[group]

@@ -1,4 +1,4 @@
-"""kcat: no administrator, and an older librdkafka."""
+"""kcat: no admin client, and an older librdkafka."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_ADMIN = "kcat is no administrator"
 
 
 class KcatClient(Client):
-    """Producer, consumer, group member, and questions about offsets and metadata."""
+    """Producer, consumer, group member, and queries of offsets and metadata."""
 
     limits: ClassVar = Limits(timestamps=False, empties=False, headers=False, null_headers=False)
     lacks: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -64,12 +64,12 @@ class KcatClient(Client):
 
     def consume(self, topic: str, partition: int, start: int, count: int) -> list[Read]:
         place = ("-t", topic, "-p", str(partition), "-o", str(start), "-c", str(count))
-        told = self._run("-C", "-q", *place, "-f", FORMAT)
-        return list(_parsed(told))
+        output = self._run("-C", "-q", *place, "-f", FORMAT)
+        return list(_parsed(output))
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
-        told = self._run("-Q", "-t", f"{topic}:{partition}:{timestamp}").decode()
-        offset = int(told.split("offset ")[1])
+        output = self._run("-Q", "-t", f"{topic}:{partition}:{timestamp}").decode()
+        offset = int(output.split("offset ")[1])
         return offset if offset >= 0 else None
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
@@ -88,9 +88,9 @@ class KcatClient(Client):
         }
 
     def cluster(self) -> ClusterSeen:
-        told = self._metadata()
-        brokers = {one["id"]: int(one["name"].rpartition(":")[2]) for one in told["brokers"]}
-        return ClusterSeen(None, told["controllerid"], brokers)
+        output = self._metadata()
+        brokers = {one["id"]: int(one["name"].rpartition(":")[2]) for one in output["brokers"]}
+        return ClusterSeen(None, output["controllerid"], brokers)
 
     def join(self, group: str, topic: str) -> Member:
         return _KcatMember(self._command("-G", group, topic, "-u", "-f", r"%s\n"))
@@ -116,7 +116,7 @@ class KcatClient(Client):
 
 
 class _KcatMember(Member):
-    """A process; its stderr tells of rebalances."""
+    """A process; its stderr reports rebalances."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._values: list[bytes] = []
@@ -168,23 +168,23 @@ def _header_options(headers: Headers) -> list[str]:
 
 
 def _given(records: Iterator[Record]) -> Iterator[bytes]:
-    """As kcat takes them; -Z makes an empty value a null one."""
+    """Records in kcat's input format; -Z makes an empty value a null one."""
     for one in records:
         if one.key is not None:
             yield one.key + KEY_ENDS.encode()
         yield (one.value or b"") + RECORD_ENDS.encode()
 
 
-def _parsed(told: bytes) -> Iterator[Read]:
-    """What FORMAT wrote: a line of numbers and headers, then key and value, by their lengths."""
+def _parsed(output: bytes) -> Iterator[Read]:
+    """Parses FORMAT: a line of numbers and headers, then key and value, by their lengths."""
     at = 0
-    while at < len(told):
-        line_end = told.index(b"\n", at)
-        offset, timestamp, key_length, length, headers = told[at:line_end].decode().split(" ", 4)
+    while at < len(output):
+        line_end = output.index(b"\n", at)
+        offset, timestamp, key_length, length, headers = output[at:line_end].decode().split(" ", 4)
         key_end = line_end + 1 + max(int(key_length), 0)
         at = key_end + max(int(length), 0)
-        key = told[line_end + 1 : key_end] if int(key_length) >= 0 else None
-        value = told[key_end:at] if int(length) >= 0 else None
+        key = output[line_end + 1 : key_end] if int(key_length) >= 0 else None
+        value = output[key_end:at] if int(length) >= 0 else None
         pairs = [pair.split("=", 1) for pair in headers.split(",") if pair]
         named = tuple((name, text.encode()) for name, text in pairs)
         yield Read(int(offset), int(timestamp), key, value, named)

@@ -1,4 +1,4 @@
-"""A group member that is polled by a thread of its own, for clients whose consumer is a loop."""
+"""A group member with a polling thread, for clients whose consumer is a loop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ CLOSE_S = 60.0
 
 
 class PollingMember(Member):
-    """`poll` waits a little and gives values; `owned` tells partitions; `leave` commits and ends.
+    """`poll` waits briefly and returns values; `owned` returns partitions; `leave` commits.
 
-    All three are called by the thread only: most consumers belong to one thread.
+    Only the thread calls them: most consumers belong to one thread.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PollingMember(Member):
                     self._owned = set(owned())
             finally:
                 leave()
-        except Exception as error:  # noqa: BLE001 - told to the test, which runs elsewhere
+        except Exception as error:  # noqa: BLE001 - reported to the test, in another thread
             self._error = error
 
     def _complain(self) -> None:

@@ -1,6 +1,6 @@
-"""Clients of other languages: a program that takes a JSON task a line and answers by a line.
+"""Clients in other languages: a program that reads one JSON task per line and answers each.
 
-The tasks are the methods of `Client`; go/main.go tells the form.
+The tasks are the methods of `Client`; go/main.go describes the format.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.clients.client import (
 
 
 class ProgramClient(Client):
-    """A subclass says how the program is started."""
+    """A subclass names the command of the program."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
@@ -38,7 +38,7 @@ class ProgramClient(Client):
 
     @classmethod
     def command(cls) -> Sequence[str]:
-        """The program, ready to run; skips the test, aloud, where it cannot be made."""
+        """The program, ready to run; skips the test with a reason if it cannot be built."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class ProgramClient(Client):
         self._process.stdout.close()
 
     def ask(self, do: str, **task: Any) -> Any:
-        """One task; RefusedError if a broker refused."""
+        """Send one task; RefusedError if a broker refused."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
@@ -107,8 +107,8 @@ class ProgramClient(Client):
     def create_topic(
         self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
     ) -> None:
-        told = {"topic": topic, "count": partitions, "replicas": replicas}
-        self.ask("create_topic", **told, configs=dict(configs))
+        response = {"topic": topic, "count": partitions, "replicas": replicas}
+        self.ask("create_topic", **response, configs=dict(configs))
 
     def delete_topic(self, topic: str) -> None:
         self.ask("delete_topic", topic=topic)
@@ -140,9 +140,9 @@ class ProgramClient(Client):
     # The cluster.
 
     def cluster(self) -> ClusterSeen:
-        told = self.ask("cluster")
-        brokers = {int(broker): port for broker, port in told["brokers"].items()}
-        return ClusterSeen(told["id"], told["controller"], brokers)
+        response = self.ask("cluster")
+        brokers = {int(broker): port for broker, port in response["brokers"].items()}
+        return ClusterSeen(response["id"], response["controller"], brokers)
 
     def log_sizes(self, topic: str) -> dict[tuple[int, int], int]:
         sizes = self.ask("log_sizes", topic=topic)
@@ -163,12 +163,12 @@ class ProgramClient(Client):
         return set(self.ask("groups"))
 
     def group(self, group: str) -> GroupSeen:
-        told = self.ask("group", group=group)
-        return GroupSeen(told["state"], told["members"])
+        response = self.ask("group", group=group)
+        return GroupSeen(response["state"], response["members"])
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        told = self.ask("committed", group=group, topic=topic)
-        return {int(partition): offset for partition, offset in sorted(told.items())}
+        response = self.ask("committed", group=group, topic=topic)
+        return {int(partition): offset for partition, offset in sorted(response.items())}
 
     def delete_group(self, group: str) -> None:
         self.ask("delete_group", group=group)

@@ -36,12 +36,12 @@ func (p *program) topics(ctx context.Context, _ *task) (any, error) {
 		Replicas []int32 `json:"replicas"`
 		Isr      []int32 `json:"isr"`
 	}
-	told, err := p.admin.Metadata(ctx)
+	response, err := p.admin.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
 	topics := map[string]map[int32]placed{}
-	for name, topic := range told.Topics {
+	for name, topic := range response.Topics {
 		topics[name] = map[int32]placed{}
 		for index, one := range topic.Partitions {
 			topics[name][index] = placed{one.Leader, one.Replicas, one.ISR}
@@ -51,15 +51,15 @@ func (p *program) topics(ctx context.Context, _ *task) (any, error) {
 }
 
 func (p *program) topicConfigs(ctx context.Context, asked *task) (any, error) {
-	told, err := p.admin.DescribeTopicConfigs(ctx, asked.Topic)
+	response, err := p.admin.DescribeTopicConfigs(ctx, asked.Topic)
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
-	for _, one := range told[0].Configs {
+	for _, one := range response[0].Configs {
 		values[one.Key] = one.MaybeValue()
 	}
-	return values, told[0].Err
+	return values, response[0].Err
 }
 
 func (p *program) alterTopicConfigs(ctx context.Context, asked *task) (any, error) {
@@ -88,24 +88,24 @@ func (p *program) deleteRecords(ctx context.Context, asked *task) (any, error) {
 }
 
 func (p *program) cluster(ctx context.Context, _ *task) (any, error) {
-	told, err := p.admin.BrokerMetadata(ctx)
+	response, err := p.admin.BrokerMetadata(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ports := map[int32]int32{}
-	for _, one := range told.Brokers {
+	for _, one := range response.Brokers {
 		ports[one.NodeID] = one.Port
 	}
-	return map[string]any{"id": told.Cluster, "controller": told.Controller, "brokers": ports}, nil
+	return map[string]any{"id": response.Cluster, "controller": response.Controller, "brokers": ports}, nil
 }
 
 func (p *program) logSizes(ctx context.Context, asked *task) (any, error) {
-	told, err := p.admin.DescribeAllLogDirs(ctx, kadm.TopicsSet{asked.Topic: {0: {}, 1: {}}})
+	response, err := p.admin.DescribeAllLogDirs(ctx, kadm.TopicsSet{asked.Topic: {0: {}, 1: {}}})
 	if err != nil {
 		return nil, err
 	}
 	sizes := [][]int64{}
-	told.Each(func(dir kadm.DescribedLogDir) {
+	response.Each(func(dir kadm.DescribedLogDir) {
 		for index, one := range dir.Topics[asked.Topic] {
 			sizes = append(sizes, []int64{int64(dir.Broker), int64(index), one.Size})
 		}

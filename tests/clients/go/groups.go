@@ -90,21 +90,21 @@ func (p *program) groups(ctx context.Context, _ *task) (any, error) {
 }
 
 func (p *program) group(ctx context.Context, asked *task) (any, error) {
-	told, err := p.admin.DescribeGroups(ctx, asked.Group)
+	response, err := p.admin.DescribeGroups(ctx, asked.Group)
 	if err != nil {
 		return nil, err
 	}
-	one := told[asked.Group]
+	one := response[asked.Group]
 	return map[string]any{"state": strings.ToLower(one.State), "members": len(one.Members)}, one.Err
 }
 
 func (p *program) committed(ctx context.Context, asked *task) (any, error) {
-	told, err := p.admin.FetchOffsets(ctx, asked.Group)
+	response, err := p.admin.FetchOffsets(ctx, asked.Group)
 	if err != nil {
 		return nil, err
 	}
 	offsets := map[int32]int64{}
-	for partition, one := range told[asked.Topic] {
+	for partition, one := range response[asked.Topic] {
 		offsets[partition] = one.At
 	}
 	return offsets, nil

@@ -20,7 +20,7 @@ import org.apache.kafka.common.utils.Exit;
  * Kafka's command-line tools in one JVM, which is started once instead of for each call.
  *
  * <p>A JSON task a line: {"tool": class, "args": [...], "input": text} runs a tool to its end,
- * with "background": true it goes on; {"look": n} tells what task n has written, {"stop": n} ends
+ * with "background": true it goes on; {"look": n} returns what task n has written, {"stop": n} ends
  * it as Ctrl-C would. Each is answered by {"task": n, "out": ..., "err": ..., "code": ...}.
  */
 public class Tools {

@@ -12,7 +12,7 @@ const TOPIC = 2 // the kind of resource whose settings are meant
 
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 // Kafka refuses frames of linked blocks. lz4js makes one block of up to 4 MB and does not say that
-// it stands alone: say so, and sum the descriptor anew.
+// it stands alone: say so, and compute the checksum of the descriptor again.
 const standingAlone = frame => {
   frame[4] |= 0x20
   frame[6] = xxh32.hash(0, frame, 4, 2) >> 8
@@ -40,7 +40,7 @@ const kafka = new Kafka({
   logLevel: logLevel.NOTHING,
   retry: { initialRetryTime: 50, retries: 5 },
 })
-// A consumer ends when its last fetch does; a new cluster's coordinators are not ready at once.
+// A consumer ends when its last fetch does; a new cluster's coordinators are not ready immediately.
 const READING = {
   heartbeatInterval: 200,
   maxWaitTimeInMs: 100,
@@ -80,8 +80,8 @@ const DO = {
     await producer.connect()
     try {
       const messages = records.map(one => sent(partition, one))
-      const [told] = await producer.send({ topic, acks, messages, compression: TYPES[compression] })
-      return acks === 0 ? null : records.map((_, place) => Number(told.baseOffset) + place)
+      const [response] = await producer.send({ topic, acks, messages, compression: TYPES[compression] })
+      return acks === 0 ? null : records.map((_, place) => Number(response.baseOffset) + place)
     } finally {
       await producer.disconnect()
     }
@@ -148,8 +148,8 @@ const DO = {
   },
 
   async topic_configs({ topic }) {
-    const told = await admin.describeConfigs({ resources: resource(topic) })
-    const entries = told.resources[0].configEntries
+    const response = await admin.describeConfigs({ resources: resource(topic) })
+    const entries = response.resources[0].configEntries
     return Object.fromEntries(entries.map(one => [one.configName, one.configValue]))
   },
 
@@ -198,13 +198,13 @@ const DO = {
   groups: async () => (await admin.listGroups()).groups.map(one => one.groupId),
 
   async group({ group }) {
-    const [told] = (await admin.describeGroups([group])).groups
-    return { state: told.state.toLowerCase(), members: told.members.length }
+    const [response] = (await admin.describeGroups([group])).groups
+    return { state: response.state.toLowerCase(), members: response.members.length }
   },
 
   async committed({ group, topic }) {
-    const [told] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
-    return Object.fromEntries(told.partitions.map(one => [one.partition, Number(one.offset)]))
+    const [response] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    return Object.fromEntries(response.partitions.map(one => [one.partition, Number(one.offset)]))
   },
 
   delete_group: ({ group }) => admin.deleteGroups([group]),

@@ -1,4 +1,4 @@
-"""The admin APIs on whole brokers: asked at any of them, answered by the controller."""
+"""The admin APIs on whole brokers: any broker accepts them, the controller answers."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def leaders_known_to(broker: Broker) -> list[int]:
     return [one.leader for topic in topics for one in topic.partitions.values()]
 
 
-def test_a_topic_lives_grows_and_dies_through_any_broker(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+def test_a_topic_is_created_grown_and_deleted_through_any_broker(tmp_path: Path) -> None:
+    async def scenario(three: Three) -> None:
         wanted = new_topic("events", 2, retention_ms="5000")
         assert await create(three, wanted, validate_only=True) == [("events", 0)]
         assert await create(three, wanted, new_topic("bad name")) == [
@@ -129,11 +129,11 @@ def test_a_topic_lives_grows_and_dies_through_any_broker(tmp_path: Path) -> None
         ]
         assert await create(three, wanted) == [("events", 0)]
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_settings_are_changed_and_described(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("events"))
 
         async def described(kind: int, name: str) -> Any:
@@ -182,11 +182,11 @@ def test_settings_are_changed_and_described(tmp_path: Path) -> None:
         _, configs = await described(2, "events")
         assert (configs["retention.ms"], configs["segment.bytes"]) == ("88", "2000000")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
-def test_leaders_and_replicas_move_when_asked(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+def test_leaders_and_replicas_move_on_request(tmp_path: Path) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("events", 1))
         service = three.controller.controller
         assert service is not None
@@ -221,11 +221,11 @@ def test_leaders_and_replicas_move_when_asked(tmp_path: Path) -> None:
         assert found[0].error_code == ErrorCode.ELECTION_NOT_NEEDED
         assert (await three.ask(three.other, elected(5))).error_code == ErrorCode.INVALID_REQUEST
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_topics_are_described_page_by_page(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("a", 3), new_topic("b", 2))
 
         async def page(cursor: Any, *names: str) -> Any:
@@ -249,11 +249,11 @@ def test_topics_are_described_page_by_page(tmp_path: Path) -> None:
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert await page(None, "no") == ([("no", unknown, [])], None)
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("events", 3))
         stale = ControlledShutdownRequest(broker_id=1, broker_epoch=1)
         answer = await three.ask(three.other, stale)
@@ -268,7 +268,7 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
             ErrorCode.NOT_CONTROLLER,
             ErrorCode.STALE_BROKER_EPOCH,
         ]
-        # The controller itself goes, and cleanly: another takes over, and nothing is left behind.
+        # The controller stops cleanly: another takes over, and nothing is left over.
         old = three.controller
         del three.brokers[old.id]
         await old.stop()
@@ -286,30 +286,30 @@ def test_leaders_move_before_a_broker_stops_and_when_it_dies(tmp_path: Path) -> 
             lambda: all(len(one.isr) == 3 for one in service.core.partitions.values()),
             "all in sync again",
         )
-        # Its session ends while it is alive: it loses its leaderships, and comes back.
-        epoch = back.life.broker_epoch
+        # Its session ends while it is alive: it loses its leaderships, and registers again.
+        epoch = back.incarnation.broker_epoch
         await back.store.expire()
-        await eventually(lambda: back.life.broker_epoch > epoch, "registered anew")
+        await eventually(lambda: back.incarnation.broker_epoch > epoch, "registered again")
 
         def all_in_sync() -> bool:
-            reigning = [one.controller for one in three.brokers.values() if one.controller]
-            return bool(reigning) and all(
-                len(state.isr) == 3 for state in reigning[0].core.partitions.values()
+            controllers = [one.controller for one in three.brokers.values() if one.controller]
+            return bool(controllers) and all(
+                len(state.isr) == 3 for state in controllers[0].core.partitions.values()
             )
 
         await eventually(all_in_sync, "all in sync once more")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_what_a_broker_advertises_is_described_as_a_static_setting(tmp_path: Path) -> None:
-    """As Apache Kafka 4.3.1 does; without it in the file there is no value, there as here."""
+    """As in Apache Kafka 4.3.1; if the file does not set it, there is no value."""
     port = Port()
-    told = f"PLAINTEXT://localhost:{port.number}"
-    own = {"listeners": f"PLAINTEXT://127.0.0.1:{port.number}", "advertised.listeners": told}
+    advertised = f"PLAINTEXT://localhost:{port.number}"
+    own = {"listeners": f"PLAINTEXT://127.0.0.1:{port.number}", "advertised.listeners": advertised}
     cases: list[tuple[dict[str, str], str | None, Source]] = [
         ({}, None, Source.DEFAULT_CONFIG),
-        (own, told, Source.STATIC_BROKER_CONFIG),
+        (own, advertised, Source.STATIC_BROKER_CONFIG),
     ]
 
     async def run() -> None:
@@ -322,7 +322,7 @@ def test_what_a_broker_advertises_is_described_as_a_static_setting(tmp_path: Pat
             request = DescribeConfigsRequest(resources=[asked], include_synonyms=True)
             [row] = (await three.ask(broker, request)).results[0].configs
             assert (row.value, row.config_source, row.read_only) == (value, source, True)
-            shown = [(told, Source.STATIC_BROKER_CONFIG)] if settings else []
+            shown = [(advertised, Source.STATIC_BROKER_CONFIG)] if settings else []
             assert [(one.value, one.source) for one in row.synonyms] == shown
             await broker.stop()
 

@@ -21,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_followers_that_have_nothing_to_copy_move_their_start_too(tmp_path: Path) -> None:
-    """A follower's parked fetch names only partitions with news; a moved start is one."""
+    """The answer to a parked fetch has only partitions with updates; a moved start is one."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         assert await create(three, new_topic(TOPIC, 1)) == [(TOPIC, 0)]
         leader, _ = apart(three)
         for _ in range(4):
-            told = await three.ask(leader, produce(b"", 12), 12)
-            assert told.responses[0].partition_responses[0].error_code == 0
+            response = await three.ask(leader, produce(b"", 12), 12)
+            assert response.responses[0].partition_responses[0].error_code == 0
         logs = [one.replicas.partitions[TopicPartition(TOPIC, 0)] for one in three.brokers.values()]
 
         def is_settled() -> bool:
@@ -37,9 +37,9 @@ def test_followers_that_have_nothing_to_copy_move_their_start_too(tmp_path: Path
         await eventually(is_settled, "all followers know the high watermark")
         asked = [DeleteRecordsPartition(partition_index=0, offset=3)]
         topics = [DeleteRecordsTopic(name=TOPIC, partitions=asked)]
-        told = await three.ask(leader, DeleteRecordsRequest(topics=topics, timeout_ms=10_000))
-        [result] = told.topics[0].partitions
+        response = await three.ask(leader, DeleteRecordsRequest(topics=topics, timeout_ms=10_000))
+        [result] = response.topics[0].partitions
         assert (ErrorCode(result.error_code), result.low_watermark) == (ErrorCode.NONE, 3)
         assert [one.log.log_start_offset for one in logs] == [3, 3, 3]
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

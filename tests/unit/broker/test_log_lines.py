@@ -1,4 +1,4 @@
-"""What a broker says to people."""
+"""The log lines of a broker."""
 
 import io
 
@@ -20,7 +20,7 @@ def test_a_value_cannot_forge_a_line() -> None:
     assert stream.getvalue().count("\n") == 1
 
 
-def test_a_bug_is_told_with_its_place() -> None:
+def test_a_bug_is_logged_with_its_place() -> None:
     stream = io.StringIO()
     try:
         raise KeyError("oops")
@@ -31,7 +31,7 @@ def test_a_bug_is_told_with_its_place() -> None:
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """Time that a test moves."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

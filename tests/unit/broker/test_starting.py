@@ -1,4 +1,4 @@
-"""A start while the store is away, or takes longer than a session lasts. Chaos found both."""
+"""Starts with an unavailable store, or longer than the session timeout. Chaos found both."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ Trouble = Callable[[Broker, Three], Awaitable[None]]
 
 
 async def session_is_over(broker: Broker, _: Three) -> None:
-    """As if opening the logs had taken too long: nothing beats meanwhile."""
+    """As if opening the logs had taken too long: there are no heartbeats meanwhile."""
     await broker.store.expire()
 
 
 async def store_is_away(broker: Broker, three: Three) -> None:
-    """It comes back once the broker has noticed."""
-    broker.store.cut()
+    """It returns once the broker has noticed."""
+    broker.store.disconnect()
 
-    async def heal() -> None:
+    async def reconnect_store() -> None:
         await eventually(
             lambda: "waits for the store" in three.lines.getvalue(), "the broker notices"
         )
-        broker.store.heal()
+        broker.store.reconnect()
 
-    three.tasks.append(asyncio.ensure_future(heal()))
+    three.tasks.append(asyncio.ensure_future(reconnect_store()))
 
 
 @pytest.mark.parametrize("trouble", [session_is_over, store_is_away])
 @pytest.mark.parametrize("step", ["identify", "join"])
-def test_a_start_survives_a_store_that_is_away_for_a_while(
+def test_a_start_survives_a_store_that_is_unavailable_for_a_while(
     tmp_path: Path, step: str, trouble: Trouble
 ) -> None:
     async def run() -> None:
@@ -70,12 +70,12 @@ def test_a_start_survives_a_store_that_is_away_for_a_while(
 
 
 @pytest.mark.slow
-def test_the_loop_turns_while_logs_are_opened(
+def test_the_event_loop_runs_while_logs_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a crash that takes long, and a session must be renewed meanwhile."""
+    """After a crash that takes long, and the session needs heartbeats meanwhile."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic("events", 3))
 
     async def start_again() -> None:
@@ -97,7 +97,7 @@ def test_the_loop_turns_while_logs_are_opened(
         assert opened == len(broker.replicas.partitions) == 3
         await broker.stop()
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
     asyncio.run(start_again())
 
 
@@ -117,8 +117,8 @@ def test_a_session_that_comes_and_goes_writes_few_lines(
             return [line for line in three.lines.getvalue().splitlines() if "=session" in line]
 
         for _ in range(100):
-            store._hear(SessionState.AWAY)
-            store._hear(SessionState.CONNECTED)
+            store._notified(SessionState.AWAY)
+            store._notified(SessionState.CONNECTED)
         assert [line.split("=session ")[1] for line in lines()] == ["state=away"]
         await eventually(lambda: len(lines()) == 2, "a line about the others")
         assert lines()[1].endswith("state=connected changes=199")
@@ -128,7 +128,7 @@ def test_a_session_that_comes_and_goes_writes_few_lines(
 
 
 class Unchangeable(RealDisk):
-    """A log on it can be read, and not be taken away."""
+    """A disk whose logs can be read, but not deleted."""
 
     def rename(self, old: str, new: str) -> None:
         if old == str(STRAY):

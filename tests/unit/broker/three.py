@@ -21,7 +21,7 @@ CLIENT = "a test"
 
 
 class Three:
-    """The brokers, and a client that speaks to any of them."""
+    """The brokers, and a client of any of them."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class Three:
         self.tasks: list[asyncio.Future[None]] = []
 
     def make(self, number: int, disks: Disks | None = None) -> Broker:
-        """A broker that is yet to be started, in a directory of its own if none is given."""
+        """A broker that is not started, in its own directory if none is given."""
         static = {
             "node.id": str(number),
             "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -75,7 +75,7 @@ class Three:
         return next(one for one in self.brokers.values() if one.controller is None)
 
     async def ask(self, broker: Broker, request: Request, version: int | None = None) -> Any:
-        """Send one request as a client does; gives the response."""
+        """Send one request as a client; returns the response."""
         api = APIS[request.API_KEY]
         version = api.advertised[-1] if version is None else version
         reader, writer = await asyncio.open_connection("127.0.0.1", broker.endpoint.port)
@@ -92,16 +92,16 @@ class Three:
 
 def play(
     folder: Path,
-    story: Callable[[Three], Coroutine[Any, Any, None]],
+    scenario: Callable[[Three], Coroutine[Any, Any, None]],
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a story with three brokers, which are stopped at its end."""
+    """Run a scenario with three brokers, which are stopped at its end."""
 
     async def run() -> None:
         three = Three(folder, settings)
         try:
             await three.start_all()
-            await story(three)
+            await scenario(three)
         finally:
             for broker in three.brokers.values():
                 await broker.stop()

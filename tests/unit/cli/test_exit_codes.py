@@ -145,7 +145,7 @@ def test_our_own_bug_is_70_and_leaves_a_report(kind: str, summary: str, reports:
     [report] = reports.iterdir()
     assert done.exit_code == 70
     assert done.stdout == ""
-    assert done.stderr == f"holdfast: a bug of ours: {summary} (report: {report})\n"
+    assert done.stderr == f"holdfast: a bug in Holdfast: {summary} (report: {report})\n"
     text = report.read_text(encoding="utf-8")
     assert "Traceback (most recent call last)" in text
     assert "in fail" in text
@@ -198,7 +198,7 @@ STEP = ("lab", "step", "loss-restart-truncation")
 
 
 def test_a_closed_output_leads_nowhere() -> None:
-    """No file of ours may get its number, and nobody looks for what is not there."""
+    """No file may get its number, and no code looks for what is not there."""
     done = run(*STEP, preexec_fn=lambda: os.close(1))  # no threads here
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -221,4 +221,4 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     done = run("lab", "step", STEP[2], "--html", str(tmp_path / "a-file" / "page.html"))
     assert done.returncode == 64, done.stderr
     assert "a-file" in done.stderr
-    assert "a bug of ours" not in done.stderr
+    assert "a bug in Holdfast" not in done.stderr

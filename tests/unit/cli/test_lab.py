@@ -16,11 +16,11 @@ from holdfast.lab.scenarios.commands import HANDLERS
 from holdfast.model import parse_trace
 from tests.unit.cli.lab_runner import lab, lab_json
 
-STORY = "loss-restart-truncation"
-VARIANTS = [one.name for one in load(STORY).variants]
+SCENARIO = "loss-restart-truncation"
+VARIANTS = [one.name for one in load(SCENARIO).variants]
 BROKEN_SEED = ("replay", "2", "--set", "truncation=high-watermark")
 OTHERWISE = """\
-# A story that goes otherwise than it is told.
+# A scenario whose run differs from its expectations.
 
 cluster brokers=(A,B)
 produce A
@@ -86,11 +86,11 @@ def test_list_as_json_has_stable_keys() -> None:
     assert [one["id"] for one in data["scenarios"]] == ids()
     for one in data["scenarios"]:
         assert list(one) == ["id", "section", "title", "variants"]
-    story = next(one for one in data["scenarios"] if one["id"] == STORY)
-    assert (story["section"], story["variants"]) == ("d_losses", VARIANTS)
+    listed = next(one for one in data["scenarios"] if one["id"] == SCENARIO)
+    assert (listed["section"], listed["variants"]) == ("d_losses", VARIANTS)
 
 
-def test_commands_and_guards_are_listed_for_who_writes_a_story() -> None:
+def test_commands_and_guards_are_listed_for_authors_of_scenarios() -> None:
     commands = lab_json("commands")
     assert list(commands) == ["schema", "commands", "settings"]
     assert commands["schema"] == "holdfast-lab-commands/1"
@@ -105,17 +105,17 @@ def test_commands_and_guards_are_listed_for_who_writes_a_story() -> None:
 
 
 def test_run_says_how_each_variant_ends() -> None:
-    done = lab("run", STORY)
+    done = lab("run", SCENARIO)
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{STORY}: {load(STORY).title}"
+    assert lines[0] == f"{SCENARIO}: {load(SCENARIO).title}"
     assert any(line.startswith("  ✗ before") and "lost m2 (invalid)" in line for line in lines)
     assert any(line.startswith("  ✓ after") and "kept (valid)" in line for line in lines)
 
 
 def test_run_with_one_variant_runs_only_that() -> None:
-    assert lab_json("run", STORY, "--variant", "after")["variant"] == "after"
-    assert len(lab_json("run", STORY, "--variant", "after")["variants"]) == 1
+    assert lab_json("run", SCENARIO, "--variant", "after")["variant"] == "after"
+    assert len(lab_json("run", SCENARIO, "--variant", "after")["variants"]) == 1
 
 
 FACTS = [
@@ -126,9 +126,9 @@ FACTS = [
 
 
 def test_run_as_json_has_stable_keys() -> None:
-    data = lab_json("run", STORY)
+    data = lab_json("run", SCENARIO)
     assert list(data) == ["schema", "id", "title", *FACTS, "variants"]
-    assert (data["schema"], data["id"]) == ("holdfast-lab-run/1", STORY)
+    assert (data["schema"], data["id"]) == ("holdfast-lab-run/1", SCENARIO)
     assert [one["variant"] for one in data["variants"]] == VARIANTS
     for one in data["variants"]:
         assert list(one) == FACTS
@@ -138,7 +138,7 @@ def test_run_as_json_has_stable_keys() -> None:
 
 
 def test_the_table_has_every_replica_after_every_step() -> None:
-    table = lab_json("run", STORY)["table"]
+    table = lab_json("run", SCENARIO)["table"]
     for row in table:
         assert list(row) == ["step", "text", "event", "t", "replicas"]
         assert list(row["replicas"]) == ["A", "B"]
@@ -155,14 +155,14 @@ def test_several_scenarios_as_json_are_a_list_of_runs() -> None:
     assert [one["id"] for one in data["runs"]] == ["loss-acks-0", "loss-acks-1"]
 
 
-def test_every_scenario_goes_as_it_is_told() -> None:
+def test_every_scenario_meets_its_expectations() -> None:
     done = lab("run", "--all")
     assert done.exit_code == 0, done.stdout
-    told = [line.partition(":")[0] for line in done.stdout.splitlines() if line[0] != " "]
-    assert told == ids()
+    account = [line.partition(":")[0] for line in done.stdout.splitlines() if line[0] != " "]
+    assert account == ids()
 
 
-def test_a_story_that_goes_otherwise_exits_1_and_says_where(otherwise: Path) -> None:
+def test_a_scenario_that_differs_exits_1_and_says_where(otherwise: Path) -> None:
     done = lab("run", otherwise)
     assert done.exit_code == 1
     assert "NOT AS THE SCENARIO EXPECTS" in done.stdout
@@ -179,7 +179,7 @@ def test_a_story_that_goes_otherwise_exits_1_and_says_where(otherwise: Path) -> 
 
 def test_under_changed_rules_nothing_is_expected(otherwise: Path) -> None:
     assert lab("run", otherwise, "--set", "acks=1").exit_code == 0
-    data = lab_json("run", STORY, "--variant", "after", "--set", "truncation=high-watermark")
+    data = lab_json("run", SCENARIO, "--variant", "after", "--set", "truncation=high-watermark")
     assert data["as_expected"] is None
     assert data["lost"] == ["m2"]
     assert lab_json("run", "maximal-isr", "--without", "maximal-isr")["as_expected"] is None
@@ -187,53 +187,53 @@ def test_under_changed_rules_nothing_is_expected(otherwise: Path) -> None:
 
 def test_a_trace_that_was_written_can_be_replayed_and_explained(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    done = lab("run", STORY, "--variant", "before", "--trace", path)
-    events = run_scenario(load(STORY), load(STORY).variant("before")).events
+    done = lab("run", SCENARIO, "--variant", "before", "--trace", path)
+    events = run_scenario(load(SCENARIO), load(SCENARIO).variant("before")).events
     assert f"({len(events)} events)" in done.stderr
     with path.open(encoding="utf-8") as lines:
         assert fold(parse_trace(lines)) == fold(events)
-    told = lab("explain", STORY, "--variant", "before", "--offset", "2").stdout
+    account = lab("explain", SCENARIO, "--variant", "before", "--offset", "2").stdout
     again = lab("explain", path, "--offset", "2").stdout
-    assert again.splitlines()[0] == told.splitlines()[0]
+    assert again.splitlines()[0] == account.splitlines()[0]
     replayed = lab_json("replay", path)
-    stepped = lab_json("step", STORY, "--variant", "before")
+    stepped = lab_json("step", SCENARIO, "--variant", "before")
     assert replayed["stories"][0]["table"] == stepped["stories"][0]["table"]
 
 
 def test_step_prints_every_frame_into_a_pipe() -> None:
-    done = lab("step", STORY, "--all")
+    done = lab("step", SCENARIO, "--all")
     assert done.exit_code == 0
     assert "\x1b" not in done.stdout
     for variant in VARIANTS:
         assert f"=== variant {variant} ===" in done.stdout
-        frames = fold(run_scenario(load(STORY), load(STORY).variant(variant)).events)
+        frames = fold(run_scenario(load(SCENARIO), load(SCENARIO).variant(variant)).events)
         assert f"{len(frames)}/{len(frames)}" in done.stdout
 
 
 def test_step_as_json_has_stable_keys() -> None:
-    data = lab_json("step", STORY)
+    data = lab_json("step", SCENARIO)
     assert list(data) == ["schema", "title", "stories"]
     assert data["schema"] == "holdfast-lab-step/1"
     assert [one["variant"] for one in data["stories"]] == VARIANTS
     assert all(list(one) == ["variant", "table"] for one in data["stories"])
-    assert data["stories"][0]["table"] == lab_json("run", STORY)["table"]
+    assert data["stories"][0]["table"] == lab_json("run", SCENARIO)["table"]
 
 
 @pytest.mark.parametrize("variant", [[], ["--variant", "before"]], ids=["tabs", "one"])
 def test_step_writes_one_page_that_needs_nothing_else(tmp_path: Path, variant: list[str]) -> None:
     path = tmp_path / "new" / "page.html"
-    done = lab("step", STORY, *variant, "--html", path)
+    done = lab("step", SCENARIO, *variant, "--html", path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == f"page: {path}\n"
     text = check_page(path)
-    assert load(STORY).title in text
+    assert load(SCENARIO).title in text
     assert ("after" in text) or variant
 
 
 def test_step_writes_a_picture_a_frame(tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
-    done = lab("step", STORY, "--variant", "after", "--svg", folder)
-    frames = fold(run_scenario(load(STORY), load(STORY).variant("after")).events)
+    done = lab("step", SCENARIO, "--variant", "after", "--svg", folder)
+    frames = fold(run_scenario(load(SCENARIO), load(SCENARIO).variant("after")).events)
     pictures = sorted(folder.iterdir())
     assert [one.name for one in pictures] == [f"{place:03d}.svg" for place in range(len(frames))]
     assert f"pictures: {len(frames)} in" in done.stderr
@@ -247,23 +247,23 @@ def test_pictures_of_several_variants_are_kept_apart(tmp_path: Path) -> None:
     assert names == {one.name for one in load("loss-acks-0").variants}
 
 
-def test_explain_says_when_it_was_promised_and_what_removed_it() -> None:
-    done = lab("explain", STORY, "--offset", "2")
+def test_explain_says_when_it_was_acknowledged_and_what_removed_it() -> None:
+    done = lab("explain", SCENARIO, "--offset", "2")
     assert done.exit_code == 0
     assert "m2" in done.stdout.splitlines()[0]
     assert "truncation=leader-epoch" in done.stdout
-    assert lab("explain", STORY, "--record", "m2").exit_code == 0
+    assert lab("explain", SCENARIO, "--record", "m2").exit_code == 0
 
 
 def test_explain_under_changed_rules_names_what_would_undo_the_change() -> None:
     arguments = ("--variant", "after", "--set", "truncation=high-watermark", "--offset", "2")
-    guard, switch = lab_json("explain", STORY, *arguments)["remedies"]
+    guard, switch = lab_json("explain", SCENARIO, *arguments)["remedies"]
     assert guard.startswith("the guard eligible-leaders: ")
     assert switch == "truncation=leader-epoch"
 
 
 def test_explain_as_json_has_stable_keys() -> None:
-    data = lab_json("explain", STORY, "--offset", "2")
+    data = lab_json("explain", SCENARIO, "--offset", "2")
     assert list(data) == ["schema", "asked", "records", "remedies", "sentence"]
     assert data["schema"] == "holdfast-explain/1"
     assert data["records"][0]["outcome"] == "lost"
@@ -300,7 +300,7 @@ def test_the_command_of_a_failed_replay_can_be_typed_into_a_shell() -> None:
 
 
 @pytest.mark.slow
-def test_a_page_of_a_failed_seed_is_written_and_the_failure_still_told(tmp_path: Path) -> None:
+def test_a_page_of_a_failed_seed_is_written_and_the_failure_still_reported(tmp_path: Path) -> None:
     page = tmp_path / "seed.html"
     assert lab(*BROKEN_SEED, "--html", page).exit_code == 1
     check_page(page)

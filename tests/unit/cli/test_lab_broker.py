@@ -14,11 +14,11 @@ from tests.unit.cli.lab_runner import lab, lab_json
 SHORT = ("--duration", "500", "--faults", "none")
 
 
-def test_one_seed_tells_what_happened() -> None:
-    told = lab("broker", "5", *SHORT)
-    assert told.exit_code == 0
-    assert "events-0 b" in told.output
-    assert "acknowledged: " in told.output
+def test_one_seed_prints_what_happened() -> None:
+    done = lab("broker", "5", *SHORT)
+    assert done.exit_code == 0
+    assert "events-0 b" in done.output
+    assert "acknowledged: " in done.output
 
 
 def test_one_seed_as_json_and_its_trace(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_many_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_many_seeds_say_how_much_time_they_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "plan_of", lambda seed: replace(plan_of(seed), duration_ms=36_000))
-    assert "simulated: 0.0" in (told := lab("broker", "--seeds", "0..1").output)
-    assert " hours in 2 seeds" in told
+    assert "simulated: 0.0" in (done := lab("broker", "--seeds", "0..1").output)
+    assert " hours in 2 seeds" in done
 
 
 @pytest.mark.slow
@@ -48,10 +48,10 @@ def test_a_seed_that_fails_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(run, "judge", lambda *_: ["lost: a record"])
     monkeypatch.setattr(run, "REST_S", 30.0)
     monkeypatch.setattr(run, "plan_of", lambda seed: replace(plan_of(seed), duration_ms=5_000))
-    told = lab("broker", "--seeds", "7..7")
-    assert told.exit_code == 1
-    assert "FAILED lost: a record" in told.output
-    assert "see it again: holdfast lab broker 7 --faults none" in told.output
+    done = lab("broker", "--seeds", "7..7")
+    assert done.exit_code == 1
+    assert "FAILED lost: a record" in done.output
+    assert "see it again: holdfast lab broker 7 --faults none" in done.output
     assert (tmp_path / "broker-seed-7.jsonl").exists()
 
 

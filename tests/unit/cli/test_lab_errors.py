@@ -16,11 +16,11 @@ from holdfast.lab.judge.explain import explain
 from holdfast.model import MalformedTraceError, parse_trace
 from tests.unit.cli.lab_runner import lab
 
-STORY = "loss-restart-truncation"
+SCENARIO = "loss-restart-truncation"
 
 
 def lines_of_a_trace() -> list[str]:
-    run = run_scenario(load(STORY), load(STORY).variant("before"))
+    run = run_scenario(load(SCENARIO), load(SCENARIO).variant("before"))
     return [event.to_json() for event in run.events]
 
 
@@ -46,30 +46,34 @@ def refused(done: Result) -> str:
         (["step", "loss-ack-1"], "no scenario is called 'loss-ack-1'", "'loss-acks-1'"),
         (["explain", "loss-ack-1", "--offset", "0"], "no scenario is called", "'loss-acks-1'"),
         (["run"], "name scenarios, or give --all", "holdfast lab list"),
-        (["run", STORY, "--all"], "name scenarios, or give --all", "holdfast lab list"),
-        (["run", STORY, "--variant", "befor"], "has no variant 'befor'", "did you mean 'before'?"),
-        (["run", STORY, "--variant", "x"], "has no variant 'x'", "one of before, after"),
-        (["run", STORY, "--without", "fence-fech"], "unknown guard", "'fence-fetch'?"),
-        (["run", STORY, "--set", "truncaton=x"], "unknown setting", "'truncation'?"),
-        (["run", STORY, "--set", "truncation=x"], "truncation cannot be 'x'", "leader-epoch"),
-        (["run", STORY, "--set", "truncation"], "is not KEY=VALUE", "--set acks=all"),
-        (["run", STORY, "--set", "acks="], "is not KEY=VALUE", "--set acks=all"),
-        (["run", STORY, "--set", "min.insync.replicas=-1"], "cannot be '-1'", "a number"),
-        (["step", STORY, "--without", "nothing"], "unknown guard 'nothing'", "known: "),
+        (["run", SCENARIO, "--all"], "name scenarios, or give --all", "holdfast lab list"),
+        (
+            ["run", SCENARIO, "--variant", "befor"],
+            "has no variant 'befor'",
+            "did you mean 'before'?",
+        ),
+        (["run", SCENARIO, "--variant", "x"], "has no variant 'x'", "one of before, after"),
+        (["run", SCENARIO, "--without", "fence-fech"], "unknown guard", "'fence-fetch'?"),
+        (["run", SCENARIO, "--set", "truncaton=x"], "unknown setting", "'truncation'?"),
+        (["run", SCENARIO, "--set", "truncation=x"], "truncation cannot be 'x'", "leader-epoch"),
+        (["run", SCENARIO, "--set", "truncation"], "is not KEY=VALUE", "--set acks=all"),
+        (["run", SCENARIO, "--set", "acks="], "is not KEY=VALUE", "--set acks=all"),
+        (["run", SCENARIO, "--set", "min.insync.replicas=-1"], "cannot be '-1'", "a number"),
+        (["step", SCENARIO, "--without", "nothing"], "unknown guard 'nothing'", "known: "),
         (["replay", "1", "--without", "fence-fech"], "unknown guard", "'fence-fetch'?"),
         (["replay", "1", "--set", "flush=never"], "flush cannot be 'never'", "page-cache"),
         (["replay", "9" * 5000], "a seed has at most", "try"),
         (["replay", "nowhere.jsonl"], "cannot read the trace nowhere.jsonl", "--trace FILE"),
-        (["replay", STORY], f"cannot read the trace {STORY}", "--trace FILE"),
+        (["replay", SCENARIO], f"cannot read the trace {SCENARIO}", "--trace FILE"),
         (["explain", "nowhere.trace", "--offset", "1"], "cannot read the trace", "--trace FILE"),
-        (["explain", STORY], "give --offset N or --record LABEL", "try"),
-        (["explain", STORY, "--offset", "1", "--record", "m"], "give --offset N or", "try"),
-        (["explain", STORY, "--record", "m99"], "never had the record 'm99'", "lab step"),
-        (["explain", STORY, "--offset", "99"], "never had a record at offset 99", "lab step"),
-        (["explain", STORY, "--offset", "first"], "'first' is not a valid integer", "--help"),
+        (["explain", SCENARIO], "give --offset N or --record LABEL", "try"),
+        (["explain", SCENARIO, "--offset", "1", "--record", "m"], "give --offset N or", "try"),
+        (["explain", SCENARIO, "--record", "m99"], "never had the record 'm99'", "lab step"),
+        (["explain", SCENARIO, "--offset", "99"], "never had a record at offset 99", "lab step"),
+        (["explain", SCENARIO, "--offset", "first"], "'first' is not a valid integer", "--help"),
         (["run", "nowhere.scenario"], "cannot read nowhere.scenario", "holdfast lab list"),
-        (["run", STORY, "--nonsense"], "No such option '--nonsense'", "--help"),
-        (["ran", STORY], "No such command 'ran'", "--help"),
+        (["run", SCENARIO, "--nonsense"], "No such option '--nonsense'", "--help"),
+        (["ran", SCENARIO], "No such command 'ran'", "--help"),
         (["step"], "Missing argument", "--help"),
     ],
 )
@@ -87,21 +91,21 @@ def test_bad_input_is_one_line_and_64(arguments: list[str], said: str, hint: str
         ("# C.\n\ncluster brokers=(A)\nsetle\n\nverdict\n", ":4: unknown command 'setle' (did you"),
         ("# C.\n\ncluster brokers=(A) acks=7\n\nverdict\n", ":3: acks cannot be '7' (acks=0 | 1"),
         ("# C.\n\nvariant a\n\nwait 1\n---- b\n", ":6: no variant is called 'b' (known: a)"),
-        ("# C.\n\ncluster brokers=(A)\n", ":3: the story has no verdict (end with 'verdict')"),
+        ("# C.\n\ncluster brokers=(A)\n", ":3: the scenario has no verdict (end with 'verdict')"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "step", "explain"])
-def test_a_malformed_story_names_its_file_and_line(
+def test_a_malformed_scenario_names_its_file_and_line(
     tmp_path: Path, command: str, text: str, said: str
 ) -> None:
-    path = tmp_path / "story.scenario"
+    path = tmp_path / "bad.scenario"
     path.write_text(text, encoding="utf-8")
     more = ["--offset", "0"] if command == "explain" else []
     assert f"{path}{said}" in refused(lab(command, path, *more))
 
 
-def test_a_story_in_odd_bytes_or_none_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "story.scenario"
+def test_a_scenario_in_odd_bytes_or_none_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "bad.scenario"
     path.write_bytes(b"# C.\n\n\xff\xfe\n")
     assert f"{path}:3: not UTF-8 text (save it as UTF-8)" in refused(lab("run", path))
     folder = tmp_path / "folder.scenario"
@@ -165,9 +169,9 @@ def test_rules_cannot_be_changed_in_a_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["step", STORY, "--html", "{file}/page.html"],
-        ["step", STORY, "--svg", "{file}/pictures"],
-        ["run", STORY, "--trace", "{file}/run.jsonl"],
+        ["step", SCENARIO, "--html", "{file}/page.html"],
+        ["step", SCENARIO, "--svg", "{file}/pictures"],
+        ["run", SCENARIO, "--trace", "{file}/run.jsonl"],
         ["replay", "1", "--trace", "{file}/run.jsonl"],
     ],
 )

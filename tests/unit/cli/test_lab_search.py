@@ -31,7 +31,7 @@ def test_a_search_that_holds_says_how_much_it_has_seen() -> None:
     assert done.exit_code == 0, done.stderr
     assert "holds: replicas 2, records 1, elections 1, delays 1: " in done.stdout
     assert " distinct states (" in done.stdout
-    assert "peace leads to rest from 3 of these states" in done.stdout
+    assert "without faults it converges from 3 of these states" in done.stdout
 
 
 def test_as_json_it_has_stable_keys() -> None:
@@ -42,7 +42,7 @@ def test_as_json_it_has_stable_keys() -> None:
     assert found["distinct"] > 10
 
 
-def test_a_violation_is_told_saved_and_played_again(tmp_path: Path) -> None:
+def test_a_violation_is_shown_saved_and_run_again(tmp_path: Path) -> None:
     done = lab("search", "--without", "maximal-isr")
     assert done.exit_code == 1, done.stderr
     assert "# A producer sends r0 to b1." in done.stdout
@@ -96,7 +96,7 @@ def test_bad_input_is_refused(arguments: tuple[object, ...], complaint: str) -> 
 
 
 @pytest.mark.slow
-def test_interrupt_tells_what_was_covered() -> None:
+def test_an_interrupt_reports_what_was_covered() -> None:
     bounds = ["--records", "2", "--elections", "3", "--delays", "3", "--crashes", "2"]
     running = subprocess.Popen(
         [sys.executable, "-m", "holdfast", "lab", "search", *bounds],

@@ -17,14 +17,14 @@ KEYS = {
     "depth", "invariant", "steps", "seconds",
 }  # fmt: skip
 LAST_STEP = """\
-  8  b2 hears that b1 leads epoch 1, and cuts its log to 0, dropping m0/1.
-        agreed  epoch 1   b1 leads         ISR (b1,b2)
-        b1      epoch 1   leads            ISR (b1,b2)     m0/1 |
-     *  b2      epoch 1   follows b1       ISR (b1,b2)     |
-        b3      no epoch  knows no leader                  |
+  8  b2 follows b1 in epoch 1, and truncates its log to 0, dropping m0/1.
+        agreed  epoch 1   b1 leads    ISR (b1,b2)
+        b1      epoch 1   leads       ISR (b1,b2)     m0/1 |
+     *  b2      epoch 1   follows b1  ISR (b1,b2)     |
+        b3      no epoch  no leader                   |
 
-b1 leads, as it believes, and has committed m0/1 at offset 0. b2 is in the agreed ISR and holds \
-nothing there.
+b1 presumes leadership and has committed m0/1 at offset 0. b2 is in the agreed ISR and \
+holds nothing there.
 
 violated after 8 steps; no shorter way exists. Visited 5,709 distinct states up to the names of \
 replicas (16,741 generated, depth 9) in """
@@ -44,7 +44,7 @@ def test_what_holds_ends_with_zero() -> None:
     assert (facts["max_epoch"], facts["symmetry"]) == (1, False)
 
 
-def test_violation_is_a_numbered_story_and_ends_with_one() -> None:
+def test_a_violation_is_a_numbered_trace_and_exits_with_one() -> None:
     done = lab("spec", "hw")
     assert done.exit_code == 1
     assert LAST_STEP in done.stdout
@@ -100,7 +100,7 @@ def test_without_numpy_it_says_what_to_install() -> None:
 
 
 @pytest.mark.slow
-def test_interrupt_tells_what_was_covered() -> None:
+def test_an_interrupt_reports_what_was_covered() -> None:
     command = [sys.executable, "-m", "holdfast", "lab", "spec", "kip320", "--max-epoch", "5"]
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ

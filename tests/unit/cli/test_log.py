@@ -48,10 +48,10 @@ def test_a_good_directory_is_verified(folder: Path) -> None:
     done = run("verify", folder, "--deep")
     assert (done.exit_code, done.stdout[0]) == (0, "✓")
     assert "offsets 0 to 16" in done.stdout
-    told = json_of("verify", folder / DIRECTORY)
-    assert told["schema"] == "holdfast-log-verify/1"
-    assert told["is_good"]
-    assert told["logs"][0]["records"] == 16
+    report = json_of("verify", folder / DIRECTORY)
+    assert report["schema"] == "holdfast-log-verify/1"
+    assert report["is_good"]
+    assert report["logs"][0]["records"] == 16
 
 
 @pytest.mark.parametrize(

@@ -25,21 +25,21 @@ def run(*arguments: str | Path) -> Result:
 
 
 def settings_of(*arguments: str | Path) -> dict[str, dict[str, Any]]:
-    told = json.loads(run("config", *arguments, "--json").stdout)
-    assert told["schema"] == "holdfast-server-config/1"
-    return {row["name"]: row for row in told["settings"]}
+    output = json.loads(run("config", *arguments, "--json").stdout)
+    assert output["schema"] == "holdfast-server-config/1"
+    return {row["name"]: row for row in output["settings"]}
 
 
-def test_a_good_file_is_told_in_one_line(file: Path) -> None:
+def test_a_good_file_is_confirmed_in_one_line(file: Path) -> None:
     done = run("check", file)
     assert done.exit_code == 0
     assert done.stdout == (
         f"✓ {file}: broker 3 listens on 127.0.0.1:9092, keeps its data in {file.parent}/d/one "
-        f"and agrees through {file.parent}/d/holdfast-store.sqlite\n"
+        f"and uses the store {file.parent}/d/holdfast-store.sqlite\n"
     )
     assert done.stderr.startswith(f"warning: {file}:4: ssl.key.password is known")
     done = run("check", file, "--config", "zookeeper.connect=z:2181")
-    assert "agrees through ZooKeeper at z:2181" in done.stdout
+    assert "uses the store ZooKeeper at z:2181" in done.stdout
 
 
 def test_every_problem_is_a_line(file: Path) -> None:

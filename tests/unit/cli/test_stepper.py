@@ -12,17 +12,17 @@ import pytest
 from holdfast.cli.lab.keys import decode
 from holdfast.cli.lab.stepper import press, print_all
 from holdfast.lab.render.frames import fold
-from tests.unit.lab.stories import (
-    Story,
+from tests.unit.lab.traces import (
+    TraceBuilder,
     divergence_unclean,
     loss_restart_truncation,
     one_of_every_kind,
 )
 
 
-def printed(story: Story) -> str:
+def printed(trace: TraceBuilder) -> str:
     file = io.StringIO()
-    print_all(fold(story.events), file)
+    print_all(fold(trace.events), file)
     return file.getvalue()
 
 
@@ -52,19 +52,19 @@ def test_a_lane_shows_cells_epochs_and_marks() -> None:
 
 
 def test_what_is_not_committed_stands_between_dotted_bars() -> None:
-    story = Story()
-    story.begin()
-    story.append(1, 0, 1, "m0", "m1", as_leader=True)
-    story.commit(1, 1, 0)
-    assert "│ m0 ┊ m1 ┊" in printed(story)
-    assert "HW 1┘    └LEO 2" in printed(story)
+    trace = TraceBuilder()
+    trace.begin()
+    trace.append(1, 0, 1, "m0", "m1", as_leader=True)
+    trace.commit(1, 1, 0)
+    assert "│ m0 ┊ m1 ┊" in printed(trace)
+    assert "HW 1┘    └LEO 2" in printed(trace)
 
 
 def test_a_long_log_shows_its_end() -> None:
-    story = Story()
-    story.begin()
-    story.append(1, 0, 1, *(f"m{number}" for number in range(100)), as_leader=True)
-    text = printed(story)
+    trace = TraceBuilder()
+    trace.begin()
+    trace.append(1, 0, 1, *(f"m{number}" for number in range(100)), as_leader=True)
+    text = printed(trace)
     assert "m99" in text
     assert "┊ m1 ┊" not in text
     assert max(map(len, text.splitlines())) <= 80
@@ -93,7 +93,7 @@ def test_keys_are_decoded(data: bytes, keys: list[str]) -> None:
     assert decode(data) == keys
 
 
-def test_keys_move_through_the_story() -> None:
+def test_keys_move_through_the_scenario() -> None:
     frames = fold(loss_restart_truncation())
     last = len(frames) - 1
 
@@ -122,7 +122,7 @@ def in_a_terminal(*keys: bytes) -> tuple[int, str]:
     child, terminal = pty.fork()
     if child == 0:
         os.environ.update(TERM="xterm", COLUMNS="100", LINES="40")
-        os.execv(sys.executable, [sys.executable, "-m", "holdfast", "lab", "step", STORY])
+        os.execv(sys.executable, [sys.executable, "-m", "holdfast", "lab", "step", SCENARIO])
     drawn = b""
     left = list(keys)
     try:
@@ -146,7 +146,7 @@ def in_a_terminal(*keys: bytes) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), drawn.decode()
 
 
-STORY = "loss-restart-truncation"
+SCENARIO = "loss-restart-truncation"
 PATIENCE_S = 120.0
 
 
@@ -154,7 +154,7 @@ PATIENCE_S = 120.0
 def test_one_key_leaves_all_variants(key: bytes) -> None:
     code, drawn = in_a_terminal(key)
     assert code == 0
-    assert f"{STORY}: " in drawn
+    assert f"{SCENARIO}: " in drawn
     assert "variant before (1 of 3)" in drawn
     assert "(2 of 3)" not in drawn
 

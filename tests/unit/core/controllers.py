@@ -1,4 +1,4 @@
-"""Short words for the tests of the controller."""
+"""Helpers for the tests of the controller."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ CommandT = TypeVar("CommandT", bound=Command)
 
 
 def alive(broker: int, epoch: int = 0, intact_since: int = 0) -> Registration:
-    """A registration; a broker's first life has its own number as epoch."""
-    life = epoch or broker
-    return Registration(BrokerId(broker), BrokerEpoch(life), BrokerEpoch(intact_since or life))
+    """A registration; a broker's first broker epoch is its own id."""
+    broker_epoch = epoch or broker
+    return Registration(
+        BrokerId(broker), BrokerEpoch(broker_epoch), BrokerEpoch(intact_since or broker_epoch)
+    )
 
 
 def controller(
@@ -58,12 +60,12 @@ def controller(
 
 
 def of(core: Controller) -> PartitionState:
-    """What is agreed."""
+    """The partition's confirmed state."""
     return core.partitions[P]
 
 
 def settle(core: Controller, commands: Commands) -> Commands:
-    """Let the store confirm every write that follows; gives all commands."""
+    """Let the store confirm every write that follows; return all commands."""
     done: list[Command] = []
     waiting = list(commands)
     while waiting:
@@ -88,10 +90,12 @@ def come_back(core: Controller, broker: int, epoch: int, intact_since: int = 0) 
 
 
 def proposal(core: Controller, *members: tuple[int, int], version: int = 0) -> ProposeIsr:
-    """An ISR of (broker, life) as the present leader would propose it."""
+    """An ISR of (broker, broker epoch) as the present leader would propose it."""
     state = of(core)
     return ProposeIsr(
-        tuple(ReplicaBroker(BrokerId(one), BrokerEpoch(life)) for one, life in members),
+        tuple(
+            ReplicaBroker(BrokerId(one), BrokerEpoch(broker_epoch)) for one, broker_epoch in members
+        ),
         state.leader_epoch,
         PartitionEpoch(version or state.partition_epoch),
     )
@@ -102,7 +106,7 @@ def end(epoch: int, offset: int) -> LogEnd:
 
 
 def answer_end(core: Controller, broker: int, epoch: int, offset: int) -> Commands:
-    """A candidate says how far its log goes."""
+    """A candidate reports its log end."""
     return settle(
         core, core.log_end_answered(P, BrokerId(broker), of(core).leader_epoch, end(epoch, offset))
     )

@@ -1,4 +1,4 @@
-"""Short words for the unit tests of the core: plain numbers in, the core's types out."""
+"""Helpers for the unit tests of the core: plain numbers in, the core's types out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EffectT = TypeVar("EffectT", bound=Effect)
 
 
 def without(*names: str) -> Rules:
-    """The safe rules with some guards taken out."""
+    """The safe rules with some guards switched off."""
     return Rules(guards=Guards().without(*names))
 
 
@@ -54,7 +54,7 @@ def state(
     version: int = 1,
     replicas: Iterable[int] = (A, B, C),
 ) -> PartitionState:
-    """An agreed state in which every member joined in life 1."""
+    """A partition state in which every member joined in broker epoch 1."""
     members = tuple(BrokerId(one) for one in isr)
     return PartitionState(
         tuple(BrokerId(one) for one in replicas),
@@ -88,48 +88,50 @@ def log(
 
 
 def leading(
-    told: PartitionState | None = None, held: LogState | None = None, rules: Rules = SAFE_RULES
+    assignment: PartitionState | None = None,
+    held: LogState | None = None,
+    rules: Rules = SAFE_RULES,
 ) -> Replica:
-    """A replica that has just been told to lead, at time 0."""
-    told = told or state()
-    replica = Replica(told.leader, held or log(), rules)
-    replica.become_leader(told, 0)
+    """A replica that has just become leader, at time 0."""
+    assignment = assignment or state()
+    replica = Replica(assignment.leader, held or log(), rules)
+    replica.become_leader(assignment, 0)
     return replica
 
 
 def following(
-    told: PartitionState | None = None,
+    assignment: PartitionState | None = None,
     held: LogState | None = None,
     rules: Rules = SAFE_RULES,
     broker: int = B,
 ) -> Replica:
-    """A replica that has just been told to follow."""
+    """A replica that has just become follower."""
     replica = Replica(BrokerId(broker), held or log(), rules)
-    replica.become_follower(told or state())
+    replica.become_follower(assignment or state())
     return replica
 
 
 def role_of(replica: Replica) -> Leader:
-    """What only a leader has."""
+    """The leader role of this replica."""
     assert isinstance(replica.role, Leader)
     return replica.role
 
 
 def fetch(
-    follower: int, offset: int, last_epoch: int = NO_EPOCH, epoch: int = 0, life: int = 1
+    follower: int, offset: int, last_epoch: int = NO_EPOCH, epoch: int = 0, broker_epoch: int = 1
 ) -> Fetch:
-    """A follower's request; `epoch` is the reign it believes in."""
+    """A follower's request; `epoch` is its current leader epoch."""
     return Fetch(
         BrokerId(follower),
         Offset(offset),
         LeaderEpoch(last_epoch),
         LeaderEpoch(epoch),
-        BrokerEpoch(life),
+        BrokerEpoch(broker_epoch),
     )
 
 
 def fetches(replica: Replica, follower: int, offset: int, now_ms: int = 0) -> FetchAnswer:
-    """A follower of this leader asks in its epoch, with a log that is a prefix of the leader's."""
+    """A follower fetches in the leader's epoch, with a log that is a prefix of the leader's."""
     last = replica.log.epochs.epoch_at(Offset(offset - 1)) if offset else NO_EPOCH
     return replica.fetched(fetch(follower, offset, last, replica.leader_epoch), now_ms)
 
@@ -142,7 +144,7 @@ def produce(
     now_ms: int = 0,
     deadline_ms: int = 1_000,
 ) -> Effects:
-    """A batch is taken and written."""
+    """Append and write a batch."""
     answer = replica.append_as_leader(BatchHeader(records), acks, waiter, deadline_ms)
     assert not answer.error, answer
     return (*answer.effects, *replica.appended(now_ms))
@@ -168,7 +170,7 @@ def batch(
 
 
 def end_at(epoch: int, offset: int) -> EpochEnd:
-    """The answer to an epoch question."""
+    """The end of an epoch, as a leader answers it."""
     return EpochEnd(LeaderEpoch(epoch), Offset(offset))
 
 

@@ -1,4 +1,4 @@
-"""Appending as a leader: refused before, judged again after, answered once."""
+"""Appends on a leader: refused before, checked again after, answered once."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_minimum_is_never_more_than_there_are_replicas() -> None:
     assert only(Acknowledge, produce(leader)) == [("producer", 0)]
 
 
-def test_a_shrink_below_the_minimum_refuses_who_waits_and_keeps_the_record() -> None:
+def test_a_shrink_below_the_minimum_refuses_the_waiters_and_keeps_the_record() -> None:
     leader = leading(held=log(settings=TWO))
     produce(leader)
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
@@ -173,7 +173,7 @@ def test_a_producer_is_answered_once() -> None:
     assert only(Acknowledge, fetches(leader, B, 1).effects) == []
 
 
-def test_who_waits_too_long_is_told_so_and_not_answered_later() -> None:
+def test_a_producer_that_waits_too_long_is_answered_only_once() -> None:
     leader = leading(state(isr=(A, B)))
     produce(leader, deadline_ms=100)
     assert leader.tick(99) == ()
@@ -205,7 +205,7 @@ def test_flush_every_append_makes_acks_all_wait_for_the_leaders_disk() -> None:
     assert only(Acknowledge, leader.flushed(Offset(1), 0)) == [("producer", 0)]
 
 
-def test_a_flush_answers_nobody_under_the_other_rules() -> None:
+def test_a_flush_answers_no_producer_under_the_other_rules() -> None:
     leader = leading(state(isr=(A, B)))
     produce(leader)
     assert leader.flushed(Offset(1), 0) == ()
@@ -291,7 +291,7 @@ def test_a_retry_after_the_isr_shrank_makes_no_second_copy() -> None:
     assert leader.log.next_offset == 1
 
 
-def test_a_follower_that_copied_the_batch_knows_the_duplicate_when_it_leads() -> None:
+def test_a_follower_that_copied_the_batch_detects_the_duplicate_when_it_leads() -> None:
     follower = following(state(isr=(A, B)))
     follower.append_as_follower([batch(0, 2, producer=7, sequence=0)], Offset(0), 0)
     follower.become_leader(state(B, 1, (B,)), 0)
@@ -299,7 +299,7 @@ def test_a_follower_that_copied_the_batch_knows_the_duplicate_when_it_leads() ->
     assert (answer.duplicate, answer.base_offset) == (True, 0)
 
 
-def test_a_batch_that_was_cut_off_is_no_duplicate() -> None:
+def test_a_truncated_batch_is_no_duplicate() -> None:
     follower = following(state(isr=(A, B)))
     kept, gone = batch(0, 1, producer=7, sequence=0), batch(1, 1, producer=7, sequence=1)
     follower.append_as_follower([kept, gone], Offset(0), 0)

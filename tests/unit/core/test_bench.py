@@ -1,4 +1,4 @@
-"""The micro-benchmark runs. How fast is not asked here: that is for a quiet machine."""
+"""The micro-benchmark runs. Its speed is not checked here."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Brokers' lives: epochs, incarnations, and what survives which kind of end."""
+"""Broker registrations: epochs, incarnations, and what survives which kind of end."""
 
 from __future__ import annotations
 
 import pytest
 
 from holdfast.core import (
-    BrokerLife,
+    BrokerIncarnation,
     CleanShutdown,
     ControllerFact,
     Guards,
@@ -16,18 +16,20 @@ from holdfast.model import BrokerEpoch, ControllerEpoch
 from tests.unit.core.support import A, B
 
 
-def life(incarnation: int = 1, shutdown: CleanShutdown | None = None) -> BrokerLife:
-    return BrokerLife(incarnation, shutdown, Guards())
+def broker_incarnation(
+    incarnation: int = 1, shutdown: CleanShutdown | None = None
+) -> BrokerIncarnation:
+    return BrokerIncarnation(incarnation, shutdown, Guards())
 
 
-def registered(epoch: int, shutdown: CleanShutdown | None = None) -> BrokerLife:
-    broker = life(shutdown=shutdown)
+def registered(epoch: int, shutdown: CleanShutdown | None = None) -> BrokerIncarnation:
+    broker = broker_incarnation(shutdown=shutdown)
     assert broker.registration_answered(1, BrokerEpoch(epoch))
     return broker
 
 
 def test_a_broker_has_no_epoch_before_it_is_registered() -> None:
-    assert life().broker_epoch == -1
+    assert broker_incarnation().broker_epoch == -1
 
 
 def test_a_registration_gives_it_one() -> None:
@@ -35,14 +37,14 @@ def test_a_registration_gives_it_one() -> None:
 
 
 def test_an_answer_to_an_earlier_incarnation_is_not_for_us() -> None:
-    broker = life(incarnation=2)
+    broker = broker_incarnation(incarnation=2)
     assert not broker.registration_answered(1, BrokerEpoch(5))
     assert broker.broker_epoch == -1
 
 
 def test_without_that_guard_a_broker_speaks_with_a_dead_ones_epoch() -> None:
     guards = Guards().without("registration-incarnation")
-    broker = BrokerLife(2, None, guards)
+    broker = BrokerIncarnation(2, None, guards)
     assert broker.registration_answered(1, BrokerEpoch(5))
 
 
@@ -78,7 +80,7 @@ def test_a_chain_of_clean_shutdowns_keeps_its_beginning() -> None:
 
 
 def test_a_broker_stopped_before_it_was_registered_left_nothing_to_count_on() -> None:
-    left = life().shut_down_cleanly()
+    left = broker_incarnation().shut_down_cleanly()
     assert registered(8, left).intact_since == 8
 
 
@@ -93,7 +95,7 @@ def test_a_lost_session_is_not_a_lost_log() -> None:
 @pytest.mark.parametrize(
     ("member_epoch", "intact"), [(4, False), (5, True), (8, True), (-1, False)]
 )
-def test_a_member_is_intact_if_it_joined_in_an_unbroken_life(
+def test_a_member_is_intact_if_it_joined_after_its_last_unclean_start(
     member_epoch: int, intact: bool
 ) -> None:
     registration = Registration(A, BrokerEpoch(8), BrokerEpoch(5))
@@ -104,14 +106,14 @@ def test_a_member_is_intact_if_it_joined_in_an_unbroken_life(
 
 
 def test_a_confirmed_controller_is_never_replaced_by_an_older_one() -> None:
-    broker = life()
+    broker = broker_incarnation()
     broker.confirm_controller(ControllerFact(ControllerEpoch(3), A))
     broker.confirm_controller(ControllerFact(ControllerEpoch(2), B))
     assert broker.controller == (3, A)
 
 
 def test_a_made_up_epoch_is_not_kept() -> None:
-    broker = life()
+    broker = broker_incarnation()
     broker.confirm_controller(ControllerFact(ControllerEpoch(3), A))
     epoch = ControllerEpoch(1_000_000)
     assert broker.judge_controller(B, epoch, is_newest=False) is Judgement.ASK_STORE

@@ -1,4 +1,4 @@
-"""A command counts as far as the coordination store says the same."""
+"""A command counts only if the coordination store confirms it."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ def test_a_log_goes_only_if_the_store_has_taken_it_from_us(
 def test_a_look_in_vain_delays_the_next_one(vain: Found) -> None:
     pace = LookPace()
     assert pace.wait_ms(1_000) == 0
-    pace.looked(1_000, [Found.NEWS])
+    pace.looked(1_000, [Found.AS_COMMANDED])
     assert pace.wait_ms(1_000) == 0
-    pace.looked(1_000, [Found.NEWS, vain])
+    pace.looked(1_000, [Found.AS_COMMANDED, vain])
     assert pace.wait_ms(1_000) == LOOK_PAUSE_MS
     assert pace.wait_ms(1_000 + LOOK_PAUSE_MS - 1) == 1
     assert pace.wait_ms(1_000 + LOOK_PAUSE_MS) == 0
@@ -137,5 +137,5 @@ def test_a_look_in_vain_delays_the_next_one(vain: Found) -> None:
 def test_a_look_that_was_of_use_does_not_end_a_pause() -> None:
     pace = LookPace()
     pace.looked(1_000, [Found.CONTRADICTION])
-    pace.looked(1_001, [Found.NEWS])
+    pace.looked(1_001, [Found.AS_COMMANDED])
     assert pace.wait_ms(1_001) == LOOK_PAUSE_MS - 1

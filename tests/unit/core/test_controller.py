@@ -1,4 +1,4 @@
-"""The controller: who leads, who is told, and nothing before the store has agreed."""
+"""The controller: elections, states sent, and nothing before the store has confirmed it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNCLEAN = Settings(min_insync_replicas=1, unclean_leader_election_enable=True)
 # Creating.
 
 
-def test_a_new_partition_is_written_before_anyone_is_told() -> None:
+def test_a_new_partition_is_written_before_its_state_is_sent() -> None:
     core = Controller(ControllerEpoch(1), [alive(A), alive(B)], {}, {})
     commands = core.create(P, (A, B), TWO)
     [write] = commands
@@ -53,7 +53,7 @@ def test_a_new_partition_without_a_living_replica_has_no_leader() -> None:
     assert (of(core).leader, of(core).isr) == (-1, ())
 
 
-def test_a_broker_that_registers_while_a_partition_is_being_created_is_told_afterwards() -> None:
+def test_a_broker_that_registers_during_a_creation_receives_the_state_afterwards() -> None:
     core = Controller(ControllerEpoch(1), [alive(A)], {}, {})
     core.create(P, (A, B), ONE)
     assert core.broker_registered(alive(B)) == ()
@@ -85,7 +85,7 @@ def test_a_lost_follower_leaves_the_isr_and_the_leader_stays_in_its_epoch() -> N
     assert (state.leader, state.leader_epoch, state.isr) == (A, 0, (A, C))
 
 
-def test_nothing_is_told_before_the_store_has_confirmed() -> None:
+def test_nothing_is_sent_before_the_store_has_confirmed() -> None:
     core = controller()
     commands = core.broker_lost(A)
     assert [type(command) for command in commands] == [WriteState]
@@ -101,9 +101,9 @@ def test_what_happens_while_the_store_writes_is_found_afterwards() -> None:
     assert core.broker_lost(B) == ()
     commands = settle(core, core.store_confirmed(P))
     assert of(core).leader == C
-    # B never hears that it was elected, and C hears only how it ended.
-    told = only(SendStateTo, commands)
-    assert [(one.broker, one.state.leader) for one in told] == [(C, C)]
+    # B never receives its election, and C receives only the result.
+    sent = only(SendStateTo, commands)
+    assert [(one.broker, one.state.leader) for one in sent] == [(C, C)]
 
 
 def test_a_session_that_ended_before_the_present_one_began_means_nothing() -> None:
@@ -161,12 +161,12 @@ def test_before_kip_966_the_last_member_stayed_in_the_isr() -> None:
 # A broker that comes back.
 
 
-def test_a_broker_that_comes_back_is_told_what_it_hosts() -> None:
+def test_a_broker_that_registers_again_receives_its_partitions() -> None:
     core = controller()
     lose(core, C)
-    told = only(SendStateTo, come_back(core, C, epoch=9))
-    assert [one.broker for one in told] == [C]
-    assert told[0].state == of(core)
+    sent = only(SendStateTo, come_back(core, C, epoch=9))
+    assert [one.broker for one in sent] == [C]
+    assert sent[0].state == of(core)
 
 
 def test_a_leader_back_before_its_session_ended_leads_only_in_a_new_epoch() -> None:
@@ -179,14 +179,14 @@ def test_a_leader_back_before_its_session_ended_leads_only_in_a_new_epoch() -> N
     assert all(one.state.leader != A for one in only(SendStateTo, commands))
 
 
-def test_a_leader_back_from_a_clean_stop_is_elected_anew() -> None:
+def test_a_leader_back_from_a_clean_stop_is_elected_again() -> None:
     core = controller()
     come_back(core, A, epoch=9, intact_since=A)
     state = of(core)
     assert (state.leader, state.leader_epoch, state.isr) == (A, 1, (A, B, C))
 
 
-def test_who_was_being_elected_while_it_lost_its_log_is_never_told_to_lead() -> None:
+def test_a_replica_that_lost_its_log_during_its_election_never_leads() -> None:
     # B is designated; while the store writes, B restarts without its tail.
     core = controller()
     assert core.elect(P, B)
@@ -196,14 +196,14 @@ def test_who_was_being_elected_while_it_lost_its_log_is_never_told_to_lead() -> 
     assert all(one.state.leader != B for one in only(SendStateTo, commands))
 
 
-def test_a_broker_that_hosts_nothing_is_told_nothing() -> None:
+def test_a_broker_that_hosts_nothing_receives_nothing() -> None:
     assert controller().broker_registered(alive(4)) == ()
 
 
 # Another controller.
 
 
-def test_a_new_controller_tells_everyone_and_goes_on_where_the_old_one_stopped() -> None:
+def test_a_new_controller_sends_all_states_and_continues_the_old_ones_work() -> None:
     old = controller()
     new = Controller(ControllerEpoch(2), [alive(B), alive(C)], {P: of(old)}, {P: TWO})
     commands = settle(new, new.start())
@@ -220,7 +220,7 @@ def test_a_new_controller_with_nothing_to_do_writes_nothing() -> None:
     assert len(only(SendStateTo, commands)) == 3
 
 
-def test_a_lost_compare_and_set_takes_over_what_the_store_has_and_tells_it() -> None:
+def test_a_lost_compare_and_set_adopts_and_sends_the_stored_state() -> None:
     core = controller()
     core.broker_lost(A)
     theirs = of(core)._replace(leader=C, isr=(B, C), partition_epoch=PartitionEpoch(9))
@@ -273,7 +273,9 @@ def test_a_broker_that_shuts_down_is_not_elected() -> None:
 
 
 @pytest.mark.parametrize(("broker", "epoch"), [(99, 1), (1, 8)])
-def test_a_shutdown_of_nobody_or_of_an_earlier_life_moves_nothing(broker: int, epoch: int) -> None:
+def test_a_shutdown_of_an_unknown_broker_or_earlier_epoch_moves_nothing(
+    broker: int, epoch: int
+) -> None:
     core = controller()
     assert core.shutdown_asked(BrokerId(broker), BrokerEpoch(epoch)) == ()
     assert not core.brokers[A].shutting_down
@@ -311,24 +313,24 @@ def test_a_designated_member_leads_when_asked() -> None:
     assert (of(core).leader, of(core).isr) == (C, (A, B, C))
 
 
-def test_who_leads_already_is_not_elected_again() -> None:
+def test_a_current_leader_is_not_elected_again() -> None:
     assert controller().elect(P) == ()
 
 
-def test_who_is_not_in_sync_is_not_preferred() -> None:
+def test_a_replica_that_is_not_in_sync_is_not_preferred() -> None:
     core = controller()
     lose(core, A)
     come_back(core, A, epoch=9)
     assert core.elect(P) == ()
 
 
-def test_who_is_dead_is_not_designated() -> None:
+def test_a_dead_broker_is_not_designated() -> None:
     core = controller()
     lose(core, C)
     assert core.elect(P, C) == ()
 
 
-def test_who_shuts_down_is_not_designated_though_still_in_the_isr() -> None:
+def test_a_broker_that_shuts_down_is_not_designated_though_still_in_the_isr() -> None:
     core = controller()
     core.shutdown_asked(B, BrokerEpoch(2))
     core.store_refused(P, of(core))  # Its leaving did not get into the store.
@@ -342,7 +344,7 @@ def test_no_election_is_made_while_the_store_writes() -> None:
     assert core.elect(P, B) == ()
 
 
-def test_an_unclean_election_is_made_only_when_nobody_leads() -> None:
+def test_an_unclean_election_happens_only_without_a_leader() -> None:
     core = controller(ONE)
     assert core.elect(P, unclean=True) == ()
     lose(core, C, B)
@@ -358,6 +360,6 @@ def test_an_unclean_election_without_living_replicas_is_none() -> None:
     assert core.elect(P, unclean=True) == ()
 
 
-def test_under_the_majority_rule_nobody_is_elected_without_comparing_logs() -> None:
+def test_under_the_majority_rule_no_leader_is_elected_without_comparing_logs() -> None:
     core = controller(rules=MAJORITY)
     assert core.elect(P, B) == ()

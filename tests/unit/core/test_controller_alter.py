@@ -1,4 +1,4 @@
-"""AlterPartition: decided only against the version it names, and for living brokers only."""
+"""AlterPartition: accepted only for the current partition epoch, and for live brokers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def error_of(commands: Commands) -> ErrorCode:
 
 
 def without_c(*guards_out: str) -> Controller:
-    """ISR {A, B}; C is back in life 9 after a crash."""
+    """ISR {A, B}; C is back in broker epoch 9 after a crash."""
     core = controller(rules=without(*guards_out))
     lose(core, C)
     come_back(core, C, epoch=9)
@@ -51,14 +51,14 @@ def test_an_accepted_proposal_is_answered_when_the_store_has_it() -> None:
     assert [one.broker for one in only(SendStateTo, done)] == [A, B, C]
 
 
-def test_a_joiner_in_its_present_life_is_accepted() -> None:
+def test_a_joiner_in_its_current_broker_epoch_is_accepted() -> None:
     core = without_c()
     settle(core, alter(core, proposal(core, (A, -1), (B, 2), (C, 9))))
     assert of(core).isr == (A, B, C)
     assert dict(of(core).member_epochs)[C] == 9
 
 
-def test_a_member_that_has_not_fetched_in_this_reign_need_not_name_its_life() -> None:
+def test_a_member_that_has_not_fetched_in_this_epoch_needs_no_broker_epoch() -> None:
     core = controller()
     settle(core, alter(core, proposal(core, (A, -1), (C, -1))))
     assert of(core).isr == (A, C)
@@ -86,7 +86,7 @@ def test_a_proposal_from_another_epoch_of_the_same_leader_is_fenced() -> None:
     assert error_of(alter(core, asked)) is ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_a_proposal_against_an_older_version_is_out_of_date_and_told_the_agreed_state() -> None:
+def test_a_proposal_with_an_older_partition_epoch_is_refused_with_the_stored_state() -> None:
     core = controller()
     asked = proposal(core, (A, -1), (B, 2))
     lose(core, C)
@@ -121,7 +121,7 @@ def test_a_member_that_is_no_replica_is_refused() -> None:
 
 
 def refusal_of(core: Controller, asked: ProposeIsr) -> ErrorCode:
-    """Refused, with a new version, so that a copy of the same proposal dies too."""
+    """Refused, with a new partition epoch, so that a copy of the same proposal is refused too."""
     before = of(core)
     done = settle(core, alter(core, asked))
     after = of(core)
@@ -154,7 +154,7 @@ def test_a_member_that_shuts_down_may_stay_in_a_proposal() -> None:
     assert of(core).isr == (A, B)
 
 
-def test_a_joiner_of_an_earlier_life_is_refused() -> None:
+def test_a_joiner_of_an_earlier_broker_epoch_is_refused() -> None:
     # KIP-903: it fetched at the end, then restarted with an empty disk.
     core = without_c()
     asked = proposal(core, (A, -1), (B, 2), (C, 3))
@@ -167,21 +167,21 @@ def test_without_that_guard_an_empty_disk_joins_the_isr() -> None:
     assert of(core).isr == (A, B, C)
 
 
-def test_a_joiner_that_does_not_name_its_life_is_refused() -> None:
+def test_a_joiner_without_a_broker_epoch_is_refused() -> None:
     # It fetched after its session was lost, then died and came back empty.
     core = without_c()
     asked = proposal(core, (A, -1), (B, 2), (C, -1))
     assert refusal_of(core, asked) is ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_without_knowing_its_position_a_joiner_cannot_be_asked_for_its_life() -> None:
-    # The lab has taken that guard out: who never fetched is proposed, in no known life.
+def test_without_the_position_guard_a_joiner_needs_no_broker_epoch() -> None:
+    # That guard is off: a replica that never fetched is proposed without a broker epoch.
     core = without_c("joiner-position-known")
     settle(core, alter(core, proposal(core, (A, -1), (B, 2), (C, -1))))
     assert of(core).isr == (A, B, C)
 
 
-def test_a_member_named_in_an_earlier_life_is_refused_until_it_has_fetched_in_this_one() -> None:
+def test_a_member_of_an_earlier_broker_epoch_is_refused_until_it_fetches() -> None:
     core = controller()
     come_back(core, B, epoch=9, intact_since=B)
     assert of(core).isr == (A, B, C)
@@ -214,7 +214,7 @@ def test_of_two_waiting_proposals_the_second_waits_for_the_first() -> None:
     ]
 
 
-def test_a_lost_compare_and_set_tells_the_proposer_what_the_store_has() -> None:
+def test_a_lost_compare_and_set_returns_the_stored_state_to_the_proposer() -> None:
     core = controller()
     alter(core, proposal(core, (A, -1)))
     theirs = of(core)._replace(isr=(A, C))

@@ -10,14 +10,14 @@ from tests.unit.core.controllers import P, alive, controller, lose, of, only, pr
 from tests.unit.core.support import ONE, TWO, A, B, C
 
 
-def test_a_leader_whose_log_failed_leads_no_more_and_is_told() -> None:
+def test_a_leader_whose_log_failed_is_replaced_and_receives_the_state() -> None:
     core = controller()
     commands = settle(core, core.replica_failed(P, A, BrokerEpoch(A)))
     assert (of(core).leader, of(core).isr, of(core).leader_epoch) == (B, (B, C), 1)
     assert [one.broker for one in only(SendStateTo, commands)] == [A, B, C]
 
 
-def test_a_failure_is_told_once_and_only_of_this_life() -> None:
+def test_a_failure_counts_once_and_only_in_this_broker_epoch() -> None:
     core = controller()
     assert core.replica_failed(P, A, BrokerEpoch(77)) == ()
     settle(core, core.replica_failed(P, A, BrokerEpoch(A)))
@@ -25,7 +25,7 @@ def test_a_failure_is_told_once_and_only_of_this_life() -> None:
     assert core.replica_failed(P._replace(topic="other"), A, BrokerEpoch(A)) == ()
 
 
-def test_a_failed_log_cannot_rejoin_until_its_broker_registers_anew() -> None:
+def test_a_failed_log_cannot_rejoin_until_its_broker_registers_again() -> None:
     core = controller()
     settle(core, core.replica_failed(P, C, BrokerEpoch(C)))
     asked = proposal(core, (A, -1), (B, 2), (C, 3))
@@ -45,7 +45,7 @@ def test_a_failure_during_a_write_is_seen_afterwards() -> None:
     assert (of(core).leader, of(core).isr) == (B, (B,))
 
 
-def test_a_forgotten_partition_answers_whoever_waits() -> None:
+def test_a_deleted_partition_answers_the_waiting_proposals() -> None:
     core = controller()
     asked = proposal(core, (A, -1), (B, 2))
     core.alter_partition(P, A, asked, "first")
@@ -85,8 +85,8 @@ def test_without_a_member_the_eligible_stay_whatever_the_minimum() -> None:
     assert of(core).eligible_leaders
 
 
-def test_a_higher_minimum_begins_with_a_new_reign() -> None:
-    """The leader of the old one may go on committing alone, so nobody is eligible by it."""
+def test_a_higher_minimum_begins_with_a_new_leader_epoch() -> None:
+    """In the old epoch the leader may still commit alone, so no replica is eligible by it."""
     core = controller(settings=ONE)
     settle(core, core.alter_partition(P, A, proposal(core, (A, -1), (B, 2)), "waiter"))
     epoch = of(core).leader_epoch

@@ -25,13 +25,13 @@ from tests.unit.core.support import TWO, A, B, C, without
 # Eligible leaders.
 
 
-def test_who_leaves_an_isr_that_stays_large_enough_is_not_eligible() -> None:
+def test_a_replica_that_leaves_a_large_enough_isr_is_not_eligible() -> None:
     core = controller()
     lose(core, C)
     assert (of(core).isr, of(core).eligible_leaders) == ((A, B), ())
 
 
-def test_who_leaves_an_isr_that_is_then_too_small_stays_eligible() -> None:
+def test_a_replica_that_leaves_a_too_small_isr_stays_eligible() -> None:
     core = controller()
     lose(core, C, B)
     assert (of(core).isr, of(core).eligible_leaders) == ((A,), (B,))
@@ -43,7 +43,7 @@ def test_the_last_member_stays_eligible_though_dead() -> None:
     assert (of(core).isr, of(core).eligible_leaders, of(core).leader) == ((), (B, A), -1)
 
 
-def test_an_eligible_leader_is_elected_when_no_member_lives() -> None:
+def test_an_eligible_leader_is_elected_when_no_member_is_live() -> None:
     # last-replica-standing: C is last, B left below the minimum and has everything committed.
     core = controller()
     lose(core, A, B)
@@ -62,7 +62,7 @@ def test_a_broker_that_was_never_eligible_is_not_elected() -> None:
     assert of(core).leader == -1
 
 
-def test_before_kip_966_nobody_was_eligible_and_the_last_one_led_with_what_it_had_left() -> None:
+def test_before_kip_966_the_last_member_led_with_what_it_had_left() -> None:
     core = controller(rules=without("eligible-leaders"))
     lose(core, A, B, C)
     come_back(core, B, epoch=9, intact_since=B)
@@ -71,7 +71,7 @@ def test_before_kip_966_nobody_was_eligible_and_the_last_one_led_with_what_it_ha
     assert of(core).leader == C
 
 
-def test_nobody_is_eligible_any_more_when_the_isr_is_large_enough() -> None:
+def test_a_large_enough_isr_clears_the_eligible_leaders() -> None:
     core = controller()
     lose(core, C, B)
     come_back(core, C, epoch=9)
@@ -109,7 +109,7 @@ def test_a_member_back_from_a_clean_stop_stays_in_the_isr() -> None:
     assert of(core).isr == (A, B, C)
 
 
-def test_who_joined_in_its_new_life_is_intact_there() -> None:
+def test_a_replica_that_joined_after_its_restart_is_intact() -> None:
     core = controller()
     lose(core, C)
     come_back(core, C, epoch=9)
@@ -130,7 +130,7 @@ def all_restarted(rules: Rules = Rules(), settings: Settings = TWO) -> Controlle
     return core
 
 
-def test_the_logs_are_compared_when_everyone_who_may_have_the_best_is_back() -> None:
+def test_the_logs_are_compared_when_all_candidates_are_back() -> None:
     core = controller()
     lose(core, C, B, A)
     assert only(AskLogEnd, come_back(core, B, epoch=8)) == []
@@ -139,13 +139,13 @@ def test_the_logs_are_compared_when_everyone_who_may_have_the_best_is_back() -> 
     assert asked[0].leader_epoch == of(core).leader_epoch
 
 
-def test_candidates_hear_of_the_epoch_before_they_are_asked() -> None:
+def test_candidates_receive_the_epoch_before_they_are_asked() -> None:
     core = controller()
     lose(core, C, B, A)
     come_back(core, B, epoch=8)
     kinds = [type(one) for one in come_back(core, A, epoch=9)]
-    last_told = max(place for place, kind in enumerate(kinds) if kind is SendStateTo)
-    assert last_told < kinds.index(AskLogEnd)
+    last_sent = max(place for place, kind in enumerate(kinds) if kind is SendStateTo)
+    assert last_sent < kinds.index(AskLogEnd)
 
 
 def test_the_best_log_leads() -> None:
@@ -183,7 +183,7 @@ def test_after_the_comparison_the_others_stay_candidates() -> None:
     assert of(core).leader == B
 
 
-def test_what_a_log_had_in_an_earlier_life_does_not_count() -> None:
+def test_a_log_end_from_an_earlier_broker_epoch_does_not_count() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 12)
     asked = only(AskLogEnd, come_back(core, A, epoch=10))
@@ -210,7 +210,7 @@ def test_a_candidate_that_answered_and_died_is_not_elected() -> None:
     assert of(core).leader == -1
 
 
-def test_others_who_come_and_go_do_not_start_the_comparison_anew() -> None:
+def test_other_registrations_do_not_start_the_comparison_again() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 12)
     assert only(AskLogEnd, come_back(core, C, epoch=10)) == []
@@ -226,13 +226,13 @@ def test_an_answer_from_another_epoch_means_nothing() -> None:
     assert of(core).leader == -1
 
 
-def test_an_answer_nobody_asked_for_means_nothing() -> None:
+def test_an_unexpected_log_end_is_ignored() -> None:
     core = controller()
     assert core.log_end_answered(P, A, LeaderEpoch(0), end(0, 10)) == ()
     assert core.log_end_answered(TopicPartition("x", 0), A, LeaderEpoch(0), end(0, 10)) == ()
 
 
-def test_an_answer_from_somebody_who_was_not_asked_does_not_count() -> None:
+def test_a_log_end_from_another_broker_is_ignored() -> None:
     core = all_restarted()
     come_back(core, C, epoch=10)
     assert answer_end(core, C, 9, 99) == ()
@@ -248,13 +248,13 @@ def test_an_answer_while_the_store_writes_means_nothing() -> None:
     assert core.log_end_answered(P, B, of(core).leader_epoch, end(0, 12)) == ()
 
 
-def test_who_has_not_answered_is_asked_again() -> None:
+def test_a_candidate_that_has_not_answered_is_asked_again() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 10)
     assert core.ask_again() == (AskLogEnd(B, P, of(core).leader_epoch),)
 
 
-def test_nobody_is_asked_once_somebody_leads() -> None:
+def test_no_candidate_is_asked_once_there_is_a_leader() -> None:
     core = all_restarted()
     answer_end(core, A, 0, 10)
     answer_end(core, B, 0, 10)
@@ -279,7 +279,7 @@ def test_without_the_comparison_the_first_one_up_leads() -> None:
     assert (of(core).leader, rule_of(commands)) == (B, "first-up")
 
 
-def test_without_the_comparison_nobody_leads_while_nobody_is_up() -> None:
+def test_without_the_comparison_there_is_no_leader_while_no_candidate_is_up() -> None:
     core = controller(rules=without("best-log-recovery"))
     lose(core, C, B, A)
     come_back(core, A, epoch=8)
@@ -320,7 +320,7 @@ def test_a_majority_needs_no_isr_to_go_on_with_its_leader() -> None:
     assert core.broker_lost(B) == ()
 
 
-def test_less_than_a_majority_elects_nobody() -> None:
+def test_less_than_a_majority_elects_no_leader() -> None:
     core = controller(rules=MAJORITY)
     lose(core, B)
     assert of(core).leader == A

@@ -1,4 +1,4 @@
-"""A follower's fetch at its leader: fences first, then where the logs part, then records."""
+"""A follower's fetch at its leader: fences first, then divergence, then records."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.unit.core.support import (
     without,
 )
 
-REIGN = state(epoch=2, isr=(A, B))
+EPOCH_TWO = state(epoch=2, isr=(A, B))
 
 
 def leader_of_two(*guards_out: str) -> Replica:
     """Leads in epoch 2 from offset 6; epoch 0 wrote 0..3, epoch 1 never reached it."""
     held = log(6, high_watermark=4, epochs=[(0, 0)])
-    return leading(REIGN, held, without(*guards_out))
+    return leading(EPOCH_TWO, held, without(*guards_out))
 
 
 def known_end(leader: Replica, follower: int) -> int:
@@ -61,7 +61,7 @@ def test_a_fetch_that_names_no_epoch_is_served() -> None:
 
 
 def test_without_the_fetch_fence_a_zombie_is_served_by_its_offset_alone() -> None:
-    # KAFKA-6880: b2 keeps records of a dead reign and counts as holding ours.
+    # KAFKA-6880: b2 keeps records of an old epoch and counts as holding ours.
     leader = leader_of_two("fence-fetch")
     answer = leader.fetched(fetch(B, 5, 1, epoch=1), 0)
     assert answer.error is ErrorCode.NONE
@@ -86,8 +86,8 @@ def test_a_follower_does_not_answer_where_logs_part() -> None:
     assert answer.diverging is None
 
 
-def test_without_the_truncation_fence_anyone_says_where_logs_part() -> None:
-    # truncate-against-stale-leader: an empty replica cuts what a later leader has committed.
+def test_without_the_truncation_fence_any_replica_answers_where_logs_diverge() -> None:
+    # truncate-against-stale-leader: an empty replica truncates what a later leader has committed.
     stale = following(state(C, 2), log(3, epochs=[(0, 0)]), without("fence-truncation"))
     answer = stale.fetched(fetch(A, 5, 0, epoch=1), 0)
     assert answer.error is ErrorCode.NONE
@@ -140,7 +140,7 @@ def test_a_log_that_is_a_prefix_gets_what_follows() -> None:
     assert (answer.fetch_offset, answer.end_offset, answer.high_watermark) == (4, 6, 4)
 
 
-def test_a_log_that_goes_on_too_long_in_an_epoch_is_told_where_it_ends() -> None:
+def test_a_log_that_is_too_long_in_an_epoch_receives_the_end_of_that_epoch() -> None:
     answer = leader_of_two().fetched(fetch(B, 7, 0, epoch=2), 0)
     assert answer.diverging == end_at(0, 6)
     assert answer.fetch_offset == -1
@@ -166,13 +166,13 @@ def test_without_kip_279_such_an_epoch_is_unknown_and_the_watermark_is_all_that_
     assert follower.log.log_end_offset == 0
 
 
-def test_a_leader_that_knows_epochs_checks_also_at_its_start() -> None:
+def test_a_leader_with_epochs_checks_also_at_its_start() -> None:
     held = log(6, high_watermark=4, start=2, epochs=[(0, 2)])
-    answer = leading(REIGN, held).fetched(fetch(B, 2, 1, epoch=2), 0)
+    answer = leading(EPOCH_TWO, held).fetched(fetch(B, 2, 1, epoch=2), 0)
     assert answer.diverging == end_at(0, 6)
 
 
-def test_a_leader_that_knows_no_epochs_serves_from_its_start() -> None:
+def test_a_leader_without_epochs_serves_from_its_start() -> None:
     fresh = log(4, high_watermark=4, start=4)
     assert divergence(fresh, Offset(4), LeaderEpoch(0), exact=False) is None
     assert divergence(fresh, Offset(3), LeaderEpoch(0), exact=False) == UNKNOWN_EPOCH_END
@@ -181,7 +181,7 @@ def test_a_leader_that_knows_no_epochs_serves_from_its_start() -> None:
 @pytest.mark.parametrize(
     ("asked_end", "asked_epoch", "parts_at"),
     [
-        (6, 0, None),  # Our own reign has not written yet: epoch 0 goes up to 6.
+        (6, 0, None),  # Our own epoch has no records yet: epoch 0 ends at 6.
         (7, 0, (0, 6)),
         (6, 1, (0, 6)),
         (6, 2, None),
@@ -198,7 +198,7 @@ def test_the_place_where_logs_part(
 # Out of range (KAFKA-2143).
 
 
-def test_beyond_the_end_with_a_known_epoch_the_answer_is_where_to_cut() -> None:
+def test_beyond_the_end_with_a_known_epoch_the_answer_is_the_diverging_epoch() -> None:
     answer = leader_of_two().fetched(fetch(B, 9, 0, epoch=2), 0)
     assert answer.error is ErrorCode.NONE
     assert answer.diverging == end_at(0, 6)
@@ -219,18 +219,18 @@ def test_without_that_guard_up_to_the_end_is_still_in_range(offset: int) -> None
 @pytest.mark.parametrize("offset", [1, 7])
 def test_outside_the_log_and_without_an_epoch_is_out_of_range(offset: int) -> None:
     held = log(6, high_watermark=4, start=2, epochs=[(0, 2)])
-    answer = leading(REIGN, held).fetched(fetch(B, offset, epoch=2), 0)
+    answer = leading(EPOCH_TWO, held).fetched(fetch(B, offset, epoch=2), 0)
     assert answer.error is ErrorCode.OFFSET_OUT_OF_RANGE
     assert (answer.log_start_offset, answer.high_watermark) == (2, 4)
 
 
-# Lives (KIP-903).
+# Broker epochs (KIP-903).
 
 
-def test_a_fetch_that_a_former_life_left_behind_is_answered_and_teaches_nothing() -> None:
+def test_a_fetch_from_an_earlier_broker_epoch_is_answered_but_not_recorded() -> None:
     leader = leader_of_two()
-    leader.fetched(fetch(B, 4, 0, epoch=2, life=7), 0)
-    answer = leader.fetched(fetch(B, 6, 0, epoch=2, life=6), 0)
+    leader.fetched(fetch(B, 4, 0, epoch=2, broker_epoch=7), 0)
+    answer = leader.fetched(fetch(B, 6, 0, epoch=2, broker_epoch=6), 0)
     assert answer.error is ErrorCode.NONE
     assert answer.effects == ()
     assert (known_end(leader, B), leader.log.high_watermark) == (4, 4)
@@ -238,8 +238,8 @@ def test_a_fetch_that_a_former_life_left_behind_is_answered_and_teaches_nothing(
 
 def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -> None:
     leader = leader_of_two("joiner-broker-epoch")
-    leader.fetched(fetch(B, 4, 0, epoch=2, life=7), 0)
-    answer = leader.fetched(fetch(B, 6, 0, epoch=2, life=6), 0)
+    leader.fetched(fetch(B, 4, 0, epoch=2, broker_epoch=7), 0)
+    answer = leader.fetched(fetch(B, 6, 0, epoch=2, broker_epoch=6), 0)
     assert only(HighWatermarkMoved, answer.effects) == [(4, 6)]
 
 
@@ -247,7 +247,7 @@ def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -
 
 
 @pytest.mark.parametrize(
-    ("told", "cut_to"),
+    ("answer", "truncated_to"),
     [
         ((0, 2), 2),  # We have epoch 0: the smaller of both ends.
         ((0, 9), 3),  # Our epoch 0 ends at 3, the leader's later.
@@ -256,14 +256,14 @@ def test_without_that_guard_a_ghost_commits_what_its_successor_does_not_have() -
         ((2, 9), 6),
     ],
 )
-def test_a_follower_cuts_at_the_smaller_end_or_asks_about_an_older_epoch(
-    told: tuple[int, int], cut_to: int
+def test_a_follower_truncates_to_the_smaller_end_or_asks_about_an_older_epoch(
+    answer: tuple[int, int], truncated_to: int
 ) -> None:
     ours = log(6, epochs=[(0, 0), (2, 3)])
-    assert truncation_point(ours, end_at(*told)) == cut_to
+    assert truncation_point(ours, end_at(*answer)) == truncated_to
 
 
-def test_a_follower_without_epochs_cuts_where_the_leader_says() -> None:
+def test_a_follower_without_epochs_truncates_where_the_leader_says() -> None:
     assert truncation_point(log(6), end_at(0, 4)) == 4
     assert truncation_point(log(6), end_at(0, 9)) == 6
 
@@ -295,7 +295,7 @@ def test_a_follower_does_not_answer_the_epoch_question() -> None:
     assert answer == (ErrorCode.NOT_LEADER_OR_FOLLOWER, UNKNOWN_EPOCH_END)
 
 
-def test_without_kip_279_the_epoch_question_knows_exact_epochs_only() -> None:
+def test_without_kip_279_the_epoch_check_finds_exact_epochs_only() -> None:
     leader = leader_of_two("answer-names-epoch")
     assert leader.end_offset_for(LeaderEpoch(1)) == (ErrorCode.NONE, UNKNOWN_EPOCH_END)
 

@@ -1,8 +1,8 @@
-"""flush.messages=N: what a replica may claim while a flush is under way.
+"""flush.messages=N: what a replica may claim while a flush is in progress.
 
 Kafka flushes inside the append that brings the unflushed records to N, before it answers. Here the
-flush takes its time on another thread, so the claim waits: at most N-1 records that were counted
-towards an acknowledgement are not on the disk of a replica that counted them.
+flush runs on another thread, so the claim waits: of the records that a replica counted towards an
+acknowledgement, at most N-1 are not on its disk.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def test_a_flush_that_a_truncation_overtook_claims_nothing_and_is_asked_for_agai
 
 
 def test_a_role_begins_with_the_flush_it_may_not_go_on_without() -> None:
-    """A killed process left more in the page cache than may be claimed: nobody waits for a tick."""
+    """A killed process left more in the page cache than may be claimed: flush without a tick."""
     unflushed = log(5, flushed=1, settings=every(3))
     assert only(Flush, Replica(A, unflushed).become_leader(state(isr=(A,)), 0)) == [(5,)]
     assert Replica(B, unflushed).become_follower(state()) == (Flush(Offset(5)),)
@@ -165,7 +165,7 @@ def test_a_smaller_n_asks_for_the_flush_that_it_makes_necessary() -> None:
     assert follower.next_fetch() is None
 
 
-def test_a_larger_n_answers_who_waited() -> None:
+def test_a_larger_n_answers_the_waiters() -> None:
     leader = alone(2)
     produce(leader, "all", records=2)
     produce(leader, "one", ACKS_LEADER)

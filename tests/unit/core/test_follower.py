@@ -1,4 +1,4 @@
-"""The follower: what it asks, which answers it takes, where it cuts."""
+"""The follower: what it fetches, which responses it accepts, where it truncates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_a_leader_there_is_nothing_to_ask() -> None:
     assert following(state(-1, 1)).next_fetch() is None
 
 
-def test_a_leader_asks_nobody() -> None:
+def test_a_leader_fetches_nothing() -> None:
     assert leading().next_fetch() is None
 
 
@@ -98,21 +98,21 @@ def test_without_that_guard_it_takes_the_same_records_twice() -> None:
     assert follower.accepts_answer(request)
 
 
-def test_it_drops_an_answer_from_another_reign() -> None:
+def test_it_drops_an_answer_from_another_leader_epoch() -> None:
     follower = following()
     request = asked(follower)
     follower.become_follower(state(C, 1))
     assert not follower.accepts_answer(request)
 
 
-def test_without_that_guard_it_takes_records_of_a_dead_reign() -> None:
+def test_without_that_guard_it_takes_records_of_an_old_leader_epoch() -> None:
     follower = following(rules=without("stale-answer-by-epoch"))
     request = asked(follower)
     follower.become_follower(state(C, 1))
     assert follower.accepts_answer(request)
 
 
-def test_it_drops_a_late_copy_of_cut_here_once_it_has_grown_back() -> None:
+def test_it_drops_a_late_diverging_epoch_once_its_log_has_grown_back() -> None:
     # The log ends at 2 again, but these are other records, and the leader counts on them.
     follower = following(state(A, 2), log(2, epochs=[(0, 0), (1, 1)]))
     request = asked(follower)
@@ -127,10 +127,10 @@ def test_a_leader_takes_no_answers() -> None:
     assert not leading().accepts_answer(request)
 
 
-# Where it cuts.
+# Where it truncates.
 
 
-def test_it_cuts_where_its_leader_says_the_logs_part() -> None:
+def test_it_truncates_where_its_leader_says_the_logs_diverge() -> None:
     follower = following(state(A, 2), log(6, high_watermark=3, epochs=[(0, 0), (1, 4)]))
     assert follower.diverged(end_at(0, 5)) == (TruncateTo(Offset(4), Offset(6)),)
     assert follower.log.log_end_offset == 4
@@ -144,14 +144,14 @@ def test_a_leader_that_cannot_say_is_not_asked_for_ever() -> None:
     assert asked(follower).last_fetched_epoch == -1
 
 
-def test_a_cut_below_the_high_watermark_takes_it_along() -> None:
+def test_a_truncation_below_the_high_watermark_lowers_it() -> None:
     follower = following(state(A, 2), log(6, high_watermark=5, epochs=[(0, 0)]))
     follower.diverged(end_at(0, 2))
     assert follower.log.high_watermark == 2
     follower.check_invariants()
 
 
-def test_a_reign_of_its_own_that_wrote_nothing_is_forgotten_though_nothing_is_cut() -> None:
+def test_its_own_epoch_without_records_is_dropped_though_the_log_is_not_truncated() -> None:
     # It led in epoch 1 at offset 5 and wrote nothing; the leader of epoch 2 never heard of 1.
     old_leader = leading(state(B, 1, (A, B)), log(5, epochs=[(0, 0)]))
     old_leader.become_follower(state(A, 2, (A, B)))
@@ -180,7 +180,7 @@ def test_such_a_follower_comes_to_an_end_of_asking() -> None:
     assert (answer.fetch_offset, answer.end_offset) == (5, 7)
 
 
-def test_a_leader_cuts_nothing() -> None:
+def test_a_leader_truncates_nothing() -> None:
     leader = leading(held=log(5, epochs=[(0, 0)]))
     assert leader.diverged(end_at(0, 0)) == ()
     assert leader.out_of_range(Offset(0), Offset(0)) == ()
@@ -189,19 +189,19 @@ def test_a_leader_cuts_nothing() -> None:
 # Out of the leader's range.
 
 
-def test_behind_the_leaders_start_it_begins_anew_there() -> None:
+def test_below_the_leaders_start_it_restarts_there() -> None:
     follower = following(held=log(6, high_watermark=6, epochs=[(0, 0)]))
     assert follower.out_of_range(Offset(8), Offset(20)) == (TruncateTo(Offset(8), Offset(6)),)
     follower.check_invariants()
     assert asked(follower)[1:3] == (8, -1)
 
 
-def test_beyond_the_leaders_end_it_cuts_to_it() -> None:
+def test_beyond_the_leaders_end_it_truncates_to_it() -> None:
     follower = following(held=log(6, epochs=[(0, 0)]))
     assert follower.out_of_range(Offset(0), Offset(4)) == (TruncateTo(Offset(4), Offset(6)),)
 
 
-def test_a_leader_that_ends_before_this_log_starts_makes_it_begin_anew_below() -> None:
+def test_a_leader_that_ends_before_this_log_starts_makes_it_restart_below() -> None:
     # Only an unclean leader is that short; without this the two would ask each other for ever.
     follower = following(held=log(110, start=100, high_watermark=105, epochs=[(3, 100)]))
     assert follower.out_of_range(Offset(0), Offset(90)) == (TruncateTo(Offset(90), Offset(110)),)
@@ -218,7 +218,7 @@ def test_exactly_at_the_leaders_start_it_keeps_what_it_has() -> None:
 
 @pytest.mark.parametrize("leader_end", [6, 9])
 def test_a_leader_that_grew_meanwhile_is_asked_again(leader_end: int) -> None:
-    # KAFKA-2143: only the epoch question can tell what is ours.
+    # KAFKA-2143: only an epoch check finds the common prefix.
     follower = following(held=log(6, epochs=[(0, 0)]))
     assert follower.out_of_range(Offset(0), Offset(leader_end)) == ()
     assert follower.log.log_end_offset == 6
@@ -239,13 +239,13 @@ def test_truncating_to_the_high_watermark_drops_what_may_be_committed() -> None:
     assert b.become_follower(state(A, 0)) == (TruncateTo(Offset(2), Offset(3)),)
 
 
-def test_truncating_to_the_high_watermark_cuts_nothing_that_is_not_above_it() -> None:
+def test_truncating_to_the_high_watermark_removes_only_what_is_above_it() -> None:
     rules = Rules(truncation=Truncation.HIGH_WATERMARK)
     b = Replica(B, log(3, high_watermark=3, epochs=[(0, 0)]), rules)
     assert b.become_follower(state(A, 0)) == ()
 
 
-def test_before_leader_epochs_too_the_same_leader_may_be_taken_for_the_same_reign() -> None:
+def test_before_leader_epochs_too_the_same_leader_may_pass_for_the_same_epoch() -> None:
     guards = Guards().without("truncate-on-missed-epoch")
     rules = Rules(truncation=Truncation.HIGH_WATERMARK, guards=guards)
     b = following(state(A, 0), log(3, high_watermark=3, epochs=[(0, 0)]), rules)
@@ -254,7 +254,7 @@ def test_before_leader_epochs_too_the_same_leader_may_be_taken_for_the_same_reig
     assert b.log.log_end_offset == 4
 
 
-def test_by_leader_epoch_nothing_is_cut_before_the_leader_has_been_asked() -> None:
+def test_by_leader_epoch_nothing_is_truncated_before_the_leader_answers() -> None:
     b = Replica(B, log(3, high_watermark=2, epochs=[(0, 0)]))
     assert b.become_follower(state(A, 0)) == ()
     assert b.log.log_end_offset == 3

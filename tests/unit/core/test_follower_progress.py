@@ -1,4 +1,4 @@
-"""In-sync replicas: who is caught up, who lags, who may join."""
+"""Follower progress: which follower is caught up, lags, or may join the ISR."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_time_does_not_go_back_to_an_earlier_fetch() -> None:
     assert progress.last_caught_up_ms == 50
 
 
-def test_a_fetch_tells_position_life_and_time() -> None:
+def test_a_fetch_records_position_broker_epoch_and_time() -> None:
     progress = FollowerProgress(B, 0)
     progress.fetched(Offset(5), BrokerEpoch(8), Offset(10), 50)
     assert progress.log_end_offset == 5
@@ -73,7 +73,7 @@ def test_a_fetch_tells_position_life_and_time() -> None:
     assert progress.last_fetch_ms == 50
 
 
-def test_a_follower_that_never_fetched_is_a_member_of_unknown_life() -> None:
+def test_a_follower_that_never_fetched_is_a_member_without_a_broker_epoch() -> None:
     assert FollowerProgress(B, 0).as_member() == (B, -1)
 
 
@@ -94,7 +94,7 @@ def test_a_follower_at_the_leaders_end_never_lags_however_silent() -> None:
     assert not lags(seen((10, 10, 10)), 10, 99_999)
 
 
-def test_a_bootstrapping_follower_lags_from_the_start_of_the_reign() -> None:
+def test_a_bootstrapping_follower_lags_from_the_start_of_the_leader_epoch() -> None:
     assert not lags(FollowerProgress(B, 0), 5, 100)
     assert lags(FollowerProgress(B, 0), 5, 101)
 
@@ -143,13 +143,13 @@ def may_join(offset: int, watermark: int, epoch_start: int, *guards_out: str) ->
         (10, 10, 11, False),
     ],
 )
-def test_a_joiner_has_the_watermark_and_the_start_of_the_reign(
+def test_a_joiner_has_the_high_watermark_and_the_start_of_the_epoch(
     offset: int, watermark: int, epoch_start: int, joins: bool
 ) -> None:
     assert may_join(offset, watermark, epoch_start) is joins
 
 
-def test_a_joiner_has_fetched_in_this_reign() -> None:
+def test_a_joiner_has_fetched_in_this_leader_epoch() -> None:
     assert not may_join(UNKNOWN_END, 0, 0)
     assert may_join(UNKNOWN_END, 0, 0, "joiner-position-known")
 
@@ -165,7 +165,7 @@ def test_without_the_epoch_start_guard_a_joiner_may_lack_what_a_predecessor_comm
 # The states of an ISR.
 
 
-def test_who_could_be_elected_while_a_change_is_in_flight() -> None:
+def test_the_maximal_isr_while_a_change_is_in_flight() -> None:
     assert CommittedIsr((A, B)).maximal == (A, B)
     assert PendingExpand((A, B), (A, B, C)).maximal == (A, B, C)
     assert PendingShrink((A, B), (A,)).maximal == (A, B)

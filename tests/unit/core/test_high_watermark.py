@@ -1,4 +1,4 @@
-"""The high watermark: who holds it back, when it moves, when it stands still."""
+"""The high watermark: which replicas it waits for, and when it moves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_follower_outside_the_isr_holds_nothing_back_and_moves_nothing() -> No
     assert high_watermark(leader) == 5
 
 
-def test_a_member_that_has_not_fetched_in_this_reign_holds_everything_back() -> None:
+def test_a_member_that_has_not_fetched_in_this_epoch_stops_the_high_watermark() -> None:
     leader = leading(state(epoch=3), log(5, high_watermark=2, epochs=[(0, 0)]))
     fetches(leader, B, 5)
     assert high_watermark(leader) == 2
@@ -139,7 +139,7 @@ def test_it_waits_for_a_leaver_until_the_store_has_let_it_go() -> None:
     assert only(Acknowledge, effects) == [("producer", 0)]
 
 
-def test_an_optimistic_leader_acknowledges_alone_before_the_store_knows() -> None:
+def test_an_optimistic_leader_acknowledges_alone_before_the_store_has_the_isr() -> None:
     # loss-isr-optimistic: the store still has B in the ISR and elects it.
     settings = Settings(min_insync_replicas=1, replica_lag_time_max_ms=10)
     rules = Rules(isr_update=IsrUpdate.OPTIMISTIC)
@@ -178,11 +178,11 @@ def test_it_moves_again_when_the_isr_is_large_enough() -> None:
     assert only(HighWatermarkMoved, effects) == [(4, 5)]
 
 
-# Positions of an earlier reign (KIP-320).
+# Positions of an earlier leader epoch (KIP-320).
 
 
 def re_elected(rules: Rules, follower: int, isr: tuple[int, ...]) -> Replica:
-    """A knew a follower at 10 in epoch 0, and leads again in epoch 2 without having seen 1."""
+    """A had a follower at 10 in epoch 0, and leads again in epoch 2 without having received 1."""
     leader = leading(state(isr=isr), log(10, epochs=[(0, 0)]), rules)
     fetches(leader, follower, 10)
     leader.log.high_watermark = Offset(0)
@@ -196,7 +196,7 @@ def test_a_re_elected_leader_forgets_where_the_members_were() -> None:
     assert high_watermark(leader) == 0
 
 
-def test_without_that_fence_positions_of_an_earlier_reign_commit() -> None:
+def test_without_that_fence_positions_of_an_earlier_epoch_commit() -> None:
     assert high_watermark(re_elected(without("fence-high-watermark"), B, (A, B))) == 10
 
 
@@ -244,7 +244,7 @@ def test_the_majority_rule_does_not_ask_for_the_isr() -> None:
     assert produce(leader) == ()
 
 
-def test_a_majority_commits_older_records_only_with_one_of_its_own_reign() -> None:
+def test_a_majority_commits_older_records_only_with_one_of_its_own_epoch() -> None:
     # Raft, figure 8: two hold a record of epoch 0, but a log with epoch 1 could still win.
     leader = leading(state(epoch=2), log(1, epochs=[(0, 0)]), MAJORITY)
     fetches(leader, B, 1)

@@ -1,4 +1,4 @@
-"""ISR changes: proposed, counted while in flight, ended only by an answer that is certain."""
+"""ISR changes: proposed, counted while in flight, ended only by a definite answer."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def insync(leader: Replica) -> InSyncSet:
     return role_of(leader).insync
 
 
-def wanting_c(told: PartitionState = AB, rules: Rules = Rules()) -> Replica:  # noqa: B008
-    """C, outside the ISR, has fetched up to the leader's end in life 8."""
-    leader = leading(told, log(5, epochs=[(0, 0)]), rules)
+def wanting_c(assignment: PartitionState = AB, rules: Rules = Rules()) -> Replica:  # noqa: B008
+    """C, outside the ISR, has fetched up to the leader's end in broker epoch 8."""
+    leader = leading(assignment, log(5, epochs=[(0, 0)]), rules)
     fetches(leader, B, 5)
-    answer = leader.fetched(fetch(C, 5, 0, life=8), 0)
+    answer = leader.fetched(fetch(C, 5, 0, broker_epoch=8), 0)
     assert only(ConsiderExpand, answer.effects) == [(C,)]
     return leader
 
@@ -65,7 +65,7 @@ def proposing_c() -> Replica:
 
 
 def lagging(*, rules: Rules = Rules()) -> Replica:  # noqa: B008
-    """B and C have not fetched since the reign began at 0; one record is there."""
+    """B and C have not fetched since the epoch began at 0; there is one record."""
     leader = leading(held=log(settings=LAG), rules=rules)
     produce(leader)
     return leader
@@ -74,7 +74,7 @@ def lagging(*, rules: Rules = Rules()) -> Replica:  # noqa: B008
 # Expanding.
 
 
-def test_a_caught_up_follower_is_proposed_with_its_life() -> None:
+def test_a_caught_up_follower_is_proposed_with_its_broker_epoch() -> None:
     [proposal] = wanting_c().expand_isr(C)
     members = (ReplicaBroker(A), ReplicaBroker(B, BrokerEpoch(1)), ReplicaBroker(C, BrokerEpoch(8)))
     assert proposal == ProposeIsr(members, LeaderEpoch(0), PartitionEpoch(1))
@@ -98,7 +98,7 @@ def test_a_candidate_is_checked_again_when_it_is_proposed() -> None:
     assert leader.expand_isr(C) == ()
 
 
-def test_an_unguarded_leader_adds_who_once_qualified() -> None:
+def test_an_unguarded_leader_adds_a_follower_that_once_qualified() -> None:
     # loss-isr-race: the high watermark has moved past C in between.
     leader = wanting_c(rules=Rules(isr_expand=IsrExpand.UNGUARDED))
     produce(leader)
@@ -122,7 +122,7 @@ def test_one_proposal_is_in_flight_at_a_time() -> None:
     leader = proposing_c()
     assert leader.expand_isr(C) == ()
     assert only(ProposeIsr, leader.tick(99_999)) == []
-    assert only(ConsiderExpand, leader.fetched(fetch(C, 5, 0, life=8), 0).effects) == []
+    assert only(ConsiderExpand, leader.fetched(fetch(C, 5, 0, broker_epoch=8), 0).effects) == []
 
 
 def test_while_one_joiner_is_proposed_another_must_wait() -> None:
@@ -135,18 +135,18 @@ def test_while_one_joiner_is_proposed_another_must_wait() -> None:
     assert leader.expand_isr(D) == ()
 
 
-def test_while_a_joiner_is_proposed_nobody_is_proposed_to_leave() -> None:
+def test_while_a_joiner_is_proposed_no_member_is_proposed_to_leave() -> None:
     leader = proposing_c()
     produce(leader)
     assert only(ProposeIsr, leader.tick(99_999)) == []
 
 
-def test_even_an_unguarded_leader_adds_nobody_twice() -> None:
+def test_even_an_unguarded_leader_adds_no_follower_twice() -> None:
     leader = leading(AB, log(), Rules(isr_expand=IsrExpand.UNGUARDED))
     assert leader.expand_isr(B) == ()
 
 
-def test_under_the_majority_rule_nobody_joins_or_leaves() -> None:
+def test_under_the_majority_rule_no_replica_joins_or_leaves() -> None:
     rules = Rules(commit_rule=CommitRule.MAJORITY)
     leader = leading(AB, log(settings=LAG), rules)
     produce(leader)
@@ -170,7 +170,7 @@ def test_laggards_are_proposed_to_leave() -> None:
     assert proposal == ProposeIsr((ReplicaBroker(A),), LeaderEpoch(0), PartitionEpoch(1))
 
 
-def test_nobody_lags_within_the_limit() -> None:
+def test_no_member_lags_within_the_limit() -> None:
     assert lagging().tick(10) == ()
 
 
@@ -195,7 +195,7 @@ def test_a_leader_without_laggards_proposes_nothing() -> None:
     assert leader.tick(99) == ()
 
 
-def test_who_never_fetched_in_this_reign_lags_behind_an_empty_log_too() -> None:
+def test_a_member_that_never_fetched_in_this_epoch_lags_on_an_empty_log_too() -> None:
     leader = leading(held=log(settings=LAG))
     fetches(leader, B, 0)
     [proposal] = only(ProposeIsr, leader.tick(11))
@@ -215,7 +215,7 @@ def test_a_refused_proposal_ends_with_the_new_partition_epoch_that_comes_with_it
 def test_a_refused_joiner_is_not_proposed_again_before_the_next_tick() -> None:
     leader = proposing_c()
     leader.isr_answer(ErrorCode.INELIGIBLE_REPLICA, state(isr=(A, B), version=2))
-    at_the_end = fetch(C, 5, 0, life=8)
+    at_the_end = fetch(C, 5, 0, broker_epoch=8)
     assert only(ConsiderExpand, leader.fetched(at_the_end, 0).effects) == []
     leader.tick(1)
     assert only(ConsiderExpand, leader.fetched(at_the_end, 1).effects) == [(C,)]
@@ -229,7 +229,7 @@ def test_a_refusal_without_a_newer_state_ends_nothing() -> None:
     assert [one.broker for one in insync(leader).counted] == [B, C]
 
 
-def test_an_answer_nobody_waits_for_is_ignored() -> None:
+def test_an_unexpected_answer_is_ignored() -> None:
     leader = wanting_c()
     assert leader.isr_answer(ErrorCode.NONE, ABC) == ()
     assert insync(leader).isr == (A, B)
@@ -245,7 +245,7 @@ def test_a_late_answer_to_an_earlier_proposal_does_not_end_the_next_one() -> Non
 
 
 def test_an_out_of_date_proposal_takes_over_the_agreed_state() -> None:
-    # KAFKA-2729: the ISR heals.
+    # KAFKA-2729: the ISR recovers.
     leader = proposing_c()
     agreed = state(isr=(A,), version=7)
     effects = leader.isr_answer(ErrorCode.INVALID_UPDATE_VERSION, agreed)
@@ -281,14 +281,14 @@ def test_after_a_confirmed_or_outdated_proposal_the_next_joiner_need_not_wait_fo
         assert only(ConsiderExpand, fetches(leader, D, 5).effects) == [(D,)]
 
 
-def test_a_newer_agreed_state_of_this_reign_ends_the_proposal() -> None:
+def test_a_newer_state_of_this_leader_epoch_ends_the_proposal() -> None:
     leader = proposing_c()
     effects = leader.become_leader(state(isr=(A,), version=2), 0)
     assert only(IsrApplied, effects) == [((A,), 2)]
     assert insync(leader).proposal is None
 
 
-def test_an_older_agreed_state_of_this_reign_is_ignored() -> None:
+def test_an_older_state_of_this_leader_epoch_is_ignored() -> None:
     leader = leading(state(version=5))
     assert leader.become_leader(state(isr=(A,), version=5), 0) == ()
     assert leader.become_leader(state(isr=(A,), version=4), 0) == ()
@@ -306,7 +306,7 @@ def test_an_added_replica_is_known_with_an_unknown_position_and_a_removed_one_fo
 # The optimistic variant.
 
 
-def test_an_optimistic_leader_believes_its_own_proposal_at_once() -> None:
+def test_an_optimistic_leader_uses_its_own_proposal_immediately() -> None:
     leader = lagging(rules=Rules(isr_update=IsrUpdate.OPTIMISTIC))
     effects = leader.tick(11)
     assert only(IsrApplied, effects) == [((A,), 1)]

@@ -1,4 +1,4 @@
-"""Elections as pure functions: who is still a member, who is a candidate, whose logs decide."""
+"""Elections as pure functions: members, candidates, and the logs that decide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.core.support import ONE, TWO, A, B, C, D, state, without
 
 SAFE = Rules()
 UP = {one: alive(one, epoch=1) for one in (A, B, C)}
-"""Everyone is in the life in which `state` has them join."""
+"""Every broker is in the broker epoch in which it joined in `state`."""
 
 
 def test_the_minimum_is_never_more_than_the_replicas() -> None:
@@ -35,7 +35,7 @@ def test_every_change_is_one_version_later() -> None:
     assert next_version(state(version=4)).partition_epoch == 5
 
 
-def test_a_broker_that_is_no_member_became_one_in_no_life() -> None:
+def test_a_broker_that_is_no_member_has_no_member_epoch() -> None:
     assert member_epoch(state(isr=(A,)), B) == -1
     assert member_epoch(state(), B) == 1
 
@@ -43,19 +43,19 @@ def test_a_broker_that_is_no_member_became_one_in_no_life() -> None:
 # Members.
 
 
-def test_who_leaves_below_the_minimum_is_eligible_and_keeps_its_life() -> None:
+def test_a_replica_that_leaves_below_the_minimum_is_eligible_and_keeps_its_epoch() -> None:
     changed = with_isr(state(), (A,), UP, TWO, SAFE)
     assert (changed.isr, changed.eligible_leaders) == ((A,), (B, C))
     assert dict(changed.member_epochs) == {A: 1, B: 1, C: 1}
 
 
-def test_a_joiner_is_a_member_in_its_present_life() -> None:
+def test_a_joiner_is_a_member_in_its_current_broker_epoch() -> None:
     brokers = {**UP, C: alive(C, 9)}
     changed = with_isr(state(isr=(A, B)), (A, B, C), brokers, TWO, SAFE)
     assert changed.member_epochs[-1] == ReplicaBroker(C, BrokerEpoch(9))
 
 
-def test_before_kip_966_nobody_was_eligible() -> None:
+def test_before_kip_966_no_replica_was_eligible() -> None:
     changed = with_isr(state(), (A,), UP, TWO, without("eligible-leaders"))
     assert changed.eligible_leaders == ()
 
@@ -89,11 +89,11 @@ def test_members_come_before_eligible_leaders_and_both_before_the_rest() -> None
     assert choose_leader(known, {A: UP[A]}, ONE, unclean=True) == Choice(A, "unclean")
 
 
-def test_who_is_avoided_is_not_chosen() -> None:
+def test_an_avoided_broker_is_not_chosen() -> None:
     assert choose_leader(state(), UP, ONE, avoid=(A,)) == Choice(B, "isr")
 
 
-def test_a_leader_leads_on_only_in_the_life_in_which_it_was_elected() -> None:
+def test_a_leader_leads_on_only_in_the_broker_epoch_of_its_election() -> None:
     led = lead_by(state(), Choice(B, "isr"), UP, TWO, SAFE)
     assert leads_on(led, UP)
     assert not leads_on(led, {**UP, B: alive(B, 9, intact_since=1)})
@@ -105,7 +105,7 @@ def test_a_clean_leader_keeps_the_isr_in_a_new_epoch() -> None:
     assert (led.leader, led.leader_epoch, led.isr) == (B, 1, (A, B, C))
 
 
-def test_an_unclean_leader_is_alone_and_nobody_else_a_candidate() -> None:
+def test_an_unclean_leader_is_alone_and_there_is_no_other_candidate() -> None:
     known = state(isr=(), epoch=3)._replace(last_known_eligible=(B,), eligible_leaders=(A,))
     led = lead_by(known, Choice(C, "unclean"), UP, TWO, SAFE)
     assert (led.isr, led.eligible_leaders, led.last_known_eligible) == ((C,), (), ())
@@ -117,7 +117,7 @@ def test_the_best_log_is_alone_and_the_others_stay_candidates() -> None:
     assert (led.isr, led.last_known_eligible) == ((A,), (B,))
 
 
-def test_nobody_leads_in_a_new_epoch_once() -> None:
+def test_losing_the_leader_begins_one_new_epoch() -> None:
     gone = without_leader(state(epoch=3))
     assert (gone.leader, gone.leader_epoch) == (NO_BROKER, 4)
     assert without_leader(gone) == gone

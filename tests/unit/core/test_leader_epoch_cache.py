@@ -1,4 +1,4 @@
-"""The leader-epoch cache: what it keeps, and its one question."""
+"""The leader-epoch cache: its entries, and where an epoch ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def end_of(epochs: EpochCache, epoch: int, log_end: int, *, exact: bool = False)
     return epochs.end_offset_for(LeaderEpoch(epoch), Offset(log_end), exact=exact)
 
 
-def test_an_empty_cache_has_no_epoch_and_knows_no_end() -> None:
+def test_an_empty_cache_has_no_epoch_and_no_end() -> None:
     assert cache().latest_epoch == -1
     assert end_of(cache(), 0, 5) == UNKNOWN_EPOCH_END
 
@@ -33,14 +33,14 @@ def test_epoch_zero_is_an_epoch_like_any_other() -> None:
     assert end_of(epochs, 0, 3) == end_at(0, 3)
 
 
-def test_a_known_or_older_epoch_is_no_news() -> None:
+def test_a_known_or_older_epoch_changes_nothing() -> None:
     epochs = cache((0, 0), (2, 5))
     assert not epochs.assign(LeaderEpoch(2), Offset(9))
     assert not epochs.assign(LeaderEpoch(1), Offset(9))
     assert pairs(epochs) == [(0, 0), (2, 5)]
 
 
-def test_a_reign_that_wrote_nothing_gives_its_place_to_the_next() -> None:
+def test_an_epoch_without_records_is_replaced_by_the_next() -> None:
     epochs = cache((0, 0), (1, 5))
     assert epochs.assign(LeaderEpoch(2), Offset(5))
     assert pairs(epochs) == [(0, 0), (2, 5)]
@@ -80,7 +80,7 @@ def test_an_epoch_below_the_first_ends_where_the_log_begins() -> None:
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(9, -1), (10, 3), (14, 3), (15, 5), (99, 5)])
-def test_every_offset_belongs_to_the_last_reign_that_began_by_then(offset: int, epoch: int) -> None:
+def test_every_offset_belongs_to_the_last_epoch_that_began_by_then(offset: int, epoch: int) -> None:
     assert cache((3, 10), (5, 15)).epoch_at(Offset(offset)) == epoch
 
 
@@ -88,7 +88,7 @@ def test_every_offset_belongs_to_the_last_reign_that_began_by_then(offset: int, 
     ("end", "left"),
     [(8, [(0, 0), (1, 5)]), (7, [(0, 0), (1, 5)]), (5, [(0, 0)]), (0, [])],
 )
-def test_a_cut_forgets_reigns_from_there_on(end: int, left: list[tuple[int, int]]) -> None:
+def test_a_truncation_drops_epochs_from_there_on(end: int, left: list[tuple[int, int]]) -> None:
     epochs = cache((0, 0), (1, 5), (2, 8))
     epochs.truncate_to(Offset(end))
     assert pairs(epochs) == left
@@ -103,7 +103,7 @@ def test_a_cut_forgets_reigns_from_there_on(end: int, left: list[tuple[int, int]
         (99, [(2, 99)]),
     ],
 )
-def test_a_new_start_of_the_log_begins_in_the_reign_in_force_there(
+def test_a_new_log_start_moves_the_epoch_that_contains_it(
     start: int, left: list[tuple[int, int]]
 ) -> None:
     epochs = cache((0, 0), (1, 5), (2, 8))
@@ -111,7 +111,7 @@ def test_a_new_start_of_the_log_begins_in_the_reign_in_force_there(
     assert pairs(epochs) == left
 
 
-def test_a_start_before_all_reigns_changes_nothing() -> None:
+def test_a_start_before_all_epochs_changes_nothing() -> None:
     epochs = cache((3, 10))
     epochs.advance_start_to(Offset(4))
     assert pairs(epochs) == [(3, 10)]
@@ -131,6 +131,6 @@ def test_a_rebuilt_cache_without_that_guard_loses_epoch_zero() -> None:
 
 
 @pytest.mark.parametrize("entries", [((1, 0), (1, 5)), ((2, 0), (1, 5)), ((1, 5), (2, 5))])
-def test_reigns_that_do_not_rise_are_a_bug(entries: tuple[tuple[int, int], ...]) -> None:
+def test_epochs_that_do_not_rise_are_a_bug(entries: tuple[tuple[int, int], ...]) -> None:
     with pytest.raises(AssertionError):
         cache(*entries)

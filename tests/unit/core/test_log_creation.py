@@ -1,4 +1,4 @@
-"""An empty log in place of one that may lie in a directory which is offline."""
+"""An empty log for a partition whose log may be in an offline directory."""
 
 from __future__ import annotations
 

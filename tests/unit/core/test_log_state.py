@@ -1,4 +1,4 @@
-"""A log's own numbers: flush rules, cuts, copies, order."""
+"""The offsets of a log: flush rules, truncation, copies, order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_rule_asks_for_a_flush_in_its_own_way(
     assert log(5, flushed=flushed, settings=settings).wants_flush(now_ms) is wants
 
 
-def test_a_flush_starts_the_time_anew() -> None:
+def test_a_flush_starts_the_interval_again() -> None:
     held = log(5, settings=EVERY_100_MS)
     held.flushed(Offset(3), 100)
     assert not held.wants_flush(199)
@@ -131,17 +131,17 @@ def test_a_replica_without_a_role_flushes_nothing() -> None:
     assert Replica(A, log(5, settings=EVERY_APPEND)).tick(100) == ()
 
 
-# Cutting and copying.
+# Truncation and copying.
 
 
-def test_a_cut_takes_flushed_offset_and_epochs_along() -> None:
+def test_a_truncation_lowers_the_flushed_offset_and_drops_epochs() -> None:
     held = log(9, flushed=8, epochs=[(0, 0), (1, 5)])
     assert held.truncate_to(Offset(5)) == (5, 9)
     assert (held.log_end_offset, held.next_offset, held.flushed_offset) == (5, 5, 5)
     assert held.epochs.latest_epoch == 0
 
 
-def test_nothing_above_the_end_is_cut() -> None:
+def test_truncating_above_the_end_changes_nothing() -> None:
     held = log(5, flushed=5, epochs=[(0, 0)])
     assert held.truncate_to(Offset(5)) is None
     assert held.truncate_to(Offset(9)) is None

@@ -1,4 +1,4 @@
-"""Producer ids: a retry makes no second copy, wherever and whenever it arrives."""
+"""Producer state: a retry is never appended twice."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_batch_may_straddle_the_wrap() -> None:
     assert states.check(batch(producer=7, sequence=1)) == (ErrorCode.NONE, None)
 
 
-def test_a_rebuilt_state_knows_only_what_the_log_holds() -> None:
+def test_a_rebuilt_state_has_only_the_batches_in_the_log() -> None:
     states = knowing(*(batch(n, producer=7, sequence=n) for n in range(3)))
     states.rebuild([batch(0, producer=7, sequence=0), batch(1)])
     assert states.last_sequence(ProducerId(7)) == 0
@@ -141,7 +141,7 @@ def test_a_forgotten_producer_may_begin_anywhere() -> None:
     assert states.check(batch(producer=7, sequence=42)) == (ErrorCode.NONE, None)
 
 
-def test_a_transactional_batch_is_refused_whoever_sends_it() -> None:
+def test_a_transactional_batch_is_refused_from_every_producer() -> None:
     # No coordinator could ever end its transaction.
     wanted = batch(producer=7, sequence=0)._replace(is_transactional=True)
     for states in (ProducerStates(), knowing(batch(0, 1, producer=7, sequence=0))):

@@ -1,4 +1,4 @@
-"""Consumers: nothing above the high watermark, and never a silent gap."""
+"""Consumer fetches: nothing above the high watermark, and never a silent gap."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_a_replica_without_a_role_is_not_read() -> None:
         (2, ErrorCode.NONE),
     ],
 )
-def test_a_consumer_with_other_metadata_is_told(current: int, error: ErrorCode) -> None:
+def test_a_consumer_with_another_leader_epoch_gets_an_error(current: int, error: ErrorCode) -> None:
     assert read(leader(), 2, current).error is error
 
 
-def test_a_consumer_that_names_its_epoch_learns_of_a_cut_below_it() -> None:
+def test_a_consumer_that_names_its_epoch_detects_a_truncation_below_it() -> None:
     # consumer-truncation: it had read 4 and 5 of epoch 0; now those offsets are epoch 1's.
     answer = read(leader(), 6, 2, last=0)
     assert answer.diverging == end_at(0, 4)
@@ -98,7 +98,7 @@ def test_with_any_replica_a_follower_serves_below_its_own_watermark() -> None:
     assert (answer.error, answer.end_offset) == (ErrorCode.NONE, 4)
 
 
-def test_a_follower_that_is_behind_says_not_yet() -> None:
+def test_a_follower_that_is_behind_answers_offset_not_available() -> None:
     assert read(reader_at_a_follower(), 5).error is ErrorCode.OFFSET_NOT_AVAILABLE
 
 
@@ -108,26 +108,26 @@ def test_without_that_bound_a_follower_sends_the_consumer_back_to_an_old_offset(
     assert answer.error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_a_follower_reports_a_cut_it_knows_of() -> None:
+def test_a_follower_reports_a_truncation_in_its_epoch_cache() -> None:
     held = log(6, high_watermark=6, epochs=[(0, 0), (2, 3)], settings=ANY)
     answer = read(following(state(A, 2), held), 5, last=1)
     assert answer.diverging == end_at(0, 3)
 
 
-def test_a_follower_that_does_not_know_the_epoch_yet_reports_no_cut() -> None:
+def test_a_follower_without_the_epoch_reports_no_truncation() -> None:
     answer = read(reader_at_a_follower(), 4, last=2)
     assert answer.diverging is None
     assert answer.error is ErrorCode.NONE
 
 
-def test_a_leader_that_does_not_know_the_epoch_says_so() -> None:
+def test_a_leader_without_the_epoch_answers_unknown() -> None:
     assert read(leader(), 4, last=3).diverging == UNKNOWN_EPOCH_END
 
 
 # ListOffsets "latest" (KIP-207).
 
 
-def test_the_latest_offset_is_not_available_before_the_new_reign_is_reached() -> None:
+def test_the_latest_offset_is_not_available_before_the_epoch_start_is_committed() -> None:
     replica = leader()
     assert replica.latest_offset() == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
     fetches(replica, B, 6)

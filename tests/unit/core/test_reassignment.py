@@ -1,4 +1,4 @@
-"""Moving a partition: first add, and when the new ones are in sync, remove."""
+"""Reassignment: add the new replicas; remove the old ones once those are in sync."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_move_waits_until_enough_of_the_target_are_in_sync() -> None:
     assert (state.replicas, state.isr, state.removing) == ((B, C, A), (A, B), (A,))
 
 
-def test_a_move_waits_while_everyone_who_could_lead_shuts_down() -> None:
+def test_a_reassignment_waits_while_all_candidates_shut_down() -> None:
     core = five(ONE)
     core.broker_lost(C)
     core.shutdown_asked(B, BrokerEpoch(2))
@@ -96,7 +96,7 @@ def test_a_planned_move_is_never_an_unclean_election() -> None:
     assert (of(core).leader, of(core).removing) == (A, (A,))
 
 
-def test_a_removed_broker_that_is_dead_is_not_told_to_stop() -> None:
+def test_a_removed_broker_that_is_dead_receives_no_stop_replica() -> None:
     core = five()
     lose(core, C)
     commands = settle(core, core.reassign(P, (A, B)))

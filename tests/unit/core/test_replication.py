@@ -1,4 +1,4 @@
-"""How replication runs when nothing goes wrong, cell by cell (scenarios.md, section A)."""
+"""Replication without faults, step by step (scenarios.md, section A)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PAIR = state(isr=(A, B), replicas=(A, B))
 
 
 class Pair:
-    """A leads, B follows and has asked once, so that A knows where it is."""
+    """A leads, B follows and has fetched once, so that A has its position."""
 
     def __init__(self) -> None:
         self.a = leading(PAIR)

@@ -1,4 +1,4 @@
-"""Roles: who is told what, which moves are allowed, and what a change of role ends."""
+"""Roles: which moves are allowed, and what a change of role ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.unit.core.support import (
 )
 
 
-def test_a_replica_starts_offline_and_serves_nobody() -> None:
+def test_a_replica_starts_offline_and_refuses_requests() -> None:
     replica = Replica(A, log())
     assert isinstance(replica.role, Offline)
     assert not replica.has_failed
@@ -47,7 +47,7 @@ def test_a_replica_starts_offline_and_serves_nobody() -> None:
 
 
 def test_a_new_leader_records_its_epoch_before_it_writes() -> None:
-    # KAFKA-7415: a reign that writes nothing has an end too.
+    # KAFKA-7415: an epoch without records has an end too.
     replica = Replica(A, log(5, epochs=[(0, 0)]))
     effects = replica.become_leader(state(epoch=3), 0)
     assert effects == (WriteEpoch(EpochEntry(LeaderEpoch(3), Offset(5))),)
@@ -55,7 +55,7 @@ def test_a_new_leader_records_its_epoch_before_it_writes() -> None:
     assert replica.end_offset_for(LeaderEpoch(3)) == (ErrorCode.NONE, (3, 5))
 
 
-def test_without_that_guard_an_empty_reign_leaves_no_trace() -> None:
+def test_without_that_guard_an_epoch_without_records_has_no_entry() -> None:
     replica = Replica(A, log(5, epochs=[(0, 0)]), without("epoch-at-election"))
     assert replica.become_leader(state(epoch=3), 0) == ()
     assert replica.log.epochs.latest_epoch == 0
@@ -87,14 +87,14 @@ def test_without_that_guard_a_delayed_command_makes_a_stale_follower() -> None:
     assert isinstance(replica.role, Follower)
 
 
-def test_a_follower_that_hears_of_its_epoch_again_keeps_its_role() -> None:
+def test_a_follower_that_receives_its_epoch_again_keeps_its_role() -> None:
     follower = following(state(A, 1))
     role = follower.role
     assert follower.become_follower(state(A, 1, version=9)) == ()
     assert follower.role is role
 
 
-def test_a_leader_is_told_by_its_own_name_only() -> None:
+def test_a_leader_must_be_the_broker_in_the_state() -> None:
     with pytest.raises(AssertionError):
         Replica(A, log()).become_leader(state(B), 0)
     with pytest.raises(AssertionError):
@@ -114,7 +114,7 @@ def waiting_leader() -> Replica:
     return leader
 
 
-def test_a_deposed_leader_answers_everyone_who_waits() -> None:
+def test_a_deposed_leader_answers_all_waiters() -> None:
     effects = waiting_leader().become_follower(state(B, 1))
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert effects == (

@@ -1,4 +1,4 @@
-"""Rules and guards: safe by default, taken out only by name."""
+"""Rules and guards: safe by default, switched off only by name."""
 
 from __future__ import annotations
 

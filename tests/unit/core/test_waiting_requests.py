@@ -1,4 +1,4 @@
-"""Requests that wait: in the order of their offsets, or until their time is over."""
+"""Waiting requests: in the order of their offsets, or until their deadline."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_everyone_is_taken_once() -> None:
     assert queue.take_all() == []
 
 
-def test_those_whose_time_is_over_are_taken_and_the_others_stay_in_order() -> None:
+def test_expired_requests_are_taken_and_the_others_stay_in_order() -> None:
     queue = waiting(ack(1), ack(2, deadline_ms=10), ack(3))
     assert [one.waiter for one in queue.take_expired(10)] == ["2"]
     assert queue.take_expired(10) == []

@@ -1,4 +1,4 @@
-"""Simulated producers: what they are told, when they try again, and what that does to the log."""
+"""Simulated producers: which answers they get, when they retry, and what that does to the log."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ import pytest
 from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.messages import ProduceRequest, ProduceResponse
 from holdfast.lab.world.world import World
-from tests.unit.lab.worlds import crash, kinds, labels, producer_of, promise, verdict_of, world_of
+from tests.unit.lab.worlds import (
+    acknowledgement,
+    crash,
+    kinds,
+    labels,
+    producer_of,
+    verdict_of,
+    world_of,
+)
 
 
 def lose_answers(world: World, producer: str) -> None:
-    """What is on its way back to a producer never arrives."""
+    """Drop the answers in flight to a producer."""
     for envelope in list(world.network.pending):
         if isinstance(envelope.payload, ProduceResponse) and envelope.target == producer:
             world.network.take(envelope)
@@ -19,7 +27,7 @@ def lose_answers(world: World, producer: str) -> None:
 
 
 def lose_requests(world: World, producer: str, *places: int) -> None:
-    """Some of the requests that a producer has on its way never arrive."""
+    """Drop some of a producer's requests in flight."""
     sent = [
         one
         for one in world.network.pending
@@ -36,12 +44,12 @@ def elect(world: World, name: str) -> None:
     world.settle()
 
 
-def test_acks_0_takes_everything_for_done_and_hears_nothing() -> None:
+def test_acks_0_takes_everything_for_written_without_an_answer() -> None:
     world = world_of()
     producer = producer_of(world, acks=0)
     world.held["p"] = None
     producer.send(["m0"])
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
     assert labels(world, "A") == []
     del world.held["p"]
     world.settle()
@@ -53,7 +61,7 @@ def test_acks_1_is_answered_by_the_leader_alone() -> None:
     world = world_of()
     producer_of(world, acks=1).send(["m0"])
     world.pump()
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
     assert labels(world, "B") == []
 
 
@@ -61,10 +69,10 @@ def test_acks_all_waits_for_the_whole_isr() -> None:
     world = world_of("ABC")
     producer_of(world).send(["m0"])
     world.settle(["A", "B"])
-    assert promise(world, "m0").status is Status.SENT
+    assert acknowledgement(world, "m0").status is Status.SENT
     world.settle()
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
-    assert promise(world, "m0").offset == 0
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").offset == 0
 
 
 def test_records_sent_together_get_one_answer_and_an_offset_each() -> None:
@@ -73,11 +81,11 @@ def test_records_sent_together_get_one_answer_and_an_offset_each() -> None:
     producer.send(["m0"])
     producer.send(["m1", "m2"], together=True)
     world.pump()
-    assert [promise(world, label).offset for label in ("m0", "m1", "m2")] == [0, 1, 2]
+    assert [acknowledgement(world, label).offset for label in ("m0", "m1", "m2")] == [0, 1, 2]
     assert len(world.brokers["A"].disk.batches) == 2
 
 
-def test_a_producer_with_an_old_idea_of_the_leader_asks_again_and_loses_nothing() -> None:
+def test_a_producer_with_stale_metadata_retries_and_loses_nothing() -> None:
     world = world_of("ABC")
     producer = producer_of(world, retries=1)
     producer.send(["m0"])
@@ -88,7 +96,7 @@ def test_a_producer_with_an_old_idea_of_the_leader_asks_again_and_loses_nothing(
     (refused,) = kinds(world, "refused")
     assert (refused.broker, refused.numbers["error"]) == (1, "NOT_LEADER_OR_FOLLOWER")
     assert producer.leader == "B"
-    assert promise(world, "m1").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m1").status is Status.ACKNOWLEDGED
     assert labels(world, "B") == ["m0", "m1"]
 
 
@@ -98,8 +106,8 @@ def test_without_retries_the_first_error_is_the_last_word() -> None:
     producer.leader = "B"
     producer.send(["m0"])
     world.settle()
-    assert promise(world, "m0").status is Status.REFUSED
-    assert promise(world, "m0").error == "NOT_LEADER_OR_FOLLOWER"
+    assert acknowledgement(world, "m0").status is Status.REFUSED
+    assert acknowledgement(world, "m0").error == "NOT_LEADER_OR_FOLLOWER"
     assert labels(world, "A") == []
     assert producer.under_way == {}
 
@@ -113,7 +121,7 @@ def test_retries_come_to_an_end() -> None:
     world.settle()
     errors = [event.numbers["error"] for event in kinds(world, "refused")]
     assert errors == ["NOT_ENOUGH_REPLICAS"] * 4
-    assert promise(world, "m0").status is Status.REFUSED
+    assert acknowledgement(world, "m0").status is Status.REFUSED
     assert labels(world, "A") == [], "refused before the append"
 
 
@@ -124,25 +132,25 @@ def test_an_error_after_the_append_leaves_the_record_in_the_log() -> None:
     world.pump()
     crash(world, "B")
     world.settle()
-    assert promise(world, "m0").error == "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+    assert acknowledgement(world, "m0").error == "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
     assert labels(world, "A") == ["m0"]
     assert verdict_of(world).refused_kept == ("m0",)
 
 
-def test_nobody_leads_and_the_producer_is_told() -> None:
+def test_a_producer_gets_an_error_without_a_leader() -> None:
     world = world_of("A")
     crash(world, "A")
     producer_of(world).send(["m0"])
-    assert promise(world, "m0").error == "LEADER_NOT_AVAILABLE"
+    assert acknowledgement(world, "m0").error == "LEADER_NOT_AVAILABLE"
 
 
-def test_no_answer_is_neither_a_promise_nor_a_refusal() -> None:
+def test_no_answer_is_neither_an_acknowledgement_nor_a_refusal() -> None:
     world = world_of()
     producer = producer_of(world)
     producer.send(["m0"])
     world.pump()
     crash(world, "A")
-    assert promise(world, "m0").status is Status.UNANSWERED
+    assert acknowledgement(world, "m0").status is Status.UNANSWERED
     assert len(kinds(world, "unanswered")) == 1
 
 
@@ -152,9 +160,9 @@ def test_a_producer_waits_for_its_answer_just_as_long_as_it_may(timeout_ms: int)
     producer = producer_of(world, request_timeout_ms=timeout_ms)
     producer.send(["m0"])
     world.advance(timeout_ms - 1)
-    assert promise(world, "m0").status is Status.SENT
+    assert acknowledgement(world, "m0").status is Status.SENT
     world.advance(1)
-    assert promise(world, "m0").status is Status.UNANSWERED
+    assert acknowledgement(world, "m0").status is Status.UNANSWERED
 
 
 @pytest.mark.parametrize(("idempotent", "copies"), [(False, 2), (True, 1)])
@@ -167,12 +175,12 @@ def test_a_retry_after_a_lost_answer(idempotent: bool, copies: int) -> None:
     world.deliver(request)
     lose_answers(world, "p")
     del world.held["p"]
-    assert promise(world, "m0").status is Status.UNANSWERED
+    assert acknowledgement(world, "m0").status is Status.UNANSWERED
     producer.retry()
     world.pump()
     assert labels(world, "A") == ["m0"] * copies
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
-    assert promise(world, "m0").offset == copies - 1
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").offset == copies - 1
     assert len(kinds(world, "duplicate")) == 2 - copies
     assert verdict_of(world).outcome == ("kept" if idempotent else "duplicated")
 
@@ -196,7 +204,7 @@ def test_a_batch_that_overtakes_another(idempotent: bool) -> None:
     else:
         assert labels(world, "A") == ["first", "m1", "m2", "m0"]
         assert verdict_of(world).reordered == ("m0",)
-    statuses = {promise(world, label).status for label in ("m0", "m1", "m2")}
+    statuses = {acknowledgement(world, label).status for label in ("m0", "m1", "m2")}
     assert statuses == {Status.ACKNOWLEDGED}
 
 
@@ -210,12 +218,12 @@ def test_an_unknown_producer_may_begin_anywhere_and_is_refused_what_it_skipped()
     producer.retry()
     world.pump()
     assert labels(world, "A") == ["m1"]
-    assert promise(world, "m0").error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert acknowledgement(world, "m0").error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
 
 
-def test_a_producer_that_backs_off_sends_nothing_until_it_is_its_time() -> None:
+def test_a_producer_sends_nothing_during_its_back_off() -> None:
     world = world_of("ABC")
-    producer = producer_of(world, retries=3, retries_at_once=False)
+    producer = producer_of(world, retries=3, retries_immediately=False)
     producer.leader = "B"
     producer.send(["m0"])
     world.settle()
@@ -223,7 +231,7 @@ def test_a_producer_that_backs_off_sends_nothing_until_it_is_its_time() -> None:
     producer.retry()
     world.settle()
     assert len(kinds(world, "sent")) == 2
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
 
 
 def test_an_application_that_looks_sends_again_what_was_refused() -> None:
@@ -234,7 +242,7 @@ def test_an_application_that_looks_sends_again_what_was_refused() -> None:
     world.settle()
     producer.resend()
     world.settle()
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
     assert labels(world, "A") == ["m0"]
 
 
@@ -266,5 +274,6 @@ def test_a_late_answer_to_a_batch_that_was_given_up_changes_nothing() -> None:
     world.deliver(again)
     del world.held["p"]
     world.pump()
-    assert promise(world, "m0").offset == first.payload.base_offset  # type: ignore[union-attr]
+    offset = first.payload.base_offset  # type: ignore[union-attr]
+    assert acknowledgement(world, "m0").offset == offset
     assert len(kinds(world, "acknowledged")) == 1

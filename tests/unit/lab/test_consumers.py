@@ -1,4 +1,4 @@
-"""Simulated consumers: what they may see, what they are told, where they go on after a crash."""
+"""Simulated consumers: what they may read, their errors, and where they continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.lab.worlds import (
 
 
 def world_with(*records: str, names: str = "AB", **settings: Any) -> World:
-    """A world in which these records are on every replica, and everybody knows."""
+    """A world in which these records are on every replica, and committed on each."""
     world = world_of(names, **settings)
     producer_of(world).send(list(records))
     world.settle()
@@ -59,7 +59,7 @@ def test_a_consumer_sees_what_is_committed_and_no_more() -> None:
     assert seen(world) == ["m0", "m1"]
 
 
-def test_nobody_leads_and_the_consumer_is_told() -> None:
+def test_a_consumer_gets_an_error_without_a_leader() -> None:
     world = world_with("m0", names="A")
     crash(world, "A")
     consumer_of(world)
@@ -75,18 +75,18 @@ def test_a_follower_refuses_to_serve_unless_reads_may_go_anywhere() -> None:
     assert seen(world) == []
 
 
-def test_a_follower_behind_shows_less_than_was_promised_and_that_is_noted() -> None:
+def test_a_follower_that_hides_an_acknowledged_record_is_recorded() -> None:
     world = world_with("m0", read_rule=ReadRule.ANY_REPLICA)
     world.clients["p"].send(["m1"])  # type: ignore[union-attr]
     world.settle()
     consumer_of(world)
     poll(world, source="B")
-    assert seen(world) == ["m0"], "B has m1, and has not heard that it is committed"
+    assert seen(world) == ["m0"], "B has m1, and has not learned that it is committed"
     verdict = verdict_of(world)
     assert (verdict.outcome, verdict.hidden) == ("stale-read", ("m1",))
 
 
-def test_a_reader_ahead_of_a_follower_is_told_to_wait_and_not_sent_back() -> None:
+def test_a_reader_ahead_of_a_follower_waits_and_is_not_sent_back() -> None:
     world = world_with("m0", read_rule=ReadRule.ANY_REPLICA)
     world.clients["p"].send(["m1"])  # type: ignore[union-attr]
     world.settle()
@@ -108,7 +108,7 @@ def test_an_answer_to_an_older_question_is_ignored() -> None:
     assert seen(world) == ["m1"]
 
 
-def test_a_position_out_of_range_is_reset_and_said_aloud() -> None:
+def test_a_position_out_of_range_is_reset_and_traced() -> None:
     world = world_with("m0")
     consumer = consumer_of(world)
     consumer.seek(Offset(9))
@@ -139,7 +139,7 @@ def cut_below_the_reader(rules: Rules) -> World:
     return world
 
 
-def test_a_cut_below_the_position_is_reported_to_the_consumer() -> None:
+def test_a_truncation_below_the_position_is_reported_to_the_consumer() -> None:
     world = cut_below_the_reader(Rules())
     assert labels(world, "B") == ["m0", "x1", "x2"]
     poll(world)
@@ -171,7 +171,7 @@ def test_what_was_committed_before_the_work_is_lost_by_a_crash(auto: bool, outco
     consumer.restart()
     poll(world)
     consumer.work(9)
-    done = [one.label for one in world.ledger.processed]
+    done = [one.label for one in world.history.processed]
     assert done == (["m0"] if auto else ["m0", "m1"])
     verdict = verdict_of(world)
     assert verdict.outcome == outcome
@@ -199,7 +199,7 @@ def test_a_commit_covers_the_work_that_is_done_and_no_more() -> None:
     poll(world)
     consumer.work(2)
     consumer.commit()
-    assert world.ledger.committed == {"c": 2}
+    assert world.history.committed == {"c": 2}
 
 
 def test_a_dead_consumer_gets_nothing() -> None:

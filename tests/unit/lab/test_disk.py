@@ -1,4 +1,4 @@
-"""The simulated disk: written is not flushed, and what fails keeps failing."""
+"""The simulated disk: a write is not a flush, and a failed disk keeps failing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_power_loss_brings_back_the_checkpoint_of_the_last_flush() -> None:
     assert disk.clean_shutdown is None
 
 
-def test_a_batch_is_cut_in_two_if_need_be() -> None:
+def test_a_truncation_may_split_a_batch() -> None:
     disk = disk_with(3, 3, flushed=5)
     gone = disk.truncate_to(Offset(4))
     assert [one.label for one in gone] == ["m4", "m5"]
@@ -79,7 +79,7 @@ def test_a_batch_is_cut_in_two_if_need_be() -> None:
     assert disk.keys == [0, 1, 2, 3]
 
 
-def test_cutting_beyond_the_end_cuts_nothing() -> None:
+def test_truncating_beyond_the_end_removes_nothing() -> None:
     disk = disk_with(2, flushed=2)
     assert disk.truncate_to(Offset(7)) == []
     assert (disk.end_offset, disk.flushed_offset) == (2, 2)
@@ -123,7 +123,7 @@ def test_a_batch_that_a_read_splits_keeps_its_numbering() -> None:
 
 
 @pytest.mark.parametrize("why", ["input/output error", "no space left on device"])
-def test_a_failing_disk_refuses_to_write_and_to_flush_until_it_is_mended(why: str) -> None:
+def test_a_failing_disk_refuses_to_write_and_to_flush_until_it_is_repaired(why: str) -> None:
     disk = disk_with(2, flushed=1)
     disk.fails = why
     with pytest.raises(DiskError, match=why):

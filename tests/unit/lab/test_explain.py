@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 from holdfast.lab.judge.explain import explain
-from tests.unit.lab.stories import (
-    Story,
+from tests.unit.lab.traces import (
+    TraceBuilder,
     divergence_unclean,
     loss_restart_truncation,
     sync_fetch_after_produce,
@@ -17,10 +17,10 @@ def test_a_lost_record_is_explained_from_its_sending_to_its_end() -> None:
     (account,) = answer.accounts
     assert (account.record, account.outcome, account.acks) == ("m2", "lost", "all")
     assert account.sent is not None
-    assert account.promised is not None
-    assert account.promised.line == "A acknowledges offset=2"
+    assert account.acknowledged is not None
+    assert account.acknowledged.line == "A acknowledges offset=2"
     assert (account.isr, account.holders) == (("A", "B"), ("A", "B"))
-    ends = {life.replica: life.ends.kind for life in account.lives if life.ends is not None}
+    ends = {copy.replica: copy.ends.kind for copy in account.copies if copy.ends is not None}
     assert ends == {"A": "truncated", "B": "truncated"}
     assert [moment.kind for moment in account.causes] == [
         "truncated",
@@ -53,67 +53,67 @@ def test_a_record_that_is_still_there_says_where() -> None:
 
 
 def test_a_record_on_a_dead_replica_is_out_of_reach() -> None:
-    story = Story()
-    story.begin()
-    story.produce(1, "m0", 0, 1, acks="1")
-    story.promise(1, "m0", 0, acks="1")
-    story.add("crashed", 1)
-    story.elect(2, 2, (2,), rule="unclean")
-    (account,) = explain(story.events, 0).accounts
+    trace = TraceBuilder()
+    trace.begin()
+    trace.produce(1, "m0", 0, 1, acks="1")
+    trace.acknowledge(1, "m0", 0, acks="1")
+    trace.add("crashed", 1)
+    trace.elect(2, 2, (2,), rule="unclean")
+    (account,) = explain(trace.events, 0).accounts
     assert account.outcome == "unavailable"
     assert [moment.kind for moment in account.causes] == ["elected"]
-    story.verdict("invalid", "lost", ("m0",), "")
-    (account,) = explain(story.events, 0).accounts
+    trace.verdict("invalid", "lost", ("m0",), "")
+    (account,) = explain(trace.events, 0).accounts
     assert account.outcome == "lost"
 
 
 def test_a_record_that_never_reached_a_log() -> None:
-    story = Story()
-    story.begin()
-    story.add("sent", 1, producer="p1", record="m0", acks=0)
-    story.add("message-lost", what="ProduceRequest", source="p1", target="A")
-    answer = explain(story.events, "m0")
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add("sent", 1, producer="p1", record="m0", acks=0)
+    trace.add("message-lost", what="ProduceRequest", source="p1", target="A")
+    answer = explain(trace.events, "m0")
     assert answer.accounts[0].outcome == "never-written"
     assert answer.sentence == "m0 was taken for written, and never reached any log."
 
 
 def test_a_refused_record_that_stayed() -> None:
-    story = Story()
-    story.begin()
-    story.produce(1, "m0", 0, 1)
+    trace = TraceBuilder()
+    trace.begin()
+    trace.produce(1, "m0", 0, 1)
     error = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
-    story.add("refused", 1, producer="p1", record="m0", error=error, offset=0)
-    (account,) = explain(story.events, 0).accounts
+    trace.add("refused", 1, producer="p1", record="m0", error=error, offset=0)
+    (account,) = explain(trace.events, 0).accounts
     assert account.outcome == "refused-kept"
     assert account.refused is not None
 
 
-def test_a_record_that_a_reader_saw_and_nobody_was_promised() -> None:
-    story = Story()
-    story.begin()
-    story.produce(1, "m0", 0, 1)
-    story.add("consumed", 1, consumer="c1", offset=0, record="m0")
-    story.add("power-lost", 1, kept=0, was=1, torn=False)
-    assert explain(story.events, 0).accounts[0].outcome == "exposed-lost"
+def test_a_record_that_was_read_and_never_acknowledged() -> None:
+    trace = TraceBuilder()
+    trace.begin()
+    trace.produce(1, "m0", 0, 1)
+    trace.add("consumed", 1, consumer="c1", offset=0, record="m0")
+    trace.add("power-lost", 1, kept=0, was=1, torn=False)
+    assert explain(trace.events, 0).accounts[0].outcome == "exposed-lost"
 
 
 def test_a_record_that_nobody_counted_on_is_only_dropped() -> None:
-    story = Story()
-    story.begin()
-    story.produce(1, "m0", 0, 1)
-    story.truncate(1, 0, 1, "m0")
-    assert explain(story.events, 0).accounts[0].outcome == "dropped"
+    trace = TraceBuilder()
+    trace.begin()
+    trace.produce(1, "m0", 0, 1)
+    trace.truncate(1, 0, 1, "m0")
+    assert explain(trace.events, 0).accounts[0].outcome == "dropped"
 
 
 def test_a_label_that_only_the_producer_knows() -> None:
-    story = Story()
-    story.begin()
-    story.add("sent", 1, producer="p1", record="order-17", acks="all")
-    story.add(
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add("sent", 1, producer="p1", record="order-17", acks="all")
+    trace.add(
         "appended", 1, base_offset=0, end_offset=1, leader_epoch=1, records=[], as_leader=True
     )
-    story.promise(1, "order-17", 0)
-    (account,) = explain(story.events, "order-17").accounts
+    trace.acknowledge(1, "order-17", 0)
+    (account,) = explain(trace.events, "order-17").accounts
     assert (account.record, account.offset, account.outcome) == ("order-17", 0, "kept")
     assert account.sent is not None
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 
 from holdfast.lab.render.frames import Frame, fold, steps, table
-from holdfast.lab.render.views import Promise
+from holdfast.lab.render.views import Acknowledgement
 from holdfast.model.trace import TraceEvent
-from tests.unit.lab.stories import (
-    Story,
+from tests.unit.lab.traces import (
+    TraceBuilder,
     divergence_unclean,
     loss_restart_truncation,
     one_of_every_kind,
@@ -19,8 +19,8 @@ def labels(frame: Frame, name: str) -> list[str]:
     return [f"{cell.label}@{cell.offset}e{cell.epoch}" for cell in view.cells]
 
 
-def promise(frame: Frame, record: str) -> Promise:
-    return next(one for one in frame.snapshot.promises if one.record == record)
+def acknowledgement(frame: Frame, record: str) -> Acknowledgement:
+    return next(one for one in frame.snapshot.acknowledgements if one.record == record)
 
 
 def at(frames: list[Frame], line: str) -> Frame:
@@ -69,41 +69,45 @@ def test_cells_follow_appends_and_truncations() -> None:
     assert labels(after, "A") == ["m0@0e1", "m1@1e1", "m2@2e1"]
 
 
-def test_a_promise_is_kept_then_endangered_then_lost() -> None:
+def test_an_acknowledged_record_is_kept_then_endangered_then_lost() -> None:
     frames = fold(loss_restart_truncation())
-    assert promise(at(frames, "A acknowledges offset=2"), "m2").status == "acknowledged"
-    assert promise(at(frames, "B truncates to 2, drops [2,3) m2"), "m2").held == (1,)
-    assert promise(at(frames, "A crashes"), "m2").status == "endangered"
-    assert promise(at(frames, "A truncates to 2, drops [2,3) m2"), "m2").status == "lost"
+    assert acknowledgement(at(frames, "A acknowledges offset=2"), "m2").status == "acknowledged"
+    assert acknowledgement(at(frames, "B truncates to 2, drops [2,3) m2"), "m2").held == (1,)
+    assert acknowledgement(at(frames, "A crashes"), "m2").status == "endangered"
+    assert acknowledgement(at(frames, "A truncates to 2, drops [2,3) m2"), "m2").status == "lost"
 
 
-def test_a_promise_that_only_a_follower_keeps_is_endangered() -> None:
+def test_an_acknowledged_record_that_only_a_follower_has_is_endangered() -> None:
     frames = fold(divergence_unclean())
     back = at(frames, "A restarts unclean log_end_offset=2 high_watermark=2")
-    assert promise(back, "m1").held == (1,)
-    assert promise(back, "m1").status == "endangered"
+    assert acknowledgement(back, "m1").held == (1,)
+    assert acknowledgement(back, "m1").status == "endangered"
 
 
 def test_with_acks_0_a_record_is_lost_once_it_was_there_and_is_nowhere() -> None:
-    story = Story()
-    story.begin()
-    story.produce(1, "m0", 0, 1, acks="0")
-    story.add("power-lost", 1, kept=0, was=1, torn=False)
-    frames = fold(story.events)
-    assert [promise(frame, "m0").status for frame in frames[1:]] == ["sent", "acknowledged", "lost"]
+    trace = TraceBuilder()
+    trace.begin()
+    trace.produce(1, "m0", 0, 1, acks="0")
+    trace.add("power-lost", 1, kept=0, was=1, torn=False)
+    frames = fold(trace.events)
+    assert [acknowledgement(frame, "m0").status for frame in frames[1:]] == [
+        "sent",
+        "acknowledged",
+        "lost",
+    ]
 
 
 def test_what_survives_a_fault() -> None:
-    story = Story()
-    story.begin()
-    story.append(1, 0, 1, "m0", "m1", "m2", as_leader=True)
-    story.add("flushed", 1, end_offset=2)
-    story.add("crashed", 1)
-    crashed = fold(story.events)[-1]
-    story.add("power-lost", 1, kept=2, was=3, torn=False)
-    dark = fold(story.events)[-1]
-    story.add("disk-lost", 1, was=2)
-    empty = fold(story.events)[-1]
+    trace = TraceBuilder()
+    trace.begin()
+    trace.append(1, 0, 1, "m0", "m1", "m2", as_leader=True)
+    trace.add("flushed", 1, end_offset=2)
+    trace.add("crashed", 1)
+    crashed = fold(trace.events)[-1]
+    trace.add("power-lost", 1, kept=2, was=3, torn=False)
+    dark = fold(trace.events)[-1]
+    trace.add("disk-lost", 1, was=2)
+    empty = fold(trace.events)[-1]
     assert [len(labels(frame, "A")) for frame in (crashed, dark, empty)] == [3, 2, 0]
     assert [cell.label for cell in dark.removed] == ["m2"]
     view = empty.snapshot.replicas[0]
@@ -116,47 +120,47 @@ def test_what_survives_a_fault() -> None:
 
 
 def test_a_restart_says_how_long_the_log_is() -> None:
-    story = Story()
-    story.begin()
-    story.append(1, 0, 1, "m0", "m1", as_leader=True)
-    story.add("crashed", 1)
-    story.restart(1, 1, 0)
-    frame = fold(story.events)[-1]
+    trace = TraceBuilder()
+    trace.begin()
+    trace.append(1, 0, 1, "m0", "m1", as_leader=True)
+    trace.add("crashed", 1)
+    trace.restart(1, 1, 0)
+    frame = fold(trace.events)[-1]
     assert labels(frame, "A") == ["m0@0e1"]
     assert frame.snapshot.replicas[0].condition == "none"
 
 
-def test_a_log_that_begins_anew_beyond_its_end_is_empty() -> None:
-    story = Story()
-    story.begin()
-    story.append(2, 0, 1, "m0", "m1")
-    story.truncate(2, 10, 2, "m0", "m1")
-    frame = fold(story.events)[-1]
+def test_a_log_that_begins_again_beyond_its_end_is_empty() -> None:
+    trace = TraceBuilder()
+    trace.begin()
+    trace.append(2, 0, 1, "m0", "m1")
+    trace.truncate(2, 10, 2, "m0", "m1")
+    frame = fold(trace.events)[-1]
     view = frame.snapshot.replicas[1]
     assert (view.cells, view.log_start, view.log_end_offset) == ((), 10, 10)
     assert len(frame.removed) == 2
 
 
 def test_records_without_labels_are_called_by_their_offset() -> None:
-    story = Story()
-    story.begin()
-    story.add(
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add(
         "appended", 1, base_offset=7, end_offset=9, leader_epoch=1, records=[], as_leader=True
     )
-    story.add("acknowledged", 1, producer="p1", record="", offset=8, acks="all")
-    frame = fold(story.events)[-1]
+    trace.add("acknowledged", 1, producer="p1", record="", offset=8, acks="all")
+    frame = fold(trace.events)[-1]
     assert labels(frame, "A") == ["7@7e1", "8@8e1"]
-    assert promise(frame, "8").held == (1,)
+    assert acknowledgement(frame, "8").held == (1,)
 
 
 def test_a_producers_label_finds_a_record_that_the_log_does_not_name() -> None:
-    story = Story()
-    story.begin()
-    story.add(
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add(
         "appended", 1, base_offset=0, end_offset=1, leader_epoch=1, records=[], as_leader=True
     )
-    story.promise(1, "order-17", 0)
-    assert promise(fold(story.events)[-1], "order-17").held == (1,)
+    trace.acknowledge(1, "order-17", 0)
+    assert acknowledgement(fold(trace.events)[-1], "order-17").held == (1,)
 
 
 def test_a_new_leader_knows_nothing_of_the_others() -> None:
@@ -168,11 +172,11 @@ def test_a_new_leader_knows_nothing_of_the_others() -> None:
 
 
 def test_the_store_says_who_is_in_sync_and_the_leader_what_it_counts_on() -> None:
-    story = Story()
-    story.begin("ABC")
-    story.add("isr-applied", 1, isr=[1], partition_epoch=1)
-    story.add("isr-committed", None, isr=[1, 2], partition_epoch=2, eligible=[3])
-    leader, *followers = fold(story.events)[-1].snapshot.replicas
+    trace = TraceBuilder()
+    trace.begin("ABC")
+    trace.add("isr-applied", 1, isr=[1], partition_epoch=1)
+    trace.add("isr-committed", None, isr=[1, 2], partition_epoch=2, eligible=[3])
+    leader, *followers = fold(trace.events)[-1].snapshot.replicas
     assert leader.counts_on == (1,)
     assert [(view.in_isr, view.eligible) for view in followers] == [(True, False), (False, True)]
 
@@ -187,13 +191,13 @@ def test_words_and_commands_hang_on_the_frames_that_follow() -> None:
 
 
 def test_a_silent_command_still_has_a_row() -> None:
-    story = Story()
-    story.begin()
-    story.step("drop nothing")
-    story.step("crash A")
-    story.add("crashed", 1)
-    story.step("wait")
-    assert [frame.step_text for frame in steps(fold(story.events))] == [
+    trace = TraceBuilder()
+    trace.begin()
+    trace.step("drop nothing")
+    trace.step("crash A")
+    trace.add("crashed", 1)
+    trace.step("wait")
+    assert [frame.step_text for frame in steps(fold(trace.events))] == [
         "start",
         "drop nothing",
         "crash A",
@@ -202,20 +206,20 @@ def test_a_silent_command_still_has_a_row() -> None:
 
 
 def test_closing_words_get_a_frame() -> None:
-    story = Story()
-    story.begin()
-    story.say("That was all.")
-    frames = fold(story.events)
+    trace = TraceBuilder()
+    trace.begin()
+    trace.say("That was all.")
+    frames = fold(trace.events)
     assert [frame.kind for frame in frames] == ["begins", "said"]
     assert frames[-1].narration == "That was all."
 
 
 def test_without_commands_every_frame_is_a_step() -> None:
-    story = Story()
-    story.begin()
-    story.add("crashed", 1)
-    story.add("crashed", 2)
-    frames = fold(story.events)
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add("crashed", 1)
+    trace.add("crashed", 2)
+    frames = fold(trace.events)
     assert steps(frames) == frames
     assert [row["text"] for row in table(frames)] == ["start", "A crashes", "B crashes"]
 
@@ -231,10 +235,10 @@ def test_an_arrow_shows_the_message_of_the_event() -> None:
 
 
 def test_a_lost_message_finds_its_ends_by_name() -> None:
-    story = Story()
-    story.begin()
-    story.add("message-lost", what="ProduceRequest", source="p1", target="A")
-    arrow = fold(story.events)[-1].arrow
+    trace = TraceBuilder()
+    trace.begin()
+    trace.add("message-lost", what="ProduceRequest", source="p1", target="A")
+    arrow = fold(trace.events)[-1].arrow
     assert arrow is not None
     assert (arrow.source, arrow.target, arrow.text) == ("producer", 1, "Produce")
 

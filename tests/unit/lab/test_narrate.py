@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.lab.render.narrate import line, names_of, sentence
 from holdfast.model.trace import KINDS, TraceEvent
-from tests.unit.lab.stories import one_of_every_kind, sync_fetch_after_produce
+from tests.unit.lab.traces import one_of_every_kind, sync_fetch_after_produce
 
 SILENT = ("begins", "said", "step")
 
@@ -107,14 +107,14 @@ def test_brokers_go_by_their_names() -> None:
     assert names == {1: "A", 2: "B"}
     asked = next(one for one in events if one.kind == "fetched" and one.numbers["fetch_offset"])
     assert line(asked, names) == "B->A Fetch epoch=1 fetch_offset=1 last_fetched_epoch=1"
-    expected = "A hears B ask from offset 1 and learns that it holds everything below."
+    expected = "A receives a fetch of B from offset 1, so B holds everything below."
     assert sentence(asked, names) == expected
 
 
-def test_an_error_is_told_in_plain_words_and_by_its_name() -> None:
+def test_an_error_has_its_plain_words_and_its_name() -> None:
     one = event("refused", 1, producer="p", record="m0", error="NOT_ENOUGH_REPLICAS", offset=None)
     assert sentence(one, {}) == (
-        "b1 refuses m0: too few replicas are in sync to make a promise (NOT_ENOUGH_REPLICAS)."
+        "b1 refuses m0: too few replicas are in sync to acknowledge it (NOT_ENOUGH_REPLICAS)."
     )
 
 
@@ -127,9 +127,9 @@ def test_the_end_names_the_worst() -> None:
         exposed_lost=[],
         refused_kept=["m3"],
         diverged=[],
-        reason="the settings promised to keep it",
+        reason="the settings guarantee that it is kept",
     )
     assert sentence(one, {}) == (
-        "The end: acknowledged and lost: m1 and m2; the settings promised to keep it."
+        "The end: acknowledged and lost: m1 and m2; the settings guarantee that it is kept."
     )
     assert line(one, {}) == "verdict: invalid outcome=lost lost=(m1,m2) refused_kept=(m3)"

@@ -1,4 +1,4 @@
-"""The simulated network and the agreed store: links, loss, copies, sessions, compare-and-set."""
+"""The simulated network and store: links, loss, copies, sessions, compare-and-set."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_an_equal_message_is_another_message() -> None:
     assert network.pending[0] is original
 
 
-def test_a_cut_goes_one_way_and_heals() -> None:
+def test_a_link_is_disconnected_one_way_and_reconnected() -> None:
     network = Network()
-    network.cut(["A"], ["B", "A", "C"])
-    assert network.is_cut("A", "B")
-    assert network.is_cut("A", "C")
-    assert not network.is_cut("B", "A")
-    assert network.cuts == (("A", "B"), ("A", "C")), "nobody is cut off from itself"
-    network.heal()
-    assert not network.cuts
+    network.disconnect(["A"], ["B", "A", "C"])
+    assert network.is_disconnected("A", "B")
+    assert network.is_disconnected("A", "C")
+    assert not network.is_disconnected("B", "A")
+    assert network.disconnected == (("A", "B"), ("A", "C")), "no node is disconnected from itself"
+    network.reconnect()
+    assert not network.disconnected
 
 
 def test_a_dead_nodes_connections_break_both_ways() -> None:
@@ -80,13 +80,13 @@ def test_what_a_dead_node_has_sent_may_be_kept() -> None:
     assert [one.number for one in network.pending] == [0, 2]
 
 
-def test_a_scheduler_hears_of_every_message() -> None:
-    heard: list[int] = []
+def test_a_scheduler_sees_every_message() -> None:
+    sent: list[int] = []
     network = Network()
-    network.on_send = lambda envelope: heard.append(envelope.number)
+    network.on_send = lambda envelope: sent.append(envelope.number)
     network.send("A", "B", message(0), None)
     network.send("B", "A", ShutdownRequest(TWO, BrokerEpoch(1)), 7)
-    assert heard == [0, 1]
+    assert sent == [0, 1]
     assert network.pending[1].cause == 7
     assert network.pending[1].wire_name == "ControlledShutdown"
 
@@ -128,18 +128,18 @@ def test_the_store_refuses_a_former_controller() -> None:
     assert PARTITION not in store.partitions
 
 
-def test_what_goes_over_a_cut_link_is_lost_and_what_comes_back_is_not() -> None:
+def test_a_disconnected_link_loses_messages_in_one_direction_only() -> None:
     world = world_of("AB")
     producer_of(world, acks=1).send(["m0"])
     world.pump()
     world.brokers["B"].maybe_fetch()
-    world.network.cut(["A"], ["B"])
+    world.network.disconnect(["A"], ["B"])
     world.settle()
     assert kinds(world, "fetched"), "B's request arrived"
     (lost,) = kinds(world, "message-lost")
     assert lost.numbers == {"what": "FetchResponse", "source": "A", "target": "B"}
     assert labels(world, "B") == []
-    world.network.heal()
+    world.network.reconnect()
     world.advance(100)
     world.settle()
     assert labels(world, "B") == ["m0"], "a broken connection is tried again"

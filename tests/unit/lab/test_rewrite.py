@@ -1,4 +1,4 @@
-"""Rewriting a scenario file: what happened takes the place of what was expected, nothing else."""
+"""Rewriting a scenario file replaces only the expected output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ cluster brokers=(A,B)
 produce A
   m0
 
-# Expected too much: this beat is silent.
+# Expected too much: this step is silent.
 wait 10
 ----
 thunder
@@ -53,13 +53,13 @@ def again(text: str) -> str:
 
 
 def test_a_rewritten_file_is_as_expected() -> None:
-    story = parse(again(WRONG), "s")
-    assert all(run_scenario(story, variant).as_expected for variant in story.variants)
+    scenario = parse(again(WRONG), "s")
+    assert all(run_scenario(scenario, variant).as_expected for variant in scenario.variants)
 
 
 def test_the_wrong_file_was_not_as_expected() -> None:
-    story = parse(WRONG, "s")
-    found = [run_scenario(story, variant).mismatches for variant in story.variants]
+    scenario = parse(WRONG, "s")
+    found = [run_scenario(scenario, variant).mismatches for variant in scenario.variants]
     assert [len(one) for one in found] == [4, 4]
 
 
@@ -71,8 +71,8 @@ def test_rewriting_twice_changes_nothing() -> None:
 
 def test_everything_but_the_blocks_is_kept() -> None:
     def kept(text: str) -> list[str]:
-        story = parse(text, "s")
-        lines = [one.text for beat in story.beats for one in beat.commands]
+        scenario = parse(text, "s")
+        lines = [one.text for step in scenario.steps for one in step.commands]
         return [*(line for line in text.splitlines() if line.startswith("#")), *lines]
 
     assert kept(again(WRONG)) == kept(WRONG)
@@ -87,14 +87,14 @@ def test_variants_that_agree_share_one_bare_block() -> None:
 
 
 def test_variants_that_differ_get_a_block_each() -> None:
-    beat = next(one for one in again(WRONG).split("\n\n") if "verdict" in one.splitlines())
-    assert [line for line in beat.splitlines() if line.startswith("----")] == [
+    step = next(one for one in again(WRONG).split("\n\n") if "verdict" in one.splitlines())
+    assert [line for line in step.splitlines() if line.startswith("----")] == [
         "---- hasty",
         "---- careful",
     ]
 
 
-def test_a_silent_beat_gets_no_block() -> None:
+def test_a_silent_step_gets_no_block() -> None:
     assert "wait 10\n\n" in again(WRONG)
 
 
@@ -103,19 +103,19 @@ def test_two_of_three_variants_share_the_bare_block() -> None:
         "# C.\n\nvariant a acks=all\nvariant b acks=1\nvariant c acks=all\n\n"
         "cluster brokers=(A,B)\n\nproduce A\n  m0\n\nverdict\n"
     )
-    produce = parse(again(text), "s").beats[1]
+    produce = parse(again(text), "s").steps[1]
     assert list(produce.expected) == ["b", ""]
     assert produce.expects("a") == produce.expects("c") == ("A appends [0,1) epoch=0",)
     assert produce.expects("b")[-1] == "A acknowledges offset=0"
 
 
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
-def test_a_shipped_story_loses_nothing_by_being_rewritten(path: Path) -> None:
-    story = parse(path.read_text(encoding="utf-8"), str(path))
-    once = rewritten(story)
+def test_a_rewritten_scenario_file_is_unchanged(path: Path) -> None:
+    scenario = parse(path.read_text(encoding="utf-8"), str(path))
+    once = rewritten(scenario)
     renewed = parse(once, str(path))
-    assert [one.text for beat in renewed.beats for one in beat.commands] == [
-        one.text for beat in story.beats for one in beat.commands
+    assert [one.text for step in renewed.steps for one in step.commands] == [
+        one.text for step in scenario.steps for one in step.commands
     ]
-    assert [one.narration for one in renewed.beats] == [one.narration for one in story.beats]
+    assert [one.narration for one in renewed.steps] == [one.narration for one in scenario.steps]
     assert rewritten(renewed) == once

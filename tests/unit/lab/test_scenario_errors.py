@@ -1,4 +1,4 @@
-"""Scenario files that can be read and not played: refused at their line, with something to try."""
+"""Scenario files that parse and cannot run: the error has a line number and a hint."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ PRODUCE = "produce A\n  m0"
 
 
 def play(*commands: str, variant: str = "", **overrides: str) -> Run:
-    """Play a story of one beat a command; the verdict comes by itself."""
+    """Run a scenario with one step per command; the verdict is added."""
     text = "\n\n".join(("# Claim.", variant or "variant only", *commands, "trace off", "verdict"))
-    story = parse(text, "story.scenario")
-    return run_scenario(story, story.variants[0], overrides)
+    scenario = parse(text, "some.scenario")
+    return run_scenario(scenario, scenario.variants[0], overrides)
 
 
 def error_of(*commands: str, variant: str = "") -> tuple[str, str]:
     with pytest.raises(ScenarioError) as caught:
         play(*commands, variant=variant)
-    return str(caught.value).removeprefix("story.scenario:"), caught.value.hint
+    return str(caught.value).removeprefix("some.scenario:"), caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def error_of(*commands: str, variant: str = "") -> tuple[str, str]:
         ("restart A", "A is running already", "usage: restart"),
         ("power-loss A", "A is running", "crash A keep=flushed"),
         ("lose-disk A", "A is running", "crash A"),
-        ("resume A", "A does not stand still", "pause A"),
+        ("resume A", "A is not paused", "pause A"),
         ("elect D", "no broker is called 'D'", "known: A, B"),
         ("elect", "elect what?", "usage: elect"),
         ("reassign", "reassign what?", "usage: reassign"),
@@ -92,7 +92,7 @@ def error_of(*commands: str, variant: str = "") -> tuple[str, str]:
         ("followers B", "B does not lead", "usage: followers"),
         ("seek c x", "the offset must be a whole number", "usage: seek"),
         ("work c x", "the count must be a whole number", "usage: work"),
-        ("cluster brokers=(A)", "there is a cluster already", "one story, one cluster"),
+        ("cluster brokers=(A)", "there is a cluster already", "a scenario has one cluster"),
     ],
 )
 def test_a_command_that_cannot_be_carried_out(command: str, said: str, hint: str) -> None:
@@ -175,11 +175,13 @@ def test_a_command_at_the_wrong_time(before: list[str], command: str, said: str)
     assert hint
 
 
-def test_a_story_must_end_with_a_verdict() -> None:
+def test_a_scenario_must_end_with_a_verdict() -> None:
     for text, line in (("# C.\n\n" + CLUSTER, 3), ("# C.\n\n# Only words.\n", 3), ("# C.\n", 1)):
-        story = parse(text, "story.scenario")
-        with pytest.raises(ScenarioError, match=f"scenario:{line}: the story has no verdict") as e:
-            run_scenario(story, story.variants[0])
+        scenario = parse(text, "some.scenario")
+        with pytest.raises(
+            ScenarioError, match=f"scenario:{line}: the scenario has no verdict"
+        ) as e:
+            run_scenario(scenario, scenario.variants[0])
         assert e.value.hint == "end with 'verdict'"
 
 
@@ -189,10 +191,10 @@ def test_every_command_says_how_it_is_used() -> None:
         assert handler.run.__doc__, name
 
 
-def test_a_story_that_goes_otherwise_says_where_and_how() -> None:
+def test_unexpected_output_is_reported_with_its_line() -> None:
     text = f"# C.\n\n{CLUSTER}\n\nisr\n----\nstore: nobody leads\n\nverdict\n"
-    story = parse(text, "s")
-    run = run_scenario(story, story.variants[0])
+    scenario = parse(text, "s")
+    run = run_scenario(scenario, scenario.variants[0])
     first, second = run.mismatches
     assert not run.as_expected
     assert (first.line, first.expected) == (6, ("store: nobody leads",))
@@ -207,10 +209,10 @@ def test_under_changed_rules_nothing_is_expected() -> None:
     assert [event.numbers["acks"] for event in run.events if event.kind == "sent"] == [0]
 
 
-def test_the_command_line_goes_before_the_variant_and_the_variant_before_the_story() -> None:
-    story = f"{CLUSTER} min_insync_replicas=1 truncation=leader-epoch flush=page-cache"
+def test_the_command_line_overrides_the_variant_and_the_variant_the_scenario() -> None:
+    scenario = f"{CLUSTER} min_insync_replicas=1 truncation=leader-epoch flush=page-cache"
     variant = "variant v truncation=high-watermark min.insync.replicas=2"
-    begins = play(story, variant=variant, min_insync_replicas="3").events[0].numbers
+    begins = play(scenario, variant=variant, min_insync_replicas="3").events[0].numbers
     assert begins["rules"]["truncation"] == "high-watermark"
     assert begins["settings"]["min_insync_replicas"] == 3
     assert begins["settings"]["flush_rule"] == "page-cache"

@@ -1,4 +1,4 @@
-"""Scenario files as text: what is read out of them, and how a malformed one is refused."""
+"""Parsing scenario files, and the errors of malformed ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, find, ids, load, paths
 from holdfast.lab.scenarios.scenario import ScenarioError, parse, suggestion
 
-STORY = """\
+SCENARIO = """\
 # A record is kept.
 #
-# It could be lost, if this were another story (KIP-101).
+# It could be lost, if this were another scenario (KIP-101).
 
 variant before truncation=high-watermark min.insync.replicas=1
 variant after
 
-# The first beat
+# The first step
 # has two lines of narration.
 cluster brokers=(A,B)
 produce A acks=all
@@ -30,7 +30,7 @@ one line
 ---- after
 another line
 
-# A beat with nothing to say.
+# A step with nothing to say.
 wait 100
 
 verdict
@@ -40,53 +40,53 @@ the same for both
 
 
 def error_of(text: str) -> tuple[str, str]:
-    """What is said of a text that cannot be parsed, and the hint."""
+    """The error of a text that cannot be parsed, and its hint."""
     with pytest.raises(ScenarioError) as caught:
-        parse(text, "story.scenario")
+        parse(text, "some.scenario")
     return str(caught.value), caught.value.hint
 
 
 def test_the_header_gives_the_title_and_what_could_go_wrong() -> None:
-    story = parse(STORY, "some/where/a_record_is_kept.scenario")
-    assert story.id == "a-record-is-kept"
-    assert story.title == "A record is kept."
-    assert story.header == "It could be lost, if this were another story (KIP-101)."
+    scenario = parse(SCENARIO, "some/where/a_record_is_kept.scenario")
+    assert scenario.id == "a-record-is-kept"
+    assert scenario.title == "A record is kept."
+    assert scenario.header == "It could be lost, if this were another scenario (KIP-101)."
 
 
 def test_variants_carry_their_options_under_normal_names() -> None:
-    story = parse(STORY, "s")
-    assert [one.name for one in story.variants] == ["before", "after"]
-    assert story.variant("before").options == {
+    scenario = parse(SCENARIO, "s")
+    assert [one.name for one in scenario.variants] == ["before", "after"]
+    assert scenario.variant("before").options == {
         "truncation": "high-watermark",
         "min_insync_replicas": "1",
     }
-    assert story.variant("after").options == {}
-    assert [one.line for one in story.variants] == [5, 6]
+    assert scenario.variant("after").options == {}
+    assert [one.line for one in scenario.variants] == [5, 6]
     with pytest.raises(KeyError):
-        story.variant("default")
+        scenario.variant("default")
 
 
 def test_without_variant_lines_there_is_one_called_default() -> None:
-    story = parse("# Claim.\n\nverdict\n", "s")
-    assert [(one.name, dict(one.options)) for one in story.variants] == [("default", {})]
+    scenario = parse("# Claim.\n\nverdict\n", "s")
+    assert [(one.name, dict(one.options)) for one in scenario.variants] == [("default", {})]
 
 
-def test_a_paragraph_is_one_beat() -> None:
-    story = parse(STORY, "s")
-    assert [(one.line, one.rule_line, one.last_line) for one in story.beats] == [
+def test_a_paragraph_is_one_step() -> None:
+    scenario = parse(SCENARIO, "s")
+    assert [(one.line, one.rule_line, one.last_line) for one in scenario.steps] == [
         (8, 15, 19),
         (21, 0, 22),
         (24, 25, 26),
     ]
-    assert [one.narration for one in story.beats] == [
-        "The first beat has two lines of narration.",
-        "A beat with nothing to say.",
+    assert [one.narration for one in scenario.steps] == [
+        "The first step has two lines of narration.",
+        "A step with nothing to say.",
         "",
     ]
 
 
 def test_commands_have_words_options_and_input() -> None:
-    cluster, produce, settle = parse(STORY, "s").beats[0].commands
+    cluster, produce, settle = parse(SCENARIO, "s").steps[0].commands
     assert (cluster.name, cluster.words, cluster.options) == ("cluster", (), {"brokers": "(A,B)"})
     assert (produce.name, produce.words, produce.options) == ("produce", ("A",), {"acks": "all"})
     assert produce.data == ("m0 m1", "m2")
@@ -96,36 +96,36 @@ def test_commands_have_words_options_and_input() -> None:
 
 
 def test_each_variant_is_held_to_its_own_block_or_to_the_bare_one() -> None:
-    first, silent, last = parse(STORY, "s").beats
+    first, silent, last = parse(SCENARIO, "s").steps
     assert first.expects("before") == ("one line", "  an indented line")
     assert first.expects("after") == ("another line",)
     assert silent.expects("before") == silent.expects("after") == ()
     assert last.expects("before") == last.expects("after") == ("the same for both",)
 
 
-def test_a_block_of_its_own_goes_before_the_bare_one() -> None:
+def test_a_variants_own_block_overrides_the_bare_one() -> None:
     text = "# C.\n\nvariant a\nvariant b\n\nverdict\n---- a\nmine\n----\nshared\n"
-    (beat,) = parse(text, "s").beats
-    assert (beat.expects("a"), beat.expects("b")) == (("mine",), ("shared",))
+    (step,) = parse(text, "s").steps
+    assert (step.expects("a"), step.expects("b")) == (("mine",), ("shared",))
 
 
-def test_words_of_the_story_teller_alone_make_a_beat() -> None:
-    story = parse("# C.\n\n# Only words.\n\nverdict\n", "s")
-    assert [one.narration for one in story.beats] == ["Only words.", ""]
-    assert story.beats[0].commands == ()
+def test_narration_without_commands_is_a_step() -> None:
+    scenario = parse("# C.\n\n# Only words.\n\nverdict\n", "s")
+    assert [one.narration for one in scenario.steps] == ["Only words.", ""]
+    assert scenario.steps[0].commands == ()
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_line_endings_and_indentation_do_not_matter(ending: str) -> None:
-    text = STORY.replace("  m0 m1", "\tm0\tm1").replace("\n", ending)
-    story = parse(text, "s")
-    assert story.beats[0].commands[1].data == ("m0\tm1", "m2")
-    assert story.beats[0].expects("before") == ("one line", "  an indented line")
-    assert story.beats == parse(text + ending * 3, "s").beats
+    text = SCENARIO.replace("  m0 m1", "\tm0\tm1").replace("\n", ending)
+    scenario = parse(text, "s")
+    assert scenario.steps[0].commands[1].data == ("m0\tm1", "m2")
+    assert scenario.steps[0].expects("before") == ("one line", "  an indented line")
+    assert scenario.steps == parse(text + ending * 3, "s").steps
 
 
 def test_lines_that_only_look_empty_part_paragraphs() -> None:
-    assert len(parse("# C.\n \t\nwait 1\n   \nverdict\n", "s").beats) == 2
+    assert len(parse("# C.\n \t\nwait 1\n   \nverdict\n", "s").steps) == 2
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_malformed_file_is_refused_with_its_line_and_a_hint(
     text: str, said: str, hint: str
 ) -> None:
     message, given = error_of(text)
-    assert message.startswith(f"story.scenario:{said}")
+    assert message.startswith(f"some.scenario:{said}")
     assert hint in given
 
 

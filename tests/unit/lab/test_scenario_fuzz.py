@@ -1,4 +1,4 @@
-"""Mutilated scenario files are played or refused; nothing else can happen to them."""
+"""Mutated scenario files run, or raise ScenarioError, and nothing else."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def mutilated(draw: st.DrawFn) -> str:
 
 
 def play(text: str) -> bool:
-    """Whether every variant could be played. Any exception but ScenarioError escapes."""
+    """Whether every variant could run. Any exception but ScenarioError escapes."""
     try:
-        story = parse(text, "story.scenario")
-        for variant in story.variants:
-            run_scenario(story, variant)
+        scenario = parse(text, "some.scenario")
+        for variant in scenario.variants:
+            run_scenario(scenario, variant)
     except ScenarioError as error:
         place, line, _ = str(error).split(":", 2)
-        assert place == "story.scenario"
+        assert place == "some.scenario"
         assert 1 <= int(line) <= len(text.splitlines()) + 1
         assert error.hint, error
         return False

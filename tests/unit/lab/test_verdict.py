@@ -1,4 +1,4 @@
-"""Verdicts: three outcomes are never mixed up, and only what was promised can be broken."""
+"""Verdicts: three outcomes stay apart, and a verdict follows the settings' guarantee."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.world import World
 from holdfast.model import Offset
 from tests.unit.lab.worlds import (
+    acknowledgement,
     crash,
     labels,
     lose_power,
     producer_of,
-    promise,
     verdict_of,
     world_of,
 )
@@ -39,24 +39,24 @@ def start(world: World, *names: str) -> None:
 
 
 def forget_everything(world: World, but: int = 0) -> None:
-    """Every disk loses its records, but for the first few."""
+    """Every disk loses its records, except the first few."""
     for broker in world.brokers.values():
         broker.disk.truncate_to(Offset(but))
 
 
 def acks_1_loss(*, committed: bool = False, **settings: Any) -> World:
-    """A leader answers for m0 and dies before anybody has copied it."""
+    """A leader acknowledges m0 and dies before any follower has copied it."""
     world = world_of("ABC", **settings)
     producer_of(world, acks=1).send(["m0"])
     world.pump()
-    promise(world, "m0").exposed = committed
+    acknowledgement(world, "m0").exposed = committed
     crash(world, "A")
     world.settle()
     start(world, "A")
     return world
 
 
-def test_what_was_promised_and_is_there_is_kept() -> None:
+def test_an_acknowledged_record_in_the_log_is_kept() -> None:
     verdict = verdict_of(world_with("m0", "m1"))
     assert (verdict.verdict, verdict.outcome, verdict.lost) == (VALID, "kept", ())
     assert verdict.reason == OUTCOMES["kept"]
@@ -72,8 +72,8 @@ def test_acknowledged_and_lost() -> None:
 
 def test_exposed_to_a_consumer_and_lost() -> None:
     world = world_with("m0", min_insync_replicas=1)
-    assert promise(world, "m0").exposed
-    promise(world, "m0").status = Status.UNANSWERED
+    assert acknowledgement(world, "m0").exposed
+    acknowledgement(world, "m0").status = Status.UNANSWERED
     for name in "ABC":
         lose_power(world, name)
     start(world, *"ABC")
@@ -90,26 +90,26 @@ def test_refused_but_kept() -> None:
     crash(world, "B")
     world.settle()
     verdict = verdict_of(world)
-    assert promise(world, "m0").status is Status.REFUSED
+    assert acknowledgement(world, "m0").status is Status.REFUSED
     assert (verdict.outcome, verdict.refused_kept) == ("refused-kept", ("m0",))
     assert (verdict.verdict, verdict.lost, verdict.exposed_lost) == (VALID, (), ())
 
 
 def test_the_three_outcomes_of_one_run_are_listed_apart() -> None:
-    world = world_with("kept", "gone", "seen", "told", min_insync_replicas=1)
-    promise(world, "seen").status = Status.UNANSWERED
-    promise(world, "told").status = Status.REFUSED
+    world = world_with("kept", "gone", "seen", "refused", min_insync_replicas=1)
+    acknowledgement(world, "seen").status = Status.UNANSWERED
+    acknowledgement(world, "refused").status = Status.REFUSED
     forget_everything(world, but=1)
-    told = promise(world, "told")
-    assert told.exposed
+    refused = acknowledgement(world, "refused")
+    assert refused.exposed
     verdict = verdict_of(world)
     assert verdict.lost == ("gone",)
-    assert verdict.exposed_lost == ("seen", "told")
+    assert verdict.exposed_lost == ("seen", "refused")
     assert verdict.refused_kept == ()
     assert verdict.outcome == "lost"
 
 
-def test_a_record_nobody_was_promised_and_nobody_could_read_may_go() -> None:
+def test_a_record_that_was_neither_acknowledged_nor_readable_may_go() -> None:
     world = world_of("ABC")
     producer_of(world).send(["m0"])
     world.pump()
@@ -142,20 +142,20 @@ def test_without_a_leader_what_no_disk_holds_is_lost() -> None:
 
 @pytest.mark.parametrize(
     ("acks", "reason"),
-    [(0, "acks=0 promises nothing"), (1, "acks=1 promises one copy, on the leader")],
+    [(0, "acks=0 guarantees nothing"), (1, "acks=1 guarantees one copy, on the leader")],
 )
-def test_a_producer_that_asked_for_little_was_promised_little(acks: int, reason: str) -> None:
+def test_acks_0_and_1_guarantee_little(acks: int, reason: str) -> None:
     world = acks_1_loss()
-    promise(world, "m0").acks = acks
+    acknowledgement(world, "m0").acks = acks
     verdict = verdict_of(world)
     assert (verdict.verdict, verdict.reason) == (BEYOND, reason)
 
 
-def test_a_producer_that_asked_for_all_was_promised_it() -> None:
+def test_acks_all_guarantees_the_record() -> None:
     world = acks_1_loss()
-    promise(world, "m0").acks = -1
+    acknowledgement(world, "m0").acks = -1
     verdict = verdict_of(world)
-    assert (verdict.verdict, verdict.reason) == (INVALID, "the settings promised to keep it")
+    assert (verdict.verdict, verdict.reason) == (INVALID, "the settings guarantee that it is kept")
 
 
 def test_what_was_committed_must_stay_whatever_its_producer_asked_for() -> None:
@@ -165,7 +165,7 @@ def test_what_was_committed_must_stay_whatever_its_producer_asked_for() -> None:
 
 def test_an_excused_loss_does_not_hide_one_that_is_not() -> None:
     world = acks_1_loss()
-    other = world.ledger.add("seen", "p", -1)
+    other = world.history.add("seen", "p", -1)
     other.exposed, other.status = True, Status.UNANSWERED
     verdict = verdict_of(world)
     assert (verdict.lost, verdict.exposed_lost) == (("m0",), ("seen",))
@@ -207,7 +207,7 @@ def test_fewer_lossy_machines_than_the_minimum_lose_nothing(
 
 def test_a_minimum_of_zero_excuses_no_more_than_one() -> None:
     world = acks_1_loss(min_insync_replicas=0)
-    promise(world, "m0").acks = -1
+    acknowledgement(world, "m0").acks = -1
     assert verdict_of(world).verdict == INVALID
 
 
@@ -242,7 +242,7 @@ def unclean(rules: Rules) -> World:
 def test_an_unclean_election_is_beyond_the_guarantee() -> None:
     verdict = verdict_of(unclean(Rules()))
     assert (verdict.verdict, verdict.outcome, verdict.lost) == (BEYOND, "lost", ("m1",))
-    assert verdict.reason == "an unclean election gave committed records up"
+    assert verdict.reason == "an unclean election discarded committed records"
     assert verdict.diverged == ()
 
 
@@ -285,8 +285,8 @@ def test_a_broken_invariant_is_listed_even_if_nothing_is_lost_yet() -> None:
 
 def test_the_command_records_what_it_prints() -> None:
     text = "# C.\n\ntrace off\ncluster brokers=(A)\nproduce A acks=1\n  m0\n\nverdict\n"
-    story = parse(text, "s")
-    run = run_scenario(story, story.variants[0])
+    scenario = parse(text, "s")
+    run = run_scenario(scenario, scenario.variants[0])
     last = run.events[-1]
     assert last.kind == "verdict"
     assert last.numbers["outcome"] == run.verdict.outcome == "kept"

@@ -13,12 +13,12 @@ from holdfast.lab.world.messages import FetchRequest
 from holdfast.lab.world.world import World
 from holdfast.model import ErrorCode
 from tests.unit.lab.worlds import (
+    acknowledgement,
     crash,
     kinds,
     labels,
     lose_power,
     producer_of,
-    promise,
     world_of,
 )
 
@@ -48,7 +48,7 @@ def test_nothing_moves_by_itself() -> None:
     assert world.now_ms == 90
 
 
-def test_time_comes_in_order_and_ends_where_it_was_told_to() -> None:
+def test_timers_fire_in_order_and_time_ends_where_asked() -> None:
     world = world_of()
     rung: list[tuple[str, int]] = []
 
@@ -144,19 +144,19 @@ def test_a_broker_whose_session_ends_loses_its_leadership() -> None:
     world.settle(["B", "C", "controller-1"])
     assert world.leader_name() == "B"
     assert isr_of(world) == ["B", "C"]
-    assert world.brokers["A"].replica.presumes_leadership, "nobody has told it yet"
+    assert world.brokers["A"].replica.presumes_leadership, "it has no message yet"
     world.expire_session("A")
     assert len(kinds(world, "session-expired")) == 1
 
 
-def test_a_living_broker_registers_anew_and_comes_back() -> None:
+def test_a_running_broker_registers_again_and_rejoins() -> None:
     world = world_of("ABC")
     world.settle()
-    before = world.brokers["A"].life.broker_epoch
+    before = world.brokers["A"].incarnation.broker_epoch
     world.expire_session("A")
     world.brokers["A"].session_lost()
     world.settle()
-    assert world.brokers["A"].life.broker_epoch > before
+    assert world.brokers["A"].incarnation.broker_epoch > before
     assert world.leader_name() == "B"
     assert isr_of(world) == ["B", "C", "A"]
 
@@ -164,13 +164,13 @@ def test_a_living_broker_registers_anew_and_comes_back() -> None:
 def test_a_registration_that_gets_lost_is_tried_again() -> None:
     world = world_of()
     crash(world, "B")
-    world.network.cut(["B"], ["store"])
+    world.network.disconnect(["B"], ["store"])
     world.brokers["B"].start()
     world.pump()
-    assert world.brokers["B"].life.broker_epoch == -1
-    world.network.heal()
+    assert world.brokers["B"].incarnation.broker_epoch == -1
+    world.network.reconnect()
     world.advance(100)
-    assert world.brokers["B"].life.broker_epoch > 0
+    assert world.brokers["B"].incarnation.broker_epoch > 0
 
 
 def test_a_crash_keeps_what_was_written_and_power_loss_what_was_flushed() -> None:
@@ -197,7 +197,7 @@ def test_a_clean_stop_flushes_everything_and_says_so() -> None:
     producer_of(world).send(["m0"])
     world.settle()
     stopped = world.brokers["B"]
-    since = stopped.life.intact_since
+    since = stopped.incarnation.intact_since
     stopped.stop()
     world.break_connections("B")
     world.expire_session("B")
@@ -206,10 +206,10 @@ def test_a_clean_stop_flushes_everything_and_says_so() -> None:
     world.settle()
     (restarted,) = kinds(world, "restarted")
     assert restarted.numbers["clean"]
-    assert stopped.life.intact_since == since
+    assert stopped.incarnation.intact_since == since
 
 
-def test_a_dead_broker_takes_nothing_and_says_nothing() -> None:
+def test_a_dead_broker_receives_and_sends_nothing() -> None:
     world = world_of(flush_rule=FlushRule.EVERY_APPEND)
     world.settle()
     crash(world, "A")
@@ -291,11 +291,11 @@ def test_a_leader_whose_disk_fails_goes_offline_and_accepts_nothing_more() -> No
     ]
     assert leader.replica.has_failed
     assert labels(world, "A") == []
-    assert {promise(world, label).status for label in ("m0", "m1")} == {Status.REFUSED}
+    assert {acknowledgement(world, label).status for label in ("m0", "m1")} == {Status.REFUSED}
     leader.disk.fails = ""
     producer.send(["m2"])
     world.pump()
-    assert promise(world, "m2").error == ErrorCode.KAFKA_STORAGE_ERROR.name
+    assert acknowledgement(world, "m2").error == ErrorCode.KAFKA_STORAGE_ERROR.name
     assert labels(world, "A") == []
 
 
@@ -305,10 +305,10 @@ def test_a_follower_whose_disk_fails_drops_out() -> None:
     world.brokers["C"].disk.fails = "input/output error"
     producer_of(world).send(["m0"])
     world.settle()
-    assert promise(world, "m0").status is Status.SENT, "C is still in the ISR"
+    assert acknowledgement(world, "m0").status is Status.SENT, "C is still in the ISR"
     world.advance(2_000, flowing=True)
     assert isr_of(world) == ["A", "B"]
-    assert promise(world, "m0").status is Status.ACKNOWLEDGED
+    assert acknowledgement(world, "m0").status is Status.ACKNOWLEDGED
 
 
 def test_a_former_controller_is_refused_by_brokers_and_by_the_store() -> None:
@@ -322,16 +322,16 @@ def test_a_former_controller_is_refused_by_brokers_and_by_the_store() -> None:
     former.run(former.core.elect(world.partition, world.brokers["C"].id))
     world.settle()
     assert world.leader_name() == "A"
-    assert not former.alive, "the store told it that there is another one"
+    assert not former.alive, "the store refused its write: there is another one"
 
 
 def test_the_controller_repeats_what_a_broker_has_not_confirmed() -> None:
     world = world_of("ABC")
     world.settle()
-    world.network.cut([world.controller_name], ["B"])
+    world.network.disconnect([world.controller_name], ["B"])
     world.controller.run(world.controller.core.elect(world.partition, world.brokers["B"].id))
     world.settle()
     assert not world.brokers["B"].replica.presumes_leadership
-    world.network.heal()
+    world.network.reconnect()
     world.advance(400, flowing=True)
     assert world.true_leader() is world.brokers["B"]

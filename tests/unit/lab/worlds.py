@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core import SAFE_RULES, Rules, Settings
 from holdfast.lab.judge.verdict import Verdict, judge
-from holdfast.lab.world.client_history import Promise
+from holdfast.lab.world.client_history import Acknowledgement
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.messages import Batch, Record
 from holdfast.lab.world.world import World
@@ -41,8 +41,8 @@ def kinds(world: World, *wanted: str) -> list[TraceEvent]:
     return [event for event in world.recorder.events if event.kind in wanted]
 
 
-def promise(world: World, label: str) -> Promise:
-    return next(one for one in world.ledger.promises.values() if one.label == label)
+def acknowledgement(world: World, label: str) -> Acknowledgement:
+    return next(one for one in world.history.acknowledgements.values() if one.label == label)
 
 
 def labels(world: World, name: str) -> list[str]:
@@ -51,14 +51,14 @@ def labels(world: World, name: str) -> list[str]:
 
 
 def crash(world: World, name: str) -> None:
-    """The process of a broker dies, and the store notices."""
+    """Crash a broker, and expire its session."""
     world.brokers[name].die()
     world.break_connections(name)
     world.expire_session(name)
 
 
 def lose_power(world: World, name: str, torn: int = 0) -> list[str]:
-    """The machine of a broker dies; says which records went with its page cache."""
+    """A broker loses power; returns the records that its page cache lost."""
     crash(world, name)
     gone = world.brokers[name].disk.lose_power(torn)
     if gone:

@@ -11,7 +11,7 @@ def test_numbers_run_from_minus_one_without_gap_or_repeat() -> None:
     assert numbers == list(range(-1, 137))
 
 
-def test_each_says_what_happened_in_a_sentence_of_its_own() -> None:
+def test_each_error_has_its_own_sentence() -> None:
     for error in ErrorCode:
         assert error.sentence[0].isupper(), error
         assert error.sentence.endswith("."), error
@@ -75,6 +75,6 @@ def test_only_none_is_falsy() -> None:
 
 
 @pytest.mark.parametrize("number", [-2, 137])
-def test_a_number_nobody_assigned_is_refused(number: int) -> None:
+def test_an_unassigned_number_is_refused(number: int) -> None:
     with pytest.raises(ValueError, match=str(number)):
         ErrorCode(number)

@@ -1,6 +1,6 @@
-"""Messages with made-up values: any API, any version, from a source of dice.
+"""Messages with random values, of any API and version.
 
-Values keep to what all oracles can hold: kio takes error codes and times for more than numbers.
+Values are limited to what all oracles can hold: kio has types for error codes and times.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def title(value: object) -> str:
 
 
 class Sampler:
-    """Draws messages. With `unknown_tags` some structs carry tagged fields that nobody knows.
+    """Draws messages. With `unknown_tags` some structs have unknown tagged fields.
 
     A `small` message has at least one element in every array and nothing long: few bytes, and
     every kind of field among them.
     """
 
-    def __init__(self, dice: Random, *, unknown_tags: bool = False, small: bool = False) -> None:
-        self.dice = dice
+    def __init__(self, rng: Random, *, unknown_tags: bool = False, small: bool = False) -> None:
+        self.rng = rng
         self.unknown_tags = unknown_tags
         self.counts = (1, 1) if small else (0, 3)
         self.texts = TEXTS[1:4] if small else TEXTS
@@ -79,15 +79,15 @@ class Sampler:
     def struct(self, layout: Layout) -> Any:
         values = {field.name: self.field(field) for field in layout.plain}
         for field in layout.tagged:
-            if self.dice.random() < 0.5:
+            if self.rng.random() < 0.5:
                 values[field.name] = self.field(field)
-        if layout.flexible and self.unknown_tags and self.dice.random() < 0.3:
-            tags = self.dice.sample((100, 101, 127, 128, 70000), self.dice.randint(1, 3))
-            values["unknown_tags"] = {tag: self.dice.choice(self.payloads) for tag in tags}
+        if layout.flexible and self.unknown_tags and self.rng.random() < 0.3:
+            tags = self.rng.sample((100, 101, 127, 128, 70000), self.rng.randint(1, 3))
+            values["unknown_tags"] = {tag: self.rng.choice(self.payloads) for tag in tags}
         return layout.cls(**values)
 
     def field(self, field: FieldLayout) -> Any:
-        if field.nullable and self.dice.random() < self.nulls:
+        if field.nullable and self.rng.random() < self.nulls:
             return None
         return self.value(field.wire, field.name)
 
@@ -96,34 +96,34 @@ class Sampler:
             case Fixed():
                 return self.fixed(wire, name)
             case Sized(is_text=True):
-                return self.dice.choice(self.texts)
+                return self.rng.choice(self.texts)
             case Sized():
-                return self.dice.choice(self.payloads)
+                return self.rng.choice(self.payloads)
             case ArrayOf(element=element):
-                return [self.value(element, name) for _ in range(self.dice.randint(*self.counts))]
+                return [self.value(element, name) for _ in range(self.rng.randint(*self.counts))]
             case StructOf():
                 return self.struct(wire.layout)
 
     def fixed(self, wire: Fixed, name: str) -> Any:
         if wire == BOOL:
-            return self.dice.random() < 0.5
+            return self.rng.random() < 0.5
         if wire == UUID:
-            return self.dice.randbytes(16)
+            return self.rng.randbytes(16)
         if wire == FLOAT64:
-            return self.dice.choice((0.0, -1.5, 1e300))
+            return self.rng.choice((0.0, -1.5, 1e300))
         if name.endswith("error_code"):
-            return int(self.dice.choice(list(ErrorCode)))
+            return int(self.rng.choice(list(ErrorCode)))
         highest = 2 ** BITS[wire] - 1
         if name.endswith("_ms") or "timestamp" in name:
-            return self.dice.randint(0, min(highest, 2**31 - 1))
+            return self.rng.randint(0, min(highest, 2**31 - 1))
         lowest = 0 if wire in (UINT16, UINT32) else -highest - 1
-        return self.dice.choice((lowest, highest, 0, 1, 127, self.dice.randint(lowest, highest)))
+        return self.rng.choice((lowest, highest, 0, 1, 127, self.rng.randint(lowest, highest)))
 
 
 def for_each(
     classes: Sequence[type[Message]],
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Make one test of a check: it runs for each class, and a failure says for which."""
+    """Make one test of a check: it runs for each class, and a failure names the class."""
 
     def decorate(check: Callable[..., None]) -> Callable[[], None]:
         def test() -> None:

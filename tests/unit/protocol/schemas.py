@@ -1,7 +1,7 @@
-"""Kafka's own message schemas, out of the kafka-clients jars. Fetched once, never committed.
+"""Kafka's own message schemas, from the kafka-clients jars. Fetched once, never committed.
 
-The jars come by Maven, from wherever the machine's Maven is told to look, into a folder that is
-kept: HOLDFAST_CACHE, or one inside the environment that runs the tests.
+Maven fetches the jars, from its configured repositories, into a folder that is kept:
+HOLDFAST_CACHE, or one inside the environment that runs the tests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 @cache
 def jar(release: str) -> Path:
-    """The jar of a release; skips the test, aloud, where it cannot be had."""
+    """The jar of a release; skips the test, with the reason, if it is not available."""
     path = cache_folder() / f"kafka-clients-{release}.jar"
     with alone(path):
         if not path.exists():

@@ -1,4 +1,4 @@
-"""The records of __consumer_offsets: Kafka's bytes, and no failure whatever the bytes."""
+"""The records of __consumer_offsets: Kafka's bytes, and no exception for any bytes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_offset_has_kafkas_bytes() -> None:
     assert value == b"\0\x03\0\0\0\0\0\0\0\x05\0\0\0\x02\0\x04note" + bytes(7) + b"M"
 
 
-def test_an_offset_with_an_end_of_its_own_has_the_version_for_it() -> None:
+def test_an_offset_with_an_expiry_timestamp_has_the_version_for_it() -> None:
     expiring = CommittedOffset(Offset(5), metadata="", commit_timestamp_ms=1, expire_timestamp_ms=2)
     record = OffsetRecord("g", P0, expiring)
     key, value = encode_record(record)
@@ -181,17 +181,17 @@ def test_what_cannot_be_read_is_skipped_with_the_reason(
     assert reason in skipped.reason
 
 
-@given(record=records, dice=st.randoms(use_true_random=False))
-def test_no_damage_is_fatal(record: GroupRecord | OffsetRecord, dice: Random) -> None:
+@given(record=records, rng=st.randoms(use_true_random=False))
+def test_no_damage_is_fatal(record: GroupRecord | OffsetRecord, rng: Random) -> None:
     key, value = (bytearray(part or b"\0\x03") for part in encode_record(record))
-    part = dice.choice((key, value))
-    for _ in range(dice.randint(1, 3)):
-        part[dice.randrange(len(part))] = dice.randrange(256)
-    del part[dice.randint(0, len(part)) :]
+    part = rng.choice((key, value))
+    for _ in range(rng.randint(1, 3)):
+        part[rng.randrange(len(part))] = rng.randrange(256)
+    del part[rng.randint(0, len(part)) :]
     assert isinstance(decode_record(key, value), GroupRecord | OffsetRecord | Skipped)
 
 
-# What consumers tell each other.
+# What consumers send each other.
 
 
 def subscription(version: int, topics: list[str]) -> bytes:
@@ -250,10 +250,10 @@ def test_a_group_has_its_place() -> None:
 
 
 @pytest.mark.parametrize("cls", [*STORED, *EXCHANGED], ids=title)
-@given(dice=st.randoms(use_true_random=False))
-def test_a_definition_survives_the_log(cls: type[Message], dice: Random) -> None:
+@given(rng=st.randoms(use_true_random=False))
+def test_a_definition_survives_the_log(cls: type[Message], rng: Random) -> None:
     for version in cls.VERSIONS:
-        message = Sampler(dice).message(cls, version)
+        message = Sampler(rng).message(cls, version)
         content = message.encode(version)
         assert cls.decode(content, version) == message
         assert read_carefully(cls.layout(version), memoryview(content), 0) == (
@@ -303,10 +303,10 @@ def test_kafkas_dump_tool_decodes_our_records(tmp_path: Path) -> None:
     log.append([build_batch(new, BatchOptions(leader_epoch=0))], NOW)
     log.close(NOW)
     files = sorted((tmp_path / log.directory).glob("*.log"))
-    told = kafka.dump(files, "--offsets-decoder")
-    assert '"group":"g","topic":"topic","partition":3' in told
-    assert '"offset":5,"leaderEpoch":2,"metadata":"note","commitTimestamp":77' in told
-    assert '"protocolType":"consumer","generation":3,"protocol":"range","leader":"m-1"' in told
-    assert '"memberId":"m-1","groupInstanceId":"i"' in told
-    assert told.count("payload: <DELETE>") == 2
-    assert "rror" not in told
+    output = kafka.dump(files, "--offsets-decoder")
+    assert '"group":"g","topic":"topic","partition":3' in output
+    assert '"offset":5,"leaderEpoch":2,"metadata":"note","commitTimestamp":77' in output
+    assert '"protocolType":"consumer","generation":3,"protocol":"range","leader":"m-1"' in output
+    assert '"memberId":"m-1","groupInstanceId":"i"' in output
+    assert output.count("payload: <DELETE>") == 2
+    assert "rror" not in output

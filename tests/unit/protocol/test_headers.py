@@ -91,17 +91,17 @@ def test_a_future_api_versions_is_recognised_and_answered_in_version_0() -> None
     assert read == ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=keys)
 
 
-def test_dice_for_a_frame_are_read_refused_or_malformed() -> None:
-    dice = Random(4)
+def test_random_frames_are_read_refused_or_malformed() -> None:
+    rng = Random(4)
     for _ in range(3000):
-        frame = bytes([0, dice.randrange(90), 0, dice.randrange(20)]) + dice.randbytes(20)
+        frame = bytes([0, rng.randrange(90), 0, rng.randrange(20)]) + rng.randbytes(20)
         with suppress(MalformedMessage, UnsupportedVersionError):
-            decode_request(frame[: dice.randrange(25)])
+            decode_request(frame[: rng.randrange(25)])
 
 
 @pytest.mark.parametrize("version", HeartbeatRequest.VERSIONS)
 @pytest.mark.parametrize("client_id", ["me", "", None, "schön"])
-def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: str | None) -> None:
+def test_the_fast_path_reads_what_the_decoder_reads(version: int, client_id: str | None) -> None:
     request = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
     parts = encode_request(request, version, correlation_id=5, client_id=client_id)
     frame = bytearray(one_frame(parts))
@@ -109,22 +109,22 @@ def test_the_quick_look_reads_what_the_decoder_reads(version: int, client_id: st
     assert request_start(frame) == (APIS[12], version, 5, client_id, position)
 
 
-def test_the_quick_look_believes_no_more_than_the_decoder() -> None:
-    dice = Random(5)
+def test_the_fast_path_accepts_no_more_than_the_decoder() -> None:
+    rng = Random(5)
     for _ in range(3000):
-        key, version, size = dice.randrange(90), dice.randrange(20), dice.randrange(-2, 6)
+        key, version, size = rng.randrange(90), rng.randrange(20), rng.randrange(-2, 6)
         start = bytes([0, key, 0, version, 0, 0, 0, 9]) + size.to_bytes(2, "big", signed=True)
-        name = dice.choice([b"abcde", b"\xff\xfe\xfd\xfc\xfb", dice.randbytes(5)])
-        frame = bytearray(start + name + bytes([dice.choice([0, 0, 1])]) + dice.randbytes(9))
-        frame = frame[: dice.randrange(26)]
+        name = rng.choice([b"abcde", b"\xff\xfe\xfd\xfc\xfb", rng.randbytes(5)])
+        frame = bytearray(start + name + bytes([rng.choice([0, 0, 1])]) + rng.randbytes(9))
+        frame = frame[: rng.randrange(26)]
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, UnsupportedVersionError) as error:
             with pytest.raises(type(error)):
                 request_start(frame)
         else:
-            told = (version, header.correlation_id, header.client_id, position)
-            assert request_start(frame)[1:] == told
+            expected = (version, header.correlation_id, header.client_id, position)
+            assert request_start(frame)[1:] == expected
 
 
 def test_an_unknown_api_is_not_guessed_at() -> None:
@@ -133,7 +133,7 @@ def test_an_unknown_api_is_not_guessed_at() -> None:
 
 
 @pytest.mark.parametrize("size", range(10))
-def test_a_header_cut_short_is_malformed(size: int) -> None:
+def test_a_truncated_header_is_malformed(size: int) -> None:
     with pytest.raises(MalformedMessage, match="RequestHeader"):
         decode_request(b"\0\x0c\0\0\0\0\0\0\0\2cc"[:size])
 

@@ -1,4 +1,4 @@
-"""Whatever bytes come in: a message, or a MalformedMessage that says where. Nothing else, ever."""
+"""Any bytes decode to a message, or raise a MalformedMessage that names the position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b
 
 
 def read_both_ways(cls: type[Message], version: int, wire: bytes) -> Message | MalformedMessage:
-    """What came of it. The quick decoder and the careful reader must agree."""
+    """The result. The fast and the careful decoder must agree."""
     try:
         careful, end = read_carefully(cls.layout(version), memoryview(wire), 0)
     except MalformedMessage as problem:
@@ -54,21 +54,21 @@ def truncate(cls: type[Message], version: int, sampler: Sampler) -> None:
         assert caught.value.position <= end
 
 
-def mutate(wire: bytes, dice: Random) -> bytes:
-    position = dice.randrange(len(wire))
-    match dice.randrange(4):
+def mutate(wire: bytes, rng: Random) -> bytes:
+    position = rng.randrange(len(wire))
+    match rng.randrange(4):
         case 0:
-            return wire[:position] + dice.randbytes(1) + wire[position + 1 :]
+            return wire[:position] + rng.randbytes(1) + wire[position + 1 :]
         case 1:
-            return wire[:position] + dice.randbytes(dice.randint(1, 4)) + wire[position:]
+            return wire[:position] + rng.randbytes(rng.randint(1, 4)) + wire[position:]
         case 2:
-            return wire[:position] + wire[position + dice.randint(1, 4) :]
+            return wire[:position] + wire[position + rng.randint(1, 4) :]
         case _:
-            return wire[:position] + dice.choice(HUGE) + wire[position + 4 :]
+            return wire[:position] + rng.choice(HUGE) + wire[position + 4 :]
 
 
 @for_each(CLASSES)
-def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
+def test_a_message_truncated_anywhere_is_malformed(cls: type[Message]) -> None:
     versions = cls.VERSIONS if len(cls.VERSIONS) <= 2 else (cls.VERSIONS[0], cls.VERSIONS[-1])
     for version in versions:
         truncate(cls, version, Sampler(Random(version), small=True))
@@ -76,16 +76,16 @@ def test_a_message_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
 
 @pytest.mark.slow
 @for_each(CLASSES)
-def test_a_message_of_any_version_cut_short_anywhere_is_malformed(cls: type[Message]) -> None:
+def test_a_message_of_any_version_truncated_anywhere_is_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
         truncate(cls, version, Sampler(Random(version), small=True, unknown_tags=True))
 
 
 def mutations(cls: type[Message], version: int, count: int) -> None:
-    dice = Random(f"{cls.__name__} {version}")
-    wire = Sampler(dice, small=True, unknown_tags=True).message(cls, version).encode(version)
+    rng = Random(f"{cls.__name__} {version}")
+    wire = Sampler(rng, small=True, unknown_tags=True).message(cls, version).encode(version)
     for _ in range(count if wire else 0):
-        changed = mutate(wire, dice)
+        changed = mutate(wire, rng)
         found = read_both_ways(cls, version, changed)
         if isinstance(found, Message):
             again = found.encode(version)
@@ -106,16 +106,16 @@ def test_a_message_changed_in_many_ways_is_read_or_malformed(cls: type[Message])
 
 
 @for_each(CLASSES)
-def test_dice_are_read_or_malformed(cls: type[Message]) -> None:
+def test_random_bytes_are_read_or_malformed(cls: type[Message]) -> None:
     for version in cls.VERSIONS:
-        dice = Random(version)
+        rng = Random(version)
         for size in (0, 1, 2, 5, 30):
-            read_both_ways(cls, version, dice.randbytes(size))
+            read_both_ways(cls, version, rng.randbytes(size))
             read_both_ways(cls, version, bytes(size))
 
 
 def peak_of_decoding(cls: type[Message], version: int, wire: bytes) -> int:
-    """The most memory that was held at once, in bytes, beside the input."""
+    """The peak memory in bytes, besides the input."""
     tracemalloc.start()
     try:
         cls.decode(wire, version)
@@ -130,7 +130,7 @@ def peak_of_decoding(cls: type[Message], version: int, wire: bytes) -> int:
 @pytest.mark.slow
 @for_each(CLASSES)
 def test_a_huge_length_takes_no_memory(cls: type[Message]) -> None:
-    """Wherever it stands: what is asked for is compared with what is there before it is made."""
+    """In every field: a length is compared with the bytes left before anything is allocated."""
     for version in {cls.VERSIONS[0], cls.VERSIONS[-1]}:
         wire = Sampler(Random(1), small=True).message(cls, version).encode(version)
         cls.decode(wire, version)  # compiled before memory is watched
@@ -150,7 +150,7 @@ def test_a_huge_length_takes_no_memory(cls: type[Message]) -> None:
         (FetchRequest, 12, bytes(25) + b"\xff\xff\xff\xff\x07"),
     ],
 )
-def test_a_count_beyond_the_input_is_refused_at_once(
+def test_a_count_beyond_the_input_is_refused_immediately(
     cls: type[Message], version: int, head: bytes
 ) -> None:
     wire = head + bytes(1000)

@@ -1,4 +1,4 @@
-"""What a definition promises to those who use it: values, defaults, versions, views."""
+"""What a message definition guarantees: values, defaults, versions, views."""
 
 from __future__ import annotations
 

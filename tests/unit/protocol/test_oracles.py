@@ -1,6 +1,6 @@
-"""Byte for byte the same as kio and kafka-python, for every API and version that they know.
+"""Byte for byte the same as kio and kafka-python, for every API and version that they have.
 
-An oracle reads what we wrote, must find the values that we put in, and must write the same bytes.
+An oracle decodes our bytes, must find our values, and must encode the same bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def samples(cls: type[Message], version: int, count: int) -> list[Message]:
 
 
 def without_new_errors(value: Any) -> None:
-    """Lower the error codes that kio does not know."""
+    """Lower the error codes that kio does not have."""
     if isinstance(value, list):
         for each in value:
             without_new_errors(each)

@@ -91,7 +91,7 @@ def default_of(field: Any) -> Any:
 
 
 class Comparison:
-    """One message in one version against its schema; `where` says how deep we are."""
+    """Compares one message in one version with its schema; `where` is the path of the field."""
 
     def __init__(self, definition: Any, version: int, flexible: bool) -> None:
         self.version = version
@@ -138,7 +138,7 @@ class Comparison:
                 assert ours == WIRES[kind], where
 
     def compare_absent(self, layout: Layout, fields: list[Any], where: str) -> None:
-        """What this version drops, it drops or refuses as Kafka does."""
+        """Fields that this version lacks are dropped or refused as in Kafka."""
         known = {snake_case(each["name"]): each for each in fields}
         for name, spec in layout.absent:
             assert spec.ignorable == (known[name].get("ignorable") in (True, "true")), where

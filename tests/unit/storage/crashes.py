@@ -1,12 +1,12 @@
-"""A log's life told step by step, and every crash it could meet on the way.
+"""Runs a scenario on a log, and checks every crash that could happen during it.
 
-`Life` does things to a log directory on a simulated disk and keeps, beside it, what it has a right
-to expect after a crash. Before each change to the disk, every state that a crash at this point may
-leave (up to a bound) is opened and held against that:
+`CrashCheckedLog` changes a log directory on a simulated disk, and keeps what must be there after a
+crash. Before each change to the disk it opens every state that a crash at this point may leave (up
+to a bound) and checks:
 
-- nothing is in the log that was not appended, or that was cut off before;
-- the log is one piece of what was appended, and everything that was flushed is there;
-- epochs and producers are what the batches say; every record is found; the log can grow.
+- the log has nothing that was not appended, or that was truncated before;
+- the log is a contiguous part of what was appended, with everything that was flushed;
+- epochs and producers match the batches; every record is found; the log can grow.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ PARTITION = TopicPartition("t", 0)
 SETTINGS = LogSettings(segment_bytes=330, index_interval_bytes=60, file_delete_delay_ms=0)
 
 Held = dict[int, bytes]
-"""What is at each offset."""
+"""The batch at each offset."""
 
 
 @dataclass
 class Expected:
-    """What a crash now may leave."""
+    """What a crash at this point may leave."""
 
     now: Held = field(default_factory=dict)
-    """What the log holds."""
+    """The content of the log."""
     after: Held = field(default_factory=dict)
-    """What it will hold when the call that is under way returns."""
+    """Its content when the current call returns."""
     flushed: Held = field(default_factory=dict)
-    """What must be there whatever happens."""
+    """The content that must survive."""
     start: int = 0
-    """Records below may be gone: deleting them was asked for."""
+    """Records below this may be gone: a call has deleted them."""
 
 
-class Life:
-    """A log directory with one log, and its crashes."""
+class CrashCheckedLog:
+    """A log directory with one log, and all its possible crashes."""
 
     def __init__(self, bound: Bound, *, depth: int = 1, settings: LogSettings = SETTINGS) -> None:
         self.bound = bound
@@ -64,22 +64,22 @@ class Life:
     def _open(self, disk: ByteDisk) -> LogDirectory:
         return LogDirectory(disk, lambda partition: self.settings)
 
-    # What is done to the log.
+    # Operations.
 
     def _do(self, change: Callable[[], object], after: Held) -> None:
         self.expected.after = after
         change()
         self.expected.now = after
 
-    def append(self, count: int = 1, *, at_once: int = 1, gap: int = 0) -> None:
-        """Single records, several of them in one call if asked for.
+    def append(self, count: int = 1, *, per_call: int = 1, gap: int = 0) -> None:
+        """Append single records, `per_call` of them in each call.
 
-        `gap`: so many offsets are missing before each, as in a copy of a compacted log.
+        `gap`: how many offsets are missing before each, as in a copy of a compacted log.
         """
         for _ in range(count):
             after = dict(self.expected.now)
             buffers = []
-            for number in range(at_once):
+            for number in range(per_call):
                 offset = self.log.log_end_offset + number + gap
                 value = f"{self.epoch}/{offset}/{self.crashes % 97}".encode()
                 buffers.append(produced(offset, 5, self.sequence, [value], epoch=self.epoch))
@@ -88,7 +88,7 @@ class Life:
             self._do(partial(self.log.append, buffers, NOW), after)
 
     def transaction(self, *, is_commit: bool) -> None:
-        """One record and its marker."""
+        """Append one transactional record and its marker."""
         offset = self.log.log_end_offset
         first = produced(offset, 9, offset, is_transactional=True, epoch=self.epoch)
         last = marker(offset + 1, 9, is_commit=is_commit, epoch=self.epoch)
@@ -96,18 +96,18 @@ class Life:
         self._do(lambda: self.log.append([first, last], NOW), after)
 
     def elect(self) -> None:
-        """What is appended from now on is of a new epoch."""
+        """Use a new leader epoch from now on."""
         self.epoch += 1
 
     def flush(self) -> None:
-        """Everything so far must survive."""
+        """Flush; everything so far must survive."""
         self.log.flush(NOW)
         self.expected.flushed = dict(self.expected.now)
 
     def flush_in_background(
         self, meanwhile: Callable[[], None], *, runs_first: bool = False
     ) -> None:
-        """As a broker does it: what was written when the flush began must survive its end."""
+        """Flush as a broker does: what was written when it began must survive after its end."""
         flush = BackgroundFlush(self.log)
         if not runs_first:
             meanwhile()
@@ -123,21 +123,21 @@ class Life:
         self.directory.write_checkpoints({PARTITION: Offset(self.log.log_end_offset)})
 
     def truncate(self, offset: int) -> None:
-        """Cut the log."""
+        """Truncate the log."""
         kept = {at: data for at, data in self.expected.now.items() if at < offset}
         flushed = self.expected.flushed
         self.expected.flushed = {at: data for at, data in flushed.items() if at < offset}
         self._do(lambda: self.log.truncate_to(Offset(offset), NOW), kept)
-        # A cut flushes what it leaves of the segment it was made in; nothing is claimed of others.
+        # A truncation flushes what remains of its segment; nothing is claimed about others.
 
     def restart(self, offset: int) -> None:
-        """Throw everything away."""
+        """Delete everything and restart at `offset`."""
         self.expected.flushed = {}
         self.expected.start = 0
         self._do(lambda: self.log.restart_at(Offset(offset), NOW), {})
 
     def delete_records(self, offset: int) -> None:
-        """Move the start, and let whole segments below go, as a broker does it."""
+        """Move the log start, and drop whole segments below it, as a broker does."""
         self.expected.start = offset
         self.log.advance_start_to(Offset(offset))
         write = self.directory.checkpoint({PARTITION: Offset(self.log.log_end_offset)})
@@ -157,12 +157,12 @@ class Life:
         self.log = self.directory.log(PARTITION)
         assert self.log.log_end_offset == max(self.expected.now, default=-1) + 1
 
-    # What may happen to it.
+    # Crashes.
 
     def _crash(self, disk: ByteDisk, step: Step | None, depth: int) -> None:
         if depth == 0:
             return
-        bound = self.bound if depth == self.depth else Bound(states=4, cuts=1)
+        bound = self.bound if depth == self.depth else Bound(states=4, tear_points=1)
         bound = bound._replace(seed=bound.seed + disk.steps)
         for state in crash_states(disk, step, bound):
             self.crashes += 1
@@ -210,7 +210,7 @@ def held_by(log: Log) -> Held:
 
 
 def check_consistency(log: Log, what: str) -> None:
-    """Epochs and producers are what the batches say, as far as they go back."""
+    """Check that epochs and producers match the batches."""
     headers = [found.header for _, found in headers_from(log.segments, log.log_start_offset)]
     rebuilt = EpochCache.rebuilt_from(header.to_model() for header in headers)
     for header in headers:

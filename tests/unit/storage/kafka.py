@@ -1,6 +1,6 @@
 """Apache Kafka itself, as an oracle: its dump tool, and a node that writes logs.
 
-The tests that need it are slow, and are skipped aloud where Java or Maven is missing.
+The tests that need it are slow, and are skipped, with a message, if Java or Maven is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ START_S = 180.0
 
 
 def libraries() -> Path:
-    """The folder with Kafka's jars; skips the test, aloud, where they cannot be had."""
+    """The folder with Kafka's jars; skips the test, with a message, if they are missing."""
     try:
         return kafka_jars.libraries()
     except kafka_jars.NoJarsError as error:
@@ -49,7 +49,7 @@ def java(*arguments: str, memory: str = "256m") -> list[str]:
 
 
 def dump(files: list[Path], *options: str) -> str:
-    """What DumpLogSegments says of some files."""
+    """The output of DumpLogSegments for some files."""
     names = ",".join(str(path) for path in files)
     command = java("org.apache.kafka.tools.DumpLogSegments", "--files", names, *options)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
@@ -64,7 +64,7 @@ class Node(NamedTuple):
     process: subprocess.Popen[bytes]
 
     def copy(self, source: Path, target: Path) -> None:
-        """What a kill at this moment would leave; the process stands still meanwhile."""
+        """A copy of what a kill now would leave; the process is stopped meanwhile."""
         known = identify(self.process.pid)
         assert known is not None
         self.process.send_signal(signal.SIGSTOP)
@@ -121,7 +121,7 @@ def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody answers on a loopback port."""
+    """Whether a process listens on a loopback port."""
     with socket.socket() as probe:
         probe.settimeout(0.2)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -92,7 +92,7 @@ def opened(
     known: LastKnown | None = None,
     directory: str = DIRECTORY,
 ) -> OpenedLog:
-    """Open the log, made first if need be."""
+    """Open the log; create it if necessary."""
     if not disk.exists(directory):
         disk.create_directory(directory)
         disk.flush_directory("")
@@ -105,7 +105,7 @@ def open_(disk: Disk, settings: LogSettings = SMALL, known: LastKnown | None = N
 
 
 def fill(log: Log, count: int, size: int = 100, *, epoch: int = 0, step_ms: int = 0) -> None:
-    """Append single records of `size` bytes, their values telling their offsets."""
+    """Append single records of `size` bytes, with their offsets as values."""
     for number in range(count):
         offset = log.log_end_offset
         value = f"{epoch}:{offset}:".encode().ljust(size, b".")
@@ -148,14 +148,14 @@ def records_of(
 
 
 def remove_due(log: Log, now_ms: int) -> int:
-    """Remove the files of a log whose delay is over; how many."""
+    """Remove the files of a log whose delay is over; returns how many."""
     paths = log.deletions.take_due(now_ms)
     Removal(log.disk, (), paths).run()
     return len(paths)
 
 
 def open_all(directory: LogDirectory) -> dict[TopicPartition, OSError]:
-    """Open every log as a broker does; those on which the disk fails, and how."""
+    """Open every log as a broker does; returns the logs on which the disk fails."""
     failed: dict[TopicPartition, OSError] = {}
     for opening in directory.openings():
         try:
@@ -169,6 +169,6 @@ def open_all(directory: LogDirectory) -> dict[TopicPartition, OSError]:
 
 
 def retain(log: Log, high_watermark: int, now_ms: int) -> int:
-    """What retention does in a broker once the log's start is in its checkpoint; how many went."""
+    """Apply retention as a broker does after the checkpoint; returns how many segments left."""
     start = apply_retention(log, high_watermark, now_ms)
     return sum(1 for _ in dropped_below(log, start, now_ms))

@@ -1,4 +1,4 @@
-"""A flush whose long part runs elsewhere."""
+"""A flush that waits for the disk on another thread."""
 
 import errno
 import uuid
@@ -50,16 +50,16 @@ def test_it_covers_what_was_written_when_it_began(log: Log) -> None:
     assert log.flush(6) == 5, "what came meanwhile is still to be flushed"
 
 
-def test_a_cut_below_it_takes_it_back(log: Log) -> None:
+def test_a_truncation_below_it_voids_the_flush(log: Log) -> None:
     append(log, 3)
     flush = BackgroundFlush(log)
     flush.run()
     log.truncate_to(Offset(1), 0)
     append(log, 4)
-    assert flush.end(None, 5) == 0, "offsets 1 and 2 are others now, and nobody flushed them"
+    assert flush.end(None, 5) == 0, "offsets 1 and 2 are new records, which are not flushed"
 
 
-def test_a_log_that_began_anew_owes_it_nothing(log: Log) -> None:
+def test_a_restarted_log_ignores_an_earlier_flush(log: Log) -> None:
     append(log, 3)
     flush = BackgroundFlush(log)
     log.restart_at(Offset(10), 0)
@@ -84,7 +84,7 @@ def flushed(log: Log) -> Offset:
     return flush.end(None, 5)
 
 
-def test_sealed_segments_are_flushed_a_few_at_a_time(log: Log) -> None:
+def test_a_flush_covers_a_few_sealed_segments(log: Log) -> None:
     for _ in range(10):
         append(log, 2)
         log.roll(0)
@@ -112,7 +112,7 @@ def test_a_roll_waits_for_no_flush(policy: str) -> None:
     append(log)
     assert "create" in kinds
     assert not [kind for kind in kinds if kind.startswith("flush")]
-    assert calls == [2], "whoever drives the log knows of the roll"
+    assert calls == [2], "the owner of the log is notified of the roll"
 
 
 def test_a_snapshot_has_a_file_when_everything_below_it_is_flushed(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""Many logs made at one go: as safe as one by one."""
+"""Many logs created together are as safe as logs created one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def opened(disk: Disk) -> LogDirectory:
     return LogDirectory(disk, lambda partition: SMALL)
 
 
-def test_new_logs_are_there_with_their_ids(disk: Disk) -> None:
+def test_new_logs_exist_with_their_ids(disk: Disk) -> None:
     directory = opened(disk)
     directory.create_all(WANTED)
     for partition, topic_id in WANTED.items():
@@ -28,14 +28,14 @@ def test_new_logs_are_there_with_their_ids(disk: Disk) -> None:
         assert directory.log(partition).log_end_offset == 3
 
 
-def test_no_crash_takes_a_log_that_was_made_or_hinders_the_next_attempt() -> None:
+def test_no_crash_loses_a_created_log_or_prevents_another_attempt() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     crashes = 0
 
     def crash(step: Step | None) -> None:
         nonlocal crashes
-        for state in crash_states(disk, step, Bound(states=6, cuts=1, seed=disk.steps)):
+        for state in crash_states(disk, step, Bound(states=6, tear_points=1, seed=disk.steps)):
             crashes += 1
             again = opened(state.disk)
             for partition in tuple(again.partitions):
@@ -53,7 +53,7 @@ def test_no_crash_takes_a_log_that_was_made_or_hinders_the_next_attempt() -> Non
         assert {one: after.topic_id(one) for one in after.partitions} == WANTED, state.what
 
 
-def test_logs_that_cannot_be_made_together_can_be_made_alone() -> None:
+def test_logs_that_cannot_be_created_together_can_be_created_alone() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     disk.faults.append(Fault("flush_directory", "a-2"))

@@ -1,4 +1,4 @@
-"""When a log is cleaned, and cleaning while it lives on."""
+"""When a log is cleaned, and cleaning while the log is in use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def steps(cleaner: Cleaner) -> list[Progress]:
 # When.
 
 
-def test_a_log_wants_cleaning_when_enough_of_it_is_dirty(disk: Disk) -> None:
+def test_a_log_needs_cleaning_when_enough_of_it_is_dirty(disk: Disk) -> None:
     log = filled(disk)
     end = log.log_end_offset
     need = cleaning_need(log, 0, end, NOW)
@@ -69,7 +69,7 @@ def test_a_log_wants_cleaning_when_enough_of_it_is_dirty(disk: Disk) -> None:
     assert not cleaning_need(log, 0, end, NOW).is_wanted
 
 
-def test_a_log_that_is_not_compacted_or_offline_wants_none(disk: Disk) -> None:
+def test_a_log_that_is_not_compacted_or_is_offline_needs_no_cleaning(disk: Disk) -> None:
     log = filled(disk)
     log.settings = replace(SETTINGS, cleanup_policy=("delete",))
     assert not cleaning_need(log, 0, log.log_end_offset, NOW).is_wanted
@@ -106,9 +106,7 @@ def test_a_compacted_segment_is_rolled_in_time_for_its_maximal_lag(disk: Disk) -
 
 
 @pytest.mark.parametrize("checkpointed", [-1, 10**6])
-def test_a_checkpoint_that_cannot_be_right_means_that_all_is_dirty(
-    disk: Disk, checkpointed: int
-) -> None:
+def test_an_impossible_checkpoint_makes_the_whole_log_dirty(disk: Disk, checkpointed: int) -> None:
     log = filled(disk)
     assert cleaning_need(log, checkpointed, log.log_end_offset, NOW).first_dirty == 0
 
@@ -126,7 +124,9 @@ def test_a_marker_that_is_not_committed_keeps_its_transaction_from_the_cleaner(d
 # In steps.
 
 
-def test_steps_are_small_and_the_log_lives_on(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_small_and_the_log_stays_in_use(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("holdfast.storage.cleaner.cleaner.STEP_RECORDS", 3)
     log = filled(disk)
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
@@ -146,7 +146,7 @@ def test_steps_are_small_and_the_log_lives_on(disk: Disk, monkeypatch: pytest.Mo
     assert len(content(log)) == len(expected)
 
 
-def test_what_does_not_fit_into_the_map_is_cleaned_in_the_next_runs(disk: Disk) -> None:
+def test_keys_that_do_not_fit_into_the_map_are_cleaned_in_later_runs(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     for number in range(120):
         put(log, (f"k{number % 30}".encode(), f"v{number}".encode()))
@@ -167,15 +167,15 @@ def test_what_does_not_fit_into_the_map_is_cleaned_in_the_next_runs(disk: Disk) 
 def test_random_logs_keep_their_newest_values_under_any_bound(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     for seed in range(8):
-        dice = random.Random(seed)
+        rng = random.Random(seed)
         first_dirty = Offset(0)
         for _ in range(3):
             for _ in range(40):
-                value = None if dice.random() < 0.3 else dice.randbytes(3)
-                put(log, (f"{dice.randrange(12)}".encode() * dice.choice([1, 9]), value))
+                value = None if rng.random() < 0.3 else rng.randbytes(3)
+                put(log, (f"{rng.randrange(12)}".encode() * rng.choice([1, 9]), value))
             settle(log)
             expected = newest(log)
-            bound = dice.randrange(1, 12) * ENTRY_BYTES
+            bound = rng.randrange(1, 12) * ENTRY_BYTES
             cleaner = Cleaner(log, first_dirty, log.log_end_offset, NOW, map_bytes=bound)
             steps(cleaner)
             first_dirty = cleaner.result.cleaned_below
@@ -183,7 +183,7 @@ def test_random_logs_keep_their_newest_values_under_any_bound(disk: Disk) -> Non
 
 
 def test_nothing_waits_for_the_disk_in_a_step() -> None:
-    """Every flush is left to the caller, who makes it elsewhere."""
+    """Every flush is left to the caller, which runs it on another thread."""
     disk = ByteDisk()
     log = filled(disk)
     in_steps: list[str] = []
@@ -213,7 +213,7 @@ def test_a_flush_that_fails_elsewhere_takes_the_log_offline() -> None:
 
 
 @pytest.mark.parametrize("flushes", range(12))
-def test_a_log_may_be_closed_or_cut_in_the_middle_of_a_swap(disk: Disk, flushes: int) -> None:
+def test_a_log_may_be_closed_or_truncated_during_a_swap(disk: Disk, flushes: int) -> None:
     log = filled(disk)
     expected = newest(log)
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
@@ -229,7 +229,7 @@ def test_a_log_may_be_closed_or_cut_in_the_middle_of_a_swap(disk: Disk, flushes:
 
 
 @pytest.mark.parametrize("after", range(0, 60, 4))
-def test_a_cut_under_the_cleaner_ends_the_run(
+def test_a_truncation_during_cleaning_ends_the_run(
     disk: Disk, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.storage.cleaner.cleaner.STEP_RECORDS", 1)
@@ -239,14 +239,14 @@ def test_a_cut_under_the_cleaner_ends_the_run(
         cleaner.step()
     log.truncate_to(Offset(22), NOW)
     for number in range(30):
-        put(log, (f"k{number % 5}".encode(), b"after the cut"))
+        put(log, (f"k{number % 5}".encode(), b"after the truncation"))
     expected = newest(log)
     steps(cleaner)
     assert newest(log) == expected
     assert not [name for name in disk.names(log.directory) if name.endswith(".cleaned")]
 
 
-def test_retention_under_the_cleaner_ends_the_run(disk: Disk) -> None:
+def test_retention_during_cleaning_ends_the_run(disk: Disk) -> None:
     log = filled(disk, replace(SETTINGS, cleanup_policy=("compact", "delete"), retention_bytes=500))
     cleaner = Cleaner(log, 0, log.log_end_offset, NOW)
     assert cleaner.step() is Progress.FLUSH
@@ -276,7 +276,7 @@ def test_an_error_of_the_disk_takes_the_log_offline() -> None:
     assert log.offline is not None
 
 
-def test_the_map_keeps_to_its_bound_whatever_the_keys() -> None:
+def test_the_map_keeps_its_bound_for_all_keys() -> None:
     bound = 2 << 20
     for size in (8, 200):
         tracemalloc.start()
@@ -296,8 +296,8 @@ def test_the_map_keeps_to_its_bound_whatever_the_keys() -> None:
 # What the next process finds.
 
 
-def test_a_log_that_is_compacted_no_more_keeps_its_records_after_a_kill(disk: Disk) -> None:
-    """Gaps are no damage, whatever cleanup.policy says now and no checkpoint says yet."""
+def test_a_log_that_is_no_longer_compacted_keeps_its_records_after_a_kill(disk: Disk) -> None:
+    """Gaps are not damage, whatever cleanup.policy is now, and even without a checkpoint."""
     log = filled(disk)
     clean(log, 0, log.log_end_offset, NOW)
     expected = content(log)
@@ -312,7 +312,7 @@ def test_a_copy_of_a_compacted_log_keeps_its_gaps_after_a_kill(disk: Disk) -> No
     assert reopened(log).log_end_offset == 10
 
 
-def test_a_file_that_is_deleted_under_the_name_of_another_waits_its_own_time(disk: Disk) -> None:
+def test_a_deleted_file_with_the_name_of_an_earlier_one_waits_its_own_delay(disk: Disk) -> None:
     """The first segment keeps its base offset through every run of the cleaner."""
     log = filled(disk)
     delay_ms = log.settings.file_delete_delay_ms

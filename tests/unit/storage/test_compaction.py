@@ -1,4 +1,4 @@
-"""Of every key the last record stays; tombstones and markers go when their time has come."""
+"""Compaction keeps the last record of every key, and drops tombstones and markers in time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def content(log: Log) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def newest(log: Log) -> dict[bytes, bytes]:
-    """What a reader from the start ends up with."""
+    """The values that a reader from the start ends up with."""
     held: dict[bytes, bytes] = {}
     for _, key, value in content(log):
         held.pop(key, None)
@@ -91,7 +91,7 @@ def test_the_last_record_of_every_key_stays_at_its_offset(disk: Disk, codec: Com
     assert dirty_ratio(log, done.cleaned_below, log.log_end_offset) == 0.0
 
 
-def test_a_second_run_knows_what_is_clean(disk: Disk) -> None:
+def test_a_second_run_skips_the_clean_part(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     put(log, (b"a", b"1"), (b"b", b"1"))
     settle(log)
@@ -100,7 +100,7 @@ def test_a_second_run_knows_what_is_clean(disk: Disk) -> None:
     settle(log)
     clean(log, first.cleaned_below, log.log_end_offset, NOW)
     assert newest(log) == {b"a": b"2", b"b": b"1", b"end": b"x"}
-    # The first "end" stays: the second one is in the active segment, which is not looked at.
+    # The first "end" stays: the second one is in the active segment, which is not cleaned.
     assert [key for _, key, _ in content(log)] == [b"b", b"end", b"a", b"end"]
 
 
@@ -143,7 +143,7 @@ def test_a_tombstone_stays_until_its_horizon(disk: Disk) -> None:
     assert [key for _, key, _ in content(log)] == [b"b", b"end"]
 
 
-def test_aborted_records_go_and_markers_follow(disk: Disk) -> None:
+def test_aborted_records_are_dropped_and_markers_follow(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     transactional = BatchOptions(
         producer_id=4, producer_epoch=0, base_sequence=0, is_transactional=True
@@ -197,7 +197,7 @@ def test_a_crash_while_cleaning_changes_no_key() -> None:
         if log.recovery_point < log.log_end_offset:
             return
         expected = newest(log) if not log.active.state else {}
-        for state in crash_states(disk, step, Bound(states=24, cuts=1, seed=disk.steps)):
+        for state in crash_states(disk, step, Bound(states=24, tear_points=1, seed=disk.steps)):
             states += 1
             # The checkpoint of recovery points may be older than the cleaner's work.
             point = log.recovery_point if states % 2 else 0

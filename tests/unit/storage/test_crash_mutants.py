@@ -1,4 +1,4 @@
-"""Deliberately broken logs: the crash tests must see each of them, or they prove nothing."""
+"""Deliberately broken logs: the crash tests must detect each of them, or they prove nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfast.storage.log import Log as LogClass
 from holdfast.storage.real_disk import RealFile
 from holdfast.storage.segment.batch_scan import BadBatchError
 from holdfast.storage.segment.segment import Segment
-from tests.unit.storage.crashes import SETTINGS, Life
-from tests.unit.storage.test_crashes import cut, follow, grow, leave, seal, take_back
+from tests.unit.storage.crashes import SETTINGS, CrashCheckedLog
+from tests.unit.storage.test_crashes import follow, grow, leave, seal, take_back, truncate
 
 pytestmark = pytest.mark.slow
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -43,11 +43,11 @@ def only_the_active_segment_is_flushed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogClass, "_flush_files", flush_files)
 
 
-def a_cut_leaves_the_recovery_point(patch: pytest.MonkeyPatch) -> None:
+def a_truncation_leaves_the_recovery_point(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogClass, "_lower_recovery_point", lambda log: None)
 
 
-def a_cut_forgets_to_cut(patch: pytest.MonkeyPatch) -> None:
+def a_truncation_keeps_the_records(patch: pytest.MonkeyPatch) -> None:
     def truncate_to(segment: Segment, offset: int) -> Offset:
         segment.rebuild_tail(offset)
         return Offset(offset)
@@ -81,15 +81,15 @@ def a_truncation_does_not_take_a_flush_back(patch: pytest.MonkeyPatch) -> None:
 
 def the_recovery_point_does_not_wait_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
     """The file is written once."""
-    patch.setattr(EpochFile, "is_behind", property(lambda file: not file._said.entries))
+    patch.setattr(EpochFile, "is_behind", property(lambda file: not file._written.entries))
 
 
 def a_flush_that_a_truncation_took_back_counts_for_the_epochs(patch: pytest.MonkeyPatch) -> None:
     begin = EpochFile.begin
 
     def begin_in_line(file: EpochFile) -> EpochWrite | None:
-        said, write = file._said, begin(file)
-        file._said = said
+        written, write = file._written, begin(file)
+        file._written = written
         return write
 
     patch.setattr(EpochFile, "begin", begin_in_line)
@@ -100,7 +100,7 @@ def segments_go_before_the_start_is_written(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "story"),
+    ("broken", "scenario"),
     [
         (snapshots_do_not_wait_for_the_flush, follow),
         (a_segment_begins_with_its_first_batch, follow),
@@ -111,22 +111,24 @@ def segments_go_before_the_start_is_written(patch: pytest.MonkeyPatch) -> None:
         (names_are_not_flushed, grow),
         (bytes_are_not_flushed, grow),
         (only_the_active_segment_is_flushed, grow),
-        (a_cut_forgets_to_cut, cut),
-        (a_cut_leaves_the_recovery_point, cut),
+        (a_truncation_keeps_the_records, truncate),
+        (a_truncation_leaves_the_recovery_point, truncate),
     ],
     ids=lambda one: one.__name__,
 )
-def test_the_crash_tests_see_it(
-    monkeypatch: pytest.MonkeyPatch, broken: Break, story: Callable[[Life], None]
+def test_the_crash_tests_detect_it(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, scenario: Callable[[CrashCheckedLog], None]
 ) -> None:
     broken(monkeypatch)
-    policy = "compact" if story is follow else "delete"
-    life = Life(Bound(states=8, cuts=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
+    policy = "compact" if scenario is follow else "delete"
+    checked = CrashCheckedLog(
+        Bound(states=8, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,))
+    )
     with pytest.raises((AssertionError, BadBatchError)):  # what was lost, or cannot be read
-        story(life)
+        scenario(checked)
 
 
-def test_the_simulated_file_is_what_the_real_one_is() -> None:
+def test_the_simulated_file_has_the_interface_of_the_real_one() -> None:
     """Every public name of the real file is one of the simulated file, and the other way round."""
     from holdfast.simulation.disk.byte_disk import ByteFile
 

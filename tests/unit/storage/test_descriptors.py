@@ -1,4 +1,4 @@
-"""Several log directories of one process share the descriptors that one could have."""
+"""Several log directories of one process share one budget of descriptors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def few_descriptors() -> Iterator[None]:
 
 @pytest.mark.usefixtures("few_descriptors")
 @pytest.mark.parametrize("count", [1, 4])
-def test_all_disks_together_keep_an_eighth(tmp_path: Path, count: int) -> None:
-    """Connections leave an eighth to files, however many log.dirs there are."""
+def test_all_disks_together_use_an_eighth(tmp_path: Path, count: int) -> None:
+    """Connections leave an eighth for files, for any number of log.dirs."""
     disks = []
     for number in range(count):
         (tmp_path / str(number)).mkdir()

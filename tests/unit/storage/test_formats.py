@@ -60,7 +60,7 @@ def test_an_index_of_kafkas_is_understood() -> None:
 
 
 @given(st.lists(st.integers(0, 1 << 20), unique=True, max_size=60), st.integers(0, 1 << 20))
-def test_look_ups_agree_with_a_slow_search(offsets: list[int], wanted: int) -> None:
+def test_lookups_agree_with_a_linear_search(offsets: list[int], wanted: int) -> None:
     index = OffsetIndex(0)
     pairs = [(offset, offset * 3 + 7) for offset in sorted(offsets)]
     for offset, position in pairs:

@@ -20,7 +20,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> LoadedIndexes:
     return few
 
 
-def test_a_reader_of_a_long_log_keeps_few_of_them(disk: Disk, loaded: LoadedIndexes) -> None:
+def test_a_reader_of_a_long_log_keeps_few_indexes(disk: Disk, loaded: LoadedIndexes) -> None:
     log = open_(disk, SETTINGS)
     fill(log, 100, step_ms=10)
     expected = values_of(log)
@@ -52,7 +52,7 @@ def test_the_active_segment_keeps_its_own(disk: Disk, loaded: LoadedIndexes) -> 
     assert log.active.index_bytes() == before
 
 
-def test_what_was_used_last_stays() -> None:
+def test_the_most_recently_used_stays() -> None:
     class One:
         def __init__(self) -> None:
             self.is_there = True

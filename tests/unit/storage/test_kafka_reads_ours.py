@@ -1,4 +1,4 @@
-"""Kafka's own DumpLogSegments reads every kind of file we write, and finds it valid."""
+"""Kafka's own DumpLogSegments reads every kind of file that Holdfast writes, and finds it valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ
 
 
 def write(log: Log) -> None:
-    """Every codec, several reigns and producers, transactions that end both ways, a cut."""
+    """Every codec, several epochs and producers, both kinds of transactions, a truncation."""
     for number in range(60):
         values = [f"value {number} {place}".encode() * 5 for place in range(4)]
         options = BatchOptions(compression=CODECS[number % len(CODECS)])
@@ -40,7 +40,7 @@ def write(log: Log) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A log of ours, closed cleanly."""
+    """A Holdfast log, closed cleanly."""
     log = open_(RealDisk(tmp_path), SETTINGS)
     write(log)
     log.close(NOW)
@@ -52,31 +52,31 @@ def files(folder: Path, suffix: str) -> list[Path]:
 
 
 def test_kafka_finds_our_batches_valid(folder: Path) -> None:
-    told = kafka.dump(files(folder, ".log"), "--deep-iteration", "--print-data-log")
-    assert "isvalid: false" not in told
-    assert told.count("isvalid: true") == 60 * 2 + 12
-    assert "payload: value 17 2" in told
-    assert "endTxnMarker: ABORT" in told
-    assert re.findall(r"Found \d+ invalid", told) == []
+    output = kafka.dump(files(folder, ".log"), "--deep-iteration", "--print-data-log")
+    assert "isvalid: false" not in output
+    assert output.count("isvalid: true") == 60 * 2 + 12
+    assert "payload: value 17 2" in output
+    assert "endTxnMarker: ABORT" in output
+    assert re.findall(r"Found \d+ invalid", output) == []
 
 
-def test_kafka_finds_our_indexes_true(folder: Path) -> None:
+def test_kafka_finds_our_indexes_valid(folder: Path) -> None:
     indexes = [*files(folder, ".index"), *files(folder, ".timeindex")]
     assert len(indexes) > 4
-    told = kafka.dump(indexes, "--verify-index-only")
-    assert "ismatch" not in told.lower()
-    assert "not found" not in told.lower()
-    assert "out of order" not in told.lower()
+    output = kafka.dump(indexes, "--verify-index-only")
+    assert "ismatch" not in output.lower()
+    assert "not found" not in output.lower()
+    assert "out of order" not in output.lower()
     sane = kafka.dump(indexes, "--index-sanity-check")
     assert sane.count("passed sanity check") == len(indexes)
 
 
 def test_kafka_reads_our_snapshots_and_transactions(folder: Path) -> None:
-    told = kafka.dump([*files(folder, ".snapshot"), *files(folder, ".txnindex")])
-    last = told.split("Dumping")[len(files(folder, ".snapshot"))]
+    output = kafka.dump([*files(folder, ".snapshot"), *files(folder, ".txnindex")])
+    last = output.split("Dumping")[len(files(folder, ".snapshot"))]
     for producer in (70, 71, 72, 90):
         assert f"producerId: {producer} " in last
     assert "coordinatorEpoch: 7" in last
-    aborted = re.findall(r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+)", told)
+    aborted = re.findall(r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+)", output)
     assert len(aborted) == 3
     assert {producer for producer, _, _ in aborted} == {"90"}

@@ -1,4 +1,4 @@
-"""Appending, reading, rolling, flushing and cutting a log."""
+"""Appending, reading, rolling, flushing and truncating a log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.unit.storage.support import (
 )
 
 
-def test_what_was_appended_is_read(disk: Disk) -> None:
+def test_appended_records_are_read(disk: Disk) -> None:
     log = open_(disk)
     done = log.append([batch(0, [b"a", b"b"]), batch(2, [b"c"])], NOW)
     assert (done.base_offset, done.end_offset) == (0, 3)
@@ -110,7 +110,7 @@ def test_a_full_segment_is_followed_by_a_new_one(disk: Disk) -> None:
     assert [offset for offset, _ in records_of(log)] == list(range(20))
 
 
-def test_an_old_segment_is_followed_by_a_new_one_by_the_records_clock(disk: Disk) -> None:
+def test_the_timestamps_of_records_roll_an_old_segment(disk: Disk) -> None:
     log = open_(disk, LogSettings(segment_ms=1_000))
     log.append([batch(0, timestamp=NOW)], NOW)
     log.append([batch(1, timestamp=NOW + 1_000)], NOW)
@@ -122,13 +122,13 @@ def test_an_old_segment_is_followed_by_a_new_one_by_the_records_clock(disk: Disk
 def test_batches_that_do_not_follow_are_refused(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 3)
-    with pytest.raises(AppendRefusedError, match="behind the end"):
+    with pytest.raises(AppendRefusedError, match="below the end"):
         log.append([batch(2)], NOW)
     assert log.log_end_offset == 3
 
 
-def test_what_is_larger_than_a_segment_gets_one_of_its_own(disk: Disk) -> None:
-    """A leader may have taken it under other settings."""
+def test_a_batch_larger_than_a_segment_gets_its_own_segment(disk: Disk) -> None:
+    """A leader may have accepted it under other settings."""
     log = open_(disk)
     fill(log, 3)
     log.append([batch(3, [bytes(2000)])], NOW)
@@ -139,7 +139,7 @@ def test_what_is_larger_than_a_segment_gets_one_of_its_own(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("end", [0, 1, 4, 5, 6, 10, 12, 19, 20, 25])
-def test_a_cut_log_ends_where_it_was_cut_and_grows_again(disk: Disk, end: int) -> None:
+def test_a_truncated_log_ends_at_the_truncation_point_and_grows_again(disk: Disk, end: int) -> None:
     log = open_(disk)
     fill(log, 20)
     log.flush(NOW)
@@ -153,14 +153,14 @@ def test_a_cut_log_ends_where_it_was_cut_and_grows_again(disk: Disk, end: int) -
     assert values_of(again)[expected:] == values_of(log)[expected:]
 
 
-def test_a_cut_inside_a_batch_takes_the_whole_batch(disk: Disk) -> None:
+def test_a_truncation_inside_a_batch_removes_the_whole_batch(disk: Disk) -> None:
     log = open_(disk)
     log.append([batch(0, [b"a"]), batch(1, [b"b", b"c", b"d"])], NOW)
     assert log.truncate_to(Offset(3), NOW) == 1
     assert values_of(log) == [b"a"]
 
 
-def test_a_cut_forgets_reigns_snapshots_and_index_entries(disk: Disk) -> None:
+def test_a_truncation_removes_epochs_snapshots_and_index_entries(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 8, epoch=1)
     fill(log, 8, epoch=2)
@@ -172,7 +172,7 @@ def test_a_cut_forgets_reigns_snapshots_and_index_entries(disk: Disk) -> None:
     assert reopened(log).epochs.entries[-1] == (3, 6)
 
 
-def test_a_log_can_begin_anew_at_any_offset(disk: Disk) -> None:
+def test_a_log_can_restart_at_any_offset(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 20)
     log.restart_at(Offset(500), NOW)
@@ -192,7 +192,7 @@ def test_deleted_records_are_out_of_range(disk: Disk) -> None:
     assert log.epochs.entries == [(0, 7)]
 
 
-def test_a_log_cut_below_its_start_begins_anew_there(disk: Disk) -> None:
+def test_a_log_truncated_below_its_start_restarts_there(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 4)
     known = LastKnown(log_start_offset=Offset(10))
@@ -304,7 +304,7 @@ def test_few_descriptors_serve_many_files(tmp_path: Path, monkeypatch: pytest.Mo
     for segment in log.segments:
         segment.file.read(0, 1)
         most = max(most, len(disk._open))
-    assert most <= 5, "whatever the number of segments, flushed or not"
+    assert most <= 5, "for any number of segments, flushed or not"
     log.flush(NOW)
     assert len(values_of(reopened(log))) == 100
     close_files(disk)
@@ -326,7 +326,7 @@ def test_an_append_to_one_of_many_logs_waits_for_no_flush(
     close_files(disk)
 
 
-def test_a_flush_to_make_room_that_fails_is_known_to_the_log_whose_file_it_was(
+def test_a_failed_flush_to_make_room_takes_the_log_of_the_file_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 8))
@@ -340,7 +340,7 @@ def test_a_flush_to_make_room_that_fails_is_known_to_the_log_whose_file_it_was(
         assert values_of(other)
     assert other.flush(NOW) == 1
     with pytest.raises(LogOfflineError):
-        log.flush(NOW)  # The system says only once that it could not write.
+        log.flush(NOW)  # The system reports a failed write-back only once.
     close_files(disk)
 
 

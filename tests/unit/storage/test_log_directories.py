@@ -1,4 +1,4 @@
-"""Several log directories: where a log goes, what a failed one takes along, what a start needs."""
+"""Several log directories: placement of logs, failed directories, starting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def two() -> tuple[ByteDisk, ByteDisk]:
 
 
 def opened_again(*disks: ByteDisk | OSError) -> LogDirectories:
-    """As after the end of the process that held them."""
+    """Open the directories again, as a new process does."""
     fresh = [disk if isinstance(disk, OSError) else ByteDisk(disk.root) for disk in disks]
     return opened(*fresh)
 
@@ -64,7 +64,7 @@ def close(directories: LogDirectories, epoch: int = 5) -> bool:
     return directories.close(NOW, epoch, {LOGS[0]: Offset(1)}, -1)
 
 
-def test_new_logs_go_where_the_fewest_are() -> None:
+def test_new_logs_go_to_the_directory_with_the_fewest() -> None:
     one, other = two()
     LogDirectory(one, lambda _: SMALL).create(TopicPartition("old", 0), TOPIC)
     directories = opened_again(one, other)
@@ -91,7 +91,7 @@ def test_each_directory_has_its_own_checkpoints_and_marker() -> None:
     assert again.high_watermark(LOGS[0]) == 1
 
 
-def test_a_shutdown_is_clean_only_if_all_directories_say_the_same() -> None:
+def test_a_shutdown_is_clean_only_if_all_directories_have_the_same_marker() -> None:
     one, other = two()
     assert close(identified(opened(one, other)), 5)
     assert identified(opened_again(one, other, ByteDisk())).last_shutdown is None, "a new one"
@@ -112,11 +112,11 @@ def test_one_log_in_two_directories_is_refused() -> None:
     disks = ByteDisk(one.root), ByteDisk(other.root)
     with pytest.raises(DuplicateLogError):
         opened(*disks)
-    opened(disks[0])  # nobody holds it any more
+    opened(disks[0])  # the lock is released
 
 
 @pytest.mark.parametrize("used", [0, 1])
-def test_what_a_failed_creation_left_does_not_count(used: int) -> None:
+def test_leftovers_of_a_failed_creation_do_not_count(used: int) -> None:
     disks = two()
     logs = [LogDirectory(disk, lambda _: SMALL).create(LOGS[0], TOPIC) for disk in disks]
     fill(logs[used], 2)
@@ -128,7 +128,7 @@ def test_what_a_failed_creation_left_does_not_count(used: int) -> None:
     assert not unused.disk.exists("t-0")
 
 
-def test_a_directory_that_another_process_holds_is_refused_and_the_others_are_let_go() -> None:
+def test_a_directory_locked_by_another_process_is_refused_and_the_others_are_released() -> None:
     one, other = two()
     held = LogDirectory(other, lambda _: SMALL)
     with pytest.raises(DirectoryLockedError):
@@ -144,7 +144,7 @@ def test_a_bad_directory_is_offline_and_the_others_are_used() -> None:
     assert directories.take_notes() == ["/d0: Permission denied; this directory is offline"]
     directories.create(LOGS[0], TOPIC)
     assert not close(directories)
-    with pytest.raises(NoLogDirectoryError, match=r"cannot use /d0 \(gone\): mend log.dirs"):
+    with pytest.raises(NoLogDirectoryError, match=r"cannot use /d0 \(gone\): fix log.dirs"):
         opened(OSError(errno.EIO, "gone"))
 
 
@@ -168,7 +168,7 @@ def test_a_directory_that_fails_takes_its_own_logs_offline() -> None:
 
 
 @pytest.mark.parametrize(("error", "is_offline"), [(errno.EIO, True), (errno.ENOSPC, False)])
-def test_a_log_is_made_where_it_can_be(error: int, is_offline: bool) -> None:
+def test_a_log_is_created_in_a_directory_that_works(error: int, is_offline: bool) -> None:
     one, other = two()
     directories = opened(one, other)
     one.faults.append(Fault("create", "t-0", error))
@@ -177,7 +177,7 @@ def test_a_log_is_made_where_it_can_be(error: int, is_offline: bool) -> None:
     assert ("/d0" in directories.offline) is is_offline
 
 
-def test_logs_that_cannot_be_made_together_do_not_keep_others_from_being_made() -> None:
+def test_a_failed_creation_does_not_prevent_others() -> None:
     one, other = two()
     directories = opened(one, other)
     one.faults.append(Fault("create", "t-0"))
@@ -191,7 +191,7 @@ def test_logs_that_cannot_be_made_together_do_not_keep_others_from_being_made() 
 
 
 def test_a_deleted_log_does_not_come_back_beside_its_successor() -> None:
-    """Deleted in one directory and created in another one: a power failure leaves one of them."""
+    """Deleted in one directory, created in another: a power failure leaves one of the two."""
     one, other = two()
     directories = opened(one, other)
     for name in LOGS[:3]:

@@ -45,7 +45,7 @@ def opened(disk: Disk) -> LogDirectory:
     return LogDirectory(disk, lambda partition: SMALL)
 
 
-def test_a_clean_shutdown_is_believed_once(disk: Disk) -> None:
+def test_a_clean_shutdown_is_trusted_once(disk: Disk) -> None:
     directory = opened(disk)
     fill(directory.create(A, TOPIC), 12)
     fill(directory.create(B, None), 3)
@@ -78,7 +78,7 @@ def test_a_log_that_was_not_opened_keeps_its_checkpoints(disk: Disk) -> None:
     assert third.log(A).recovery_point == 12
 
 
-def test_after_a_kill_the_recovery_point_is_where_checking_starts(disk: Disk) -> None:
+def test_after_a_kill_verification_starts_at_the_recovery_point(disk: Disk) -> None:
     directory = opened(disk)
     log = directory.create(A, None)
     fill(log, 7)
@@ -96,7 +96,7 @@ def test_after_a_kill_the_recovery_point_is_where_checking_starts(disk: Disk) ->
 @pytest.mark.parametrize(
     "content", [b"", b"0\n9\n", b"0\n1\na 0 -5\n", b"\xff\x00", b"0\n1\na 0\n"]
 )
-def test_a_damaged_checkpoint_is_reported_and_worked_out_anew(
+def test_a_damaged_checkpoint_is_reported_and_rebuilt(
     disk: Disk, name: str, content: bytes
 ) -> None:
     directory = opened(disk)
@@ -118,7 +118,7 @@ def test_a_damaged_marker_means_an_unclean_start(disk: Disk) -> None:
     assert again.log(A).log_end_offset == 3
 
 
-def test_a_cut_lowers_the_checkpointed_recovery_point_at_once(disk: Disk) -> None:
+def test_a_truncation_lowers_the_checkpointed_recovery_point_immediately(disk: Disk) -> None:
     directory = opened(disk)
     log = directory.create(A, None)
     fill(log, 12)
@@ -148,7 +148,7 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     assert "DirectoryLockedError" in done.stderr
 
 
-def test_a_deleted_partition_is_gone_at_once_and_its_files_later(disk: Disk) -> None:
+def test_a_deleted_partition_is_gone_immediately_and_its_files_later(disk: Disk) -> None:
     directory = opened(disk)
     fill(directory.create(A, TOPIC), 12)
     directory.delete(A, uuid.UUID(int=7), NOW)
@@ -161,7 +161,7 @@ def test_a_deleted_partition_is_gone_at_once_and_its_files_later(disk: Disk) -> 
     assert directory.log(A).log_end_offset == 1
 
 
-def test_a_log_that_is_offline_leaves_no_mark_of_a_clean_shutdown() -> None:
+def test_a_log_that_is_offline_leaves_no_clean_shutdown_marker() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     log = directory.create(A, None)
@@ -181,7 +181,7 @@ def test_meta_properties_and_ids_keep_kafkas_spelling(disk: Disk) -> None:
     write_meta_properties(disk, meta)
     assert read_meta_properties(disk) == meta
     assert id_text(parse_id("dR4XlZSAQaOSMGBKDi_20w")) == "dR4XlZSAQaOSMGBKDi_20w"
-    with pytest.raises(ValueError, match="no id"):
+    with pytest.raises(ValueError, match="not an id"):
         parse_id("too short")
 
 
@@ -204,7 +204,7 @@ def test_a_new_log_does_not_inherit_the_checkpoints_of_a_deleted_one() -> None:
     assert [offset for offset, _ in records_of(again)] == list(range(20))
 
 
-def test_a_log_that_cannot_be_opened_does_not_keep_the_others_from_it() -> None:
+def test_a_log_that_cannot_be_opened_does_not_prevent_the_others() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     for partition in (A, B):
@@ -217,7 +217,7 @@ def test_a_log_that_cannot_be_opened_does_not_keep_the_others_from_it() -> None:
     assert "a-0" in again.notes[-1]
 
 
-def test_a_log_that_fails_while_it_is_closed_does_not_keep_the_others_from_it() -> None:
+def test_a_log_that_fails_to_close_does_not_prevent_the_others() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     for partition in (A, B):
@@ -230,7 +230,7 @@ def test_a_log_that_fails_while_it_is_closed_does_not_keep_the_others_from_it() 
 
 
 @pytest.mark.parametrize("file", ["recovery-point-offset-checkpoint", CLEAN_SHUTDOWN])
-def test_a_disk_that_fails_at_the_very_end_costs_the_mark_only(file: str) -> None:
+def test_a_disk_that_fails_at_the_very_end_costs_only_the_marker(file: str) -> None:
     disk = ByteDisk()
     directory = opened(disk)
     fill(directory.create(A, None), 3)
@@ -242,7 +242,7 @@ def test_a_disk_that_fails_at_the_very_end_costs_the_mark_only(file: str) -> Non
     assert open_all(again) == {}
 
 
-def test_a_creation_that_failed_half_way_can_be_tried_again() -> None:
+def test_a_creation_that_failed_halfway_can_be_retried() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     disk.faults.append(Fault("create", ".log"))
@@ -253,7 +253,7 @@ def test_a_creation_that_failed_half_way_can_be_tried_again() -> None:
     assert directory.log(A).log_end_offset == 3
 
 
-def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -> None:
+def test_the_recovery_points_are_written_only_if_they_are_too_high(disk: Disk) -> None:
     directory = opened(disk)
     log = directory.create(A, None)
     fill(log, 20)
@@ -266,8 +266,8 @@ def test_the_recovery_points_are_written_only_if_they_say_too_much(disk: Disk) -
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 5\n"
 
 
-def test_a_cut_wins_over_a_checkpoint_that_is_under_way(disk: Disk) -> None:
-    """The numbers of the background write are older, and higher: they must not come back."""
+def test_a_truncation_overrides_a_checkpoint_in_progress(disk: Disk) -> None:
+    """The offsets of the background write are older and higher: they must not come back."""
     directory = opened(disk)
     log = directory.create(A, None)
     fill(log, 12)
@@ -297,7 +297,7 @@ def test_a_background_checkpoint_is_durable_once_its_names_are(disk: Disk) -> No
     assert read_whole(disk, HIGH_WATERMARKS) == b"0\n1\na 0 7\n"
 
 
-def test_a_log_that_cannot_be_renamed_is_not_taken_for_deleted() -> None:
+def test_a_log_that_cannot_be_renamed_does_not_count_as_deleted() -> None:
     disk = ByteDisk()
     directory = opened(disk)
     fill(directory.create(A, TOPIC), 3)
@@ -311,7 +311,7 @@ def test_a_log_that_cannot_be_renamed_is_not_taken_for_deleted() -> None:
 
 
 def test_a_truncation_lowers_what_counts_as_clean(disk: Disk) -> None:
-    """Or a gap that a crash has left above it would pass for the cleaner's work."""
+    """Otherwise a gap that a crash left above it would be taken for the cleaner's."""
     directory = opened(disk)
     log = directory.create(A, TOPIC)
     fill(log, 12)
@@ -326,8 +326,8 @@ class _KilledError(Exception):
     """The process ends here."""
 
 
-def test_a_cut_that_a_crash_interrupted_lowers_the_recovery_point_at_the_next_start() -> None:
-    """Or the crash after that is not looked for where records were lost."""
+def test_an_interrupted_truncation_lowers_the_recovery_point_at_the_next_start() -> None:
+    """Otherwise recovery after the next crash would skip the part where records were lost."""
     disk = ByteDisk()
     directory = opened(disk)
     log = directory.create(A, TOPIC)

@@ -22,7 +22,7 @@ SMALL = LogSettings(segment_bytes=2_000, index_interval_bytes=100)
 
 
 def grown(directory: LogDirectory, partition: TopicPartition, count: int) -> Log:
-    """A log whose sealed segments are flushed, as they are on a broker, and whose end is not."""
+    """A log with flushed sealed segments, as on a broker, and an unflushed end."""
     log = directory.create(partition, None)
     for number in range(count):
         log.append([produced(number, 7, number, [b"value" * 10])], NOW)
@@ -71,7 +71,7 @@ def test_a_start_after_a_crash_reads_no_more_of_a_longer_log(
 
 
 def test_several_logs_are_opened_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each by one thread, and with few descriptors; what they have open is closed in the end."""
+    """One thread opens each, with few descriptors; all files are closed in the end."""
     disk = RealDisk(tmp_path)
     directory = LogDirectory(disk, lambda _: SMALL)
     names = [TopicPartition("t", number) for number in range(8)]
@@ -105,6 +105,6 @@ def test_several_logs_are_opened_at_a_time(tmp_path: Path, monkeypatch: pytest.M
         log = opening.end()
         assert values_of(log) == [b"%d" % number for number in range(200)]
         assert opening.producers.last_sequence(7) == 199  # type: ignore[arg-type]
-        assert log.has_unflushed_seals, "nobody knows what a killed process had flushed"
+        assert log.has_unflushed_seals, "what a killed process had flushed is unknown"
     close_files(fresh)
     again._lock.release()

@@ -99,20 +99,20 @@ def test_only_the_part_above_the_recovery_point_is_verified(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 8, 16, 17, 30, 100, 160])
-def test_the_log_is_cut_at_the_first_bad_batch(disk: Disk, position: int) -> None:
+def test_the_log_is_truncated_at_the_first_bad_batch(disk: Disk, position: int) -> None:
     log = open_(disk)
     fill(log, 20)
     size = log.segments[0].size // 5
     damage(disk, f"{5:020d}.log", flip(2 * size + position))
     done = opened(disk, SMALL)
     assert offsets(done.log) == list(range(7))
-    assert done.report.cut_bytes > 0
+    assert done.report.truncated_bytes > 0
     assert any("byte" in note for note in done.report.notes)
     fill(done.log, 9, epoch=1)
     assert offsets(reopened(done.log)) == list(range(16))
 
 
-def test_a_torn_end_is_cut(disk: Disk) -> None:
+def test_a_torn_end_is_truncated(disk: Disk) -> None:
     for size in (1, 50, 100, 168):
         log = open_(disk)
         fill(log, 3)
@@ -123,7 +123,7 @@ def test_a_torn_end_is_cut(disk: Disk) -> None:
         assert open_(disk).log_end_offset == end - 1
 
 
-def test_a_segment_that_lost_its_end_takes_those_after_it_along(disk: Disk) -> None:
+def test_segments_after_one_that_lost_its_end_are_dropped(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 20)
     size = log.segments[0].size // 5
@@ -133,14 +133,14 @@ def test_a_segment_that_lost_its_end_takes_those_after_it_along(disk: Disk) -> N
     assert any("does not follow" in note for note in done.report.notes)
 
 
-def test_a_missing_segment_takes_those_after_it_along(disk: Disk) -> None:
+def test_segments_after_a_missing_one_are_dropped(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 20)
     disk.remove(f"{DIRECTORY}/{5:020d}.log")
     assert offsets(open_(disk)) == list(range(5))
 
 
-def test_a_leader_epoch_that_falls_is_not_believed(disk: Disk) -> None:
+def test_a_leader_epoch_that_falls_is_rejected(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 3, epoch=5)
     log.append([batch(3, [b"old"], epoch=4)], NOW)
@@ -168,7 +168,7 @@ def test_a_damaged_index_is_rebuilt(
         assert timed.offset <= offset
 
 
-def test_a_stale_index_is_found_out(disk: Disk) -> None:
+def test_a_stale_index_is_detected(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 20)
     log.close(NOW)
@@ -226,7 +226,7 @@ def test_producer_state_survives_each_way_of_opening(disk: Disk) -> None:
     assert open_(disk, SMALL, CLEAN).producers.entries == expected
 
 
-def test_producer_state_follows_a_cut(disk: Disk) -> None:
+def test_producer_state_follows_a_truncation(disk: Disk) -> None:
     log = open_(disk)
     for number in range(12):
         log.append([produced(number, 40 + number % 3, number // 3)], NOW)
@@ -268,7 +268,7 @@ def test_a_damaged_transaction_index_is_rebuilt(disk: Disk) -> None:
     assert aborted_transactions(open_(disk, SMALL, CLEAN), 0, 5) == [(1, 0, 1, 2)]
 
 
-def test_leftovers_are_cleared(disk: Disk) -> None:
+def test_leftovers_are_removed(disk: Disk) -> None:
     log = open_(disk)
     fill(log, 12)
     log.truncate_to(Offset(3), NOW)
@@ -355,7 +355,7 @@ def test_a_full_disk_takes_the_log_offline_and_leaves_a_prefix() -> None:
     assert offsets(open_(disk)) == [0, 1, 2, 3]
 
 
-def test_other_logs_live_on() -> None:
+def test_other_logs_stay_in_use() -> None:
     disk = ByteDisk()
     first = opened(disk, SMALL, directory="a-0").log
     second = opened(disk, SMALL, directory="b-0").log
@@ -367,9 +367,9 @@ def test_other_logs_live_on() -> None:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_what_a_killed_process_left_in_the_page_cache_is_flushed(is_closed: bool) -> None:
-    # The bytes are not this process's own, and were never flushed all the same: a flush that
-    # skipped them would raise the recovery point, or vouch for a clean end, over nothing.
+def test_bytes_that_a_killed_process_left_in_the_page_cache_are_flushed(is_closed: bool) -> None:
+    # Another process wrote these bytes and never flushed them. A flush that skipped them would
+    # raise the recovery point, or mark the shutdown clean, without a guarantee.
     disk = ByteDisk()
     log = open_(disk)
     log.flush(NOW)

@@ -1,4 +1,4 @@
-"""Old segments go: by age, by size, below the start; never above the high watermark."""
+"""Retention deletes old segments by age and size, never above the high watermark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.storage.support import (
 SETTINGS = LogSettings(segment_bytes=1_000, index_interval_bytes=100, retention_ms=1_000)
 
 
-def test_segments_whose_latest_record_is_too_old_go(disk: Disk) -> None:
+def test_segments_whose_latest_record_is_too_old_are_deleted(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     fill(log, 20, step_ms=100)
     assert retain(log, 20, NOW + 1_000) == 0
@@ -43,7 +43,7 @@ def test_when_all_is_too_old_an_empty_segment_is_left(disk: Disk) -> None:
     assert [offset for offset, _ in records_of(reopened(log))] == [12]
 
 
-def test_nothing_above_the_high_watermark_goes(disk: Disk) -> None:
+def test_nothing_above_the_high_watermark_is_deleted(disk: Disk) -> None:
     log = open_(disk, SETTINGS)
     fill(log, 12)
     assert retain(log, 9, NOW + 10_000) == 1
@@ -58,7 +58,7 @@ def test_the_size_limit_is_kept_from_above(disk: Disk) -> None:
     assert 2_000 <= size < 3_000
 
 
-def test_segments_below_the_start_go_also_from_a_compacted_log(disk: Disk) -> None:
+def test_segments_below_the_start_are_deleted_also_from_a_compacted_log(disk: Disk) -> None:
     settings = LogSettings(segment_bytes=1_000, cleanup_policy=("compact",), retention_ms=0)
     log = open_(disk, settings)
     fill(log, 20)
@@ -82,7 +82,7 @@ def test_files_go_after_their_delay_and_readers_keep_them_until_then(disk: Disk)
     assert not [name for name in names if name.endswith(".deleted")]
 
 
-def test_silent_producers_are_forgotten_by_both_memories(disk: Disk) -> None:
+def test_silent_producers_expire_in_the_log_and_in_the_core(disk: Disk) -> None:
     log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
     core = ProducerStates()
     log.producers_expired = core.forget
@@ -99,7 +99,7 @@ def test_silent_producers_are_forgotten_by_both_memories(disk: Disk) -> None:
     assert list(log.producers.entries) == [6], "in the middle of a transaction"
 
 
-def test_a_producer_of_old_records_is_not_taken_for_a_silent_one(disk: Disk) -> None:
+def test_a_producer_of_old_records_does_not_count_as_silent(disk: Disk) -> None:
     log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
     log.append([produced(0, 4, 0)], NOW)
     retain(log, 1, NOW + 1_000_000)
@@ -108,7 +108,7 @@ def test_a_producer_of_old_records_is_not_taken_for_a_silent_one(disk: Disk) -> 
     assert not log.producers.entries
 
 
-def test_a_producer_without_times_has_its_time_from_the_first_pass_on() -> None:
+def test_a_producer_without_timestamps_counts_from_the_first_pass_on() -> None:
     book = ProducerBook([ProducerEntry(7, 0, 0, 0, 0, -1, -1, -1)])
     assert book.expire(NOW, 1_000) == []
     assert book.expire(NOW + 999, 1_000) == []
@@ -116,7 +116,7 @@ def test_a_producer_without_times_has_its_time_from_the_first_pass_on() -> None:
 
 
 def test_segments_below_the_start_that_a_power_failure_brought_back_are_dropped(disk: Disk) -> None:
-    """Nothing flushes their names before the log-start checkpoint is enough. Any may come back."""
+    """Their names are not flushed: the log-start checkpoint suffices. Any may come back."""
     log = open_(disk)
     fill(log, 30)
     expected = list(records_of(log, 20))

@@ -1,4 +1,4 @@
-"""After a clean start a log knows the batches that a client may send again."""
+"""After a clean start a log has the batches that a client may send again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.unit.storage.support import CLEAN, NOW, SMALL, open_, produced
 
 
 def test_batches_that_a_client_may_send_again_are_known_after_a_clean_start(disk: Disk) -> None:
-    """A snapshot has one batch of each producer; a client has up to five under way."""
+    """A snapshot has one batch per producer; a client has up to five in flight."""
     log = open_(disk)
     for number in range(12):
         log.append([produced(number, 40 + number % 3, number // 3)], NOW)
@@ -21,7 +21,7 @@ def test_batches_that_a_client_may_send_again_are_known_after_a_clean_start(disk
     assert known == {40: [0, 1, 2, 3], 41: [0, 1, 2, 3], 42: [0, 1, 2, 3]}
 
 
-def test_of_a_long_log_the_last_batches_are_looked_at(disk: Disk) -> None:
+def test_only_the_last_batches_of_a_long_log_are_read(disk: Disk) -> None:
     log = open_(disk, LogSettings(index_interval_bytes=100))
     for number in range(40):
         log.append([produced(number, 40, number, [b"x" * 500_000])], NOW)

@@ -75,7 +75,7 @@ def is_small(log: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """What a node left after a kill (a copy made while it ran), and after a clean shutdown."""
+    """The logs of a node after a kill (copied while it ran) and after a clean shutdown."""
     folder = tmp_path_factory.mktemp("kafka")
     killed = folder / "killed"
     with kafka.node(folder) as node:
@@ -137,7 +137,7 @@ def test_every_codec_is_read(directory: LogDirectory) -> None:
     assert len(log.producers.entries) == len(CODECS)
 
 
-def test_transactions_are_understood(directory: LogDirectory) -> None:
+def test_transactions_are_read(directory: LogDirectory) -> None:
     log = directory.log(TopicPartition("ended", 0))
     aborted = aborted_transactions(log, 0, log.log_end_offset)
     hidden = {offset for one in aborted for offset in range(one.first_offset, one.last_offset)}

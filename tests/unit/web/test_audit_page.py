@@ -31,7 +31,7 @@ ROW = LedgerRow(
     run="r", producer="p", sequence=7, result="acked", acks="1", idempotent=False, sent_ms=1
 )
 STEP = Step(
-    time_ms=1_794_753_497_786, kind="truncated", broker="east", offset=3, sentence="east cuts."
+    time_ms=1_794_753_497_786, kind="truncated", broker="east", offset=3, sentence="east truncates."
 )
 CAUSE = Cause(event_id=57, kind="unclean-election", sentence="It was unclean.", chain=(STEP,))
 CLEAN = Remedy(setting="unclean.leader.election.enable", value="false")
@@ -214,8 +214,8 @@ def test_findings_of_one_event_are_one_chapter() -> None:
     other = replace(LOSS, offset=9, last_offset=9, count=1)
     elsewhere = replace(LOSS, partition=1)
     later = replace(LOSS, cause=replace(CAUSE, event_id=58))
-    untold = replace(LOSS, cause=None)
-    first, second, third = chapters([LOSS, other, elsewhere, later, untold])
+    unexplained = replace(LOSS, cause=None)
+    first, second, third = chapters([LOSS, other, elsewhere, later, unexplained])
     assert (first.records, first.span) == (3, (3, 10))
     assert (second.partition, second.records) == (1, 2)
     assert third.findings == (later,)
@@ -284,7 +284,7 @@ def test_one_missing_record_among_a_million_is_seen() -> None:
     assert float(red.get("height", 0)) >= 3
 
 
-def test_times_that_no_calendar_knows_are_shown_as_numbers() -> None:
+def test_times_out_of_range_are_shown_as_numbers() -> None:
     points = [TimelinePoint(topic="t", partition=0, second=10**17, acked=1, found=1)]
     cause = replace(CAUSE, chain=(replace(STEP, time_ms=10**20),))
     text = page(replace(AUDIT, findings=(replace(LOSS, cause=cause),), timeline=tuple(points)))

@@ -7,8 +7,8 @@ import pytest
 from holdfast.lab.render.frames import fold
 from holdfast.model.trace import TraceEvent
 from holdfast.web import layout_of, svg
-from tests.unit.lab.stories import (
-    Story,
+from tests.unit.lab.traces import (
+    TraceBuilder,
     divergence_unclean,
     loss_restart_truncation,
     one_of_every_kind,
@@ -46,19 +46,19 @@ def test_a_picture_needs_nothing_else() -> None:
 
 
 def test_names_and_labels_are_escaped() -> None:
-    story = Story()
-    story.begin("AB")
-    story.produce(1, "<m&0>", 0, 1)
-    picture = svg(fold(story.events)[-1])
+    trace = TraceBuilder()
+    trace.begin("AB")
+    trace.produce(1, "<m&0>", 0, 1)
+    picture = svg(fold(trace.events)[-1])
     ET.fromstring(picture)
     assert "<m&0>" not in picture
 
 
 def test_a_long_log_shows_its_newest_records() -> None:
-    story = Story()
-    story.begin("AB")
-    story.append(1, 0, 1, *(f"m{number}" for number in range(100)), as_leader=True)
-    frames = fold(story.events)
+    trace = TraceBuilder()
+    trace.begin("AB")
+    trace.append(1, 0, 1, *(f"m{number}" for number in range(100)), as_leader=True)
+    frames = fold(trace.events)
     assert layout_of(frames).columns == 30
     text = words(svg(frames[-1]))
     assert "m99" in text

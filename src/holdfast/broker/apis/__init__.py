@@ -1,4 +1,4 @@
-"""One module an API: `handle(broker, call)` answers a call, now or later."""
+"""One module per API: `handle(broker, call)` answers a call, immediately or later."""
 
 from __future__ import annotations
 
@@ -93,4 +93,4 @@ HANDLERS: Final[dict[int, Handle]] = {
     control.GetReplicaLogInfoRequest.API_KEY: get_replica_log_info.handle,
     **dict.fromkeys((*unserved.AS_KAFKA, *unserved.UNLISTED), unserved.refuse),
 }
-"""By API key: every API that there is."""
+"""All handlers, by API key."""

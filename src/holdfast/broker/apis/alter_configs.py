@@ -1,4 +1,4 @@
-"""AlterConfigs: all settings of a resource replaced; what is not named falls back."""
+"""AlterConfigs: replaces all settings of a resource; an omitted setting returns to its default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Replace settings, or (validate_only) say whether they could be."""
+    """Replace settings, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, AlterConfigsRequest)
 

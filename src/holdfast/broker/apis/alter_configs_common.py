@@ -1,4 +1,4 @@
-"""What the two ways to change settings have in common."""
+"""Code that AlterConfigs and IncrementalAlterConfigs share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Result = tuple[ErrorCode, str | None]
 
 
 class ConfigResource(NamedTuple):
-    """Whose settings are to change, and how."""
+    """The resource whose settings change, and the changes."""
 
     kind: int
     name: str
@@ -38,7 +38,7 @@ class ConfigResource(NamedTuple):
 async def alter_each(
     service: ControllerService, resources: Sequence[ConfigResource], *, validate_only: bool
 ) -> list[Result]:
-    """Change one resource after the other; each stands or falls alone."""
+    """Change one resource after the other; each succeeds or fails alone."""
     named = Counter((one.kind, one.name) for one in resources)
     results: list[Result] = []
     for one in resources:
@@ -80,5 +80,5 @@ def _no_group_settings(group: str) -> RefusedError:
 
 
 def unexpected(kind: int) -> str:
-    """For a resource that has no settings here."""
+    """The error for a resource that has no settings here."""
     return f"Unexpected resource type {RESOURCE_NAMES.get(kind, 'UNKNOWN')}."

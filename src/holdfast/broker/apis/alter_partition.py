@@ -1,4 +1,4 @@
-"""AlterPartition: a leader proposes another ISR; the answer comes when the store has agreed."""
+"""AlterPartition: a leader proposes a new ISR; the answer follows the write to the store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Ask the core for each partition; the last answer sends the response."""
+    """Pass each partition's proposal to the core; the last answer sends the response."""
     request = call.request
     assert isinstance(request, AlterPartitionRequest)
     service = broker.controller
@@ -50,7 +50,7 @@ def _refusal(service: ControllerService, request: AlterPartitionRequest) -> Erro
 
 
 class _Alteration:
-    """One request: which partitions are still open."""
+    """One request, and its partitions without an answer."""
 
     def __init__(
         self, service: ControllerService, call: Call, request: AlterPartitionRequest
@@ -63,7 +63,7 @@ class _Alteration:
         self._found: dict[bytes, list[AlterPartitionResponsePartitionData]] = {}
 
     def begin(self) -> None:
-        """Ask for all; some may be answered at once."""
+        """Pass all proposals to the core; it may answer some immediately."""
         self._service.open_calls[self] = None
         leader = BrokerId(self._request.broker_id)
         for topic in self._request.topics:
@@ -96,7 +96,7 @@ class _Alteration:
         self._close_one()
 
     def abandon(self) -> None:
-        """Let the leader ask the next controller."""
+        """Make the leader retry at the next controller."""
         self._service.open_calls.pop(self, None)
         self._call.answer(AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER, topics=[]))
 
@@ -117,7 +117,7 @@ def _proposal(asked: AlterPartitionRequestPartitionData) -> ProposeIsr:
         ReplicaBroker(BrokerId(one.broker_id), BrokerEpoch(one.broker_epoch))
         for one in asked.new_isr_with_epochs
     ]
-    # Version 2 does not say which life of a broker is meant; the core refuses such a joiner.
+    # Version 2 names no broker epoch; the core refuses such a new ISR member.
     members = members or [ReplicaBroker(BrokerId(one)) for one in asked.new_isr]
     return ProposeIsr(
         tuple(members), LeaderEpoch(asked.leader_epoch), PartitionEpoch(asked.partition_epoch)

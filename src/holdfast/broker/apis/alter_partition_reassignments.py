@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: replicas move to other brokers, or a move is called off."""
+"""AlterPartitionReassignments: moves replicas to other brokers, or cancels a move."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Begin moves; answered when they are agreed, not when they are done."""
+    """Start reassignments; answers when the store has them, not when they are done."""
     request = call.request
     assert isinstance(request, AlterPartitionReassignmentsRequest)
 

@@ -1,8 +1,8 @@
-"""ApiVersions: exactly what this broker answers, and Produce from 0 as clients expect.
+"""ApiVersions: the versions that this broker serves, and Produce from 0, which clients expect.
 
-A client gets what a Kafka broker of the 4 series lists; APIs between brokers are listed for
-brokers only. The features are Kafka's (KIP-584), at the levels that hold here. `metadata.version`
-is not among them: it is the format of KRaft's log, and there is none.
+A client gets the APIs that a Kafka 4 broker lists. Only brokers see the APIs between brokers. The
+features are Kafka's (KIP-584), at the levels that hold here. `metadata.version` is not among them:
+it is the format of KRaft's log, which Holdfast does not have.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ FEATURES: Final = {
     "streams.version": 0,
     "transaction.version": 0,
 }
-"""The highest level of each; 0 means that it is off and cannot be switched on."""
+"""The highest level of each feature; 0 means off and unsupported."""
 LEVEL_0_FROM: Final = 4
-"""Version 3 cannot name a feature that may be at level 0: its clients would refuse the answer."""
+"""Version 3 cannot name a feature with level 0: its clients would refuse the answer."""
 
 
 def handle(broker: Broker, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""ControlledShutdown: a broker's leaderships move before it goes."""
+"""ControlledShutdown: the controller moves a broker's leaderships before the broker stops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGREE_S: Final = 5.0
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Move what can be moved, and say what is left."""
+    """Move the leaderships that can move, and name the remaining partitions."""
     request = call.request
     assert isinstance(request, ControlledShutdownRequest)
 
@@ -33,7 +33,7 @@ def handle(broker: Broker, call: Call) -> None:
         known = service.core.brokers.get(leaving)
         if known is None:
             return refuse(ErrorCode.BROKER_ID_NOT_REGISTERED, "")
-        # Versions 0 and 1 name no epoch: no broker of ours sends them, and a stranger may not.
+        # Versions 0 and 1 name no broker epoch: Holdfast does not send them, and refuses them.
         if BrokerEpoch(request.broker_epoch) != known.broker_epoch:
             return refuse(ErrorCode.STALE_BROKER_EPOCH, "")
         service.run(service.core.shutdown_asked(leaving, known.broker_epoch))
@@ -42,7 +42,7 @@ def handle(broker: Broker, call: Call) -> None:
         ]
         await service.settled(hosted, AGREE_S)
         moved = [one for one in hosted if not _leads(service, one, leaving)]
-        await service.admin.told(moved, AGREE_S)
+        await service.admin.until_delivered(moved, AGREE_S)
         remaining = [
             RemainingPartition(topic_name=one.topic, partition_index=one.partition)
             for one in hosted
@@ -59,7 +59,7 @@ def _leads(service: ControllerService, partition: TopicPartition, broker: Broker
 
 
 def _has_heir(service: ControllerService, partition: TopicPartition, broker: BrokerId) -> bool:
-    """Whether waiting may help: another in-sync replica is alive and stays."""
+    """Whether to wait: another in-sync replica is alive and not shutting down."""
     brokers = service.core.fit(partition)
     heirs = [one for one in service.core.partitions[partition].isr if one != broker]
     return any(one in brokers and not brokers[one].shutting_down for one in heirs)

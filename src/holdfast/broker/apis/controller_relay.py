@@ -1,8 +1,8 @@
-"""Requests that only the controller can answer, wherever they arrive.
+"""Relays requests that only the controller can answer.
 
-At the controller they are answered. Elsewhere a client's request is sent on as it is, and the
-controller's answer is given back. What another broker has sent on is not sent on again: two brokers
-that take each other for the controller would do so for ever.
+The controller answers them. Any other broker forwards a client's request unchanged and returns the
+controller's answer. A request that a broker forwarded is not forwarded again: two brokers that each
+take the other for the controller would send it back and forth for ever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.store_writer import ReignOverError
+from holdfast.broker.controller.store_writer import ControllerMovedError
 from holdfast.broker.metadata.store_nodes import DamagedNodeError
 from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 PATIENCE_S: Final = 3.0
-"""How long a client waits for there to be a controller; it may ask again."""
+"""How long a request waits for a controller; the client may retry."""
 RETRY_S: Final = 0.05
 PURPOSE: Final = "relay"
 
@@ -33,7 +33,7 @@ Refuse = Callable[[ErrorCode, str], Response]
 
 
 def answer_as_controller(broker: Broker, call: Call, work: Work, refuse: Refuse) -> None:
-    """Answer here if we are the controller, else let the controller answer."""
+    """Answer here if we are the controller, else forward the request."""
     answer_by(broker, call, _answer(broker, call, work, refuse))
 
 
@@ -60,11 +60,13 @@ def _not_controller(refuse: Refuse) -> Response:
 async def _work(broker: Broker, service: ControllerService, work: Work, refuse: Refuse) -> Response:
     try:
         return await work(service)
-    except ReignOverError:
+    except ControllerMovedError:
         return _not_controller(refuse)
     except (StoreError, DamagedNodeError) as error:
         broker.log.warning("the store did not answer", error=str(error))
-        return refuse(ErrorCode.REQUEST_TIMED_OUT, f"The agreed store did not answer: {error}")
+        return refuse(
+            ErrorCode.REQUEST_TIMED_OUT, f"The coordination store did not answer: {error}"
+        )
     except Exception as error:  # noqa: BLE001  # whatever it was, the client gets an answer
         broker.log.bug("request failed at the controller", error)
         return refuse(

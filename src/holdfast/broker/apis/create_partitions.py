@@ -1,4 +1,4 @@
-"""CreatePartitions: more partitions for topics that exist."""
+"""CreatePartitions: adds partitions to existing topics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Let topics grow, or (validate_only) say whether they could."""
+    """Add partitions, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, CreatePartitionsRequest)
 
@@ -66,7 +66,7 @@ async def _grow(
             results[topic.name] = _result(topic.name)
         except RefusedError as error:
             results[topic.name] = _result(topic.name, error.code, error.message)
-    if not await service.admin.told(added, request.timeout_ms / 1000):
+    if not await service.admin.until_delivered(added, request.timeout_ms / 1000):
         for one in added:
             results[one.topic] = _result(
                 one.topic, ErrorCode.REQUEST_TIMED_OUT, "The request timed out."

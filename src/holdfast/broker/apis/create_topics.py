@@ -1,4 +1,4 @@
-"""CreateTopics: answered when the new partitions' leaders know that they lead."""
+"""CreateTopics: answers when the leaders of the new partitions have received their roles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.broker.apis.controller_relay import answer_as_controller
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import Cluster, RefusedError, check_count
-from holdfast.broker.controller.topics import Planned
+from holdfast.broker.controller.topics import PlannedTopic
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import TopicConfigs, describe_topic
 from holdfast.model import ErrorCode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Make topics, or (validate_only) say whether they could be made."""
+    """Create topics, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, CreateTopicsRequest)
 
@@ -44,12 +44,12 @@ def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:
 
 
 class _Creation:
-    """One request. Its topics stand or fall alone."""
+    """One request. Each topic succeeds or fails alone."""
 
     def __init__(self, service: ControllerService, request: CreateTopicsRequest) -> None:
         self._service = service
         self._request = request
-        self._created: list[Planned] = []
+        self._created: list[PlannedTopic] = []
         self._partitions = 0
         """Of the topics so far."""
 
@@ -67,7 +67,7 @@ class _Creation:
             else:
                 results[topic.name] = await self._create(topic, cluster)
         partitions = [one for planned in self._created for one in planned.partitions]
-        if not await self._service.admin.told(partitions, timeout_s):
+        if not await self._service.admin.until_delivered(partitions, timeout_s):
             for planned in self._created:
                 results[planned.name] = _failed(
                     planned.name, ErrorCode.REQUEST_TIMED_OUT, "The request timed out."
@@ -86,7 +86,7 @@ class _Creation:
             return _failed(topic.name, error.code, error.message)
         return self._result(planned)
 
-    def _result(self, planned: Planned) -> CreatableTopicResult:
+    def _result(self, planned: PlannedTopic) -> CreatableTopicResult:
         configs = TopicConfigs(planned.configs, self._service.host.configs.layers)
         result = CreatableTopicResult(
             name=planned.name,

@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members, and all they remember."""
+"""DeleteGroups: deletes groups that have no members, with their committed offsets."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the log has committed the tombstones of all."""
+    """Answers when the tombstones of all groups are committed."""
     request = call.request
     assert isinstance(request, DeleteGroupsRequest)
     _Deletion(broker, call, request).begin()
 
 
 class _Deletion:
-    """One request: which groups have no verdict yet."""
+    """One request, and its groups without a result."""
 
     def __init__(self, broker: Broker, call: Call, request: DeleteGroupsRequest) -> None:
         self._broker = broker
         self._call = call
-        # A name given twice is one group.
+        # A repeated name is one group.
         self._errors: dict[str, ErrorCode | None] = dict.fromkeys(request.groups_names)
 
     def begin(self) -> None:

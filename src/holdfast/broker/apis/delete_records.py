@@ -1,4 +1,4 @@
-"""DeleteRecords: a log's start moves up, on its leader and, before the answer, on its followers."""
+"""DeleteRecords: raises a log's start offset on the leader and then on all followers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNHEARD: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Delete, then wait until every in-sync replica has."""
+    """Delete records, then wait until every in-sync replica has deleted them."""
     request = call.request
     assert isinstance(request, DeleteRecordsRequest)
     answer_by(broker, call, _delete(broker, request))
@@ -48,7 +48,9 @@ async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecord
             partitions.append(result)
             partition = broker.replicas.find(topic.name, asked.partition_index)
             if partition is None:
-                result.error_code = broker.metadata.why_not_here(topic.name, asked.partition_index)
+                result.error_code = broker.metadata.not_hosted_error(
+                    topic.name, asked.partition_index
+                )
                 continue
             target = _begin(partition, asked, result)
             if not result.error_code:
@@ -67,7 +69,7 @@ async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecord
 def _begin(
     partition: Partition, asked: DeleteRecordsPartition, result: DeleteRecordsPartitionResult
 ) -> int:
-    """Move our own start; gives where it is to be."""
+    """Move our own log start; returns the target offset."""
     if not partition.presumes_leadership:
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return 0
@@ -92,7 +94,7 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
     if not isinstance(role, Leader):
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
-    # An in-sync follower that we have not heard of may hold anything.
+    # An in-sync follower that has not fetched from us may still have the records.
     starts = dict.fromkeys(role.insync.isr, UNHEARD)
     for session, reader in partition.sessions.items():
         if session.follower in starts:

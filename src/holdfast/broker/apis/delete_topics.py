@@ -1,4 +1,4 @@
-"""DeleteTopics, by name or by id: gone from the store, then from the brokers."""
+"""DeleteTopics, by name or by id: deletes a topic from the store, then from the brokers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 BY_ID_FROM: Final = 6
-TOLD_S: Final = 1.0
-"""How long to wait until all brokers know; the topic is gone whether they do or not."""
+DELIVERY_TIMEOUT_S: Final = 1.0
+"""How long to wait until the brokers have the deletion; the topic is deleted in any case."""
 
 
 def handle(broker: Broker, call: Call) -> None:
@@ -58,8 +58,8 @@ def handle(broker: Broker, call: Call) -> None:
                 results.append(_failed(one, error.code, error.message))
             else:
                 results.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=0))
-        timeout_s = min(request.timeout_ms / 1000, TOLD_S)
-        await service.admin.told(partitions, timeout_s)
+        timeout_s = min(request.timeout_ms / 1000, DELIVERY_TIMEOUT_S)
+        await service.admin.until_delivered(partitions, timeout_s)
         return DeleteTopicsResponse(responses=results)
 
     answer_as_controller(broker, call, work, refuse)

@@ -20,7 +20,7 @@ BROKERS: Final = 1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answer from what the controller told us last."""
+    """Answer from the last UpdateMetadata."""
     request = call.request
     assert isinstance(request, DescribeClusterRequest)
     known = broker.metadata

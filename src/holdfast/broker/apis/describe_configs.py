@@ -12,7 +12,7 @@ from holdfast.broker.controller.topic_validation import RefusedError
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import (
-    Described,
+    DescribedConfig,
     TopicConfigs,
     describe_broker,
     describe_cluster,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answer from the store, so that a change is seen as soon as it was answered."""
+    """Answer from the store, so that a client sees its change as soon as it is acknowledged."""
     request = call.request
     assert isinstance(request, DescribeConfigsRequest)
     answer_by(broker, call, _describe_all(broker, request))
@@ -46,7 +46,7 @@ async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Desc
     results = []
     for asked in request.resources:
         error, message = ErrorCode.NONE, None
-        rows: Sequence[Described] = ()
+        rows: Sequence[DescribedConfig] = ()
         try:
             rows = await _describe(broker, asked)
         except RefusedError as refused:
@@ -63,7 +63,7 @@ async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Desc
     return DescribeConfigsResponse(results=results)
 
 
-async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[Described]:
+async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[DescribedConfig]:
     keys, name, layers = asked.configuration_keys, asked.resource_name, broker.configs.layers
     if asked.resource_type == TOPIC:
         if broker.metadata.topic(name) is None:
@@ -93,7 +93,7 @@ async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[
 
 
 async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, str]:
-    """What the store says; while it is away, what we heard last."""
+    """The settings in the store; while it is unavailable, the last ones that were read."""
     try:
         node = await broker.store.get(path)
         return decode_config(path, node.data) if node is not None else {}
@@ -101,7 +101,7 @@ async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, s
         return known
 
 
-def _row(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _row(row: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = row.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=row.name,

@@ -1,4 +1,4 @@
-"""DescribeGroups: the state of groups, and what their members want and have."""
+"""DescribeGroups: the state of groups, and each member's subscription and assignment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES_MISSING_GROUP_FROM: Final = 6
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered at once."""
+    """Answers immediately."""
     request = call.request
     assert isinstance(request, DescribeGroupsRequest)
     operations = OF_GROUP if request.include_authorized_operations else NOT_ASKED

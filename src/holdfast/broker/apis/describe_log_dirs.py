@@ -1,7 +1,7 @@
-"""DescribeLogDirs: what each log takes on the disk, and how far it is behind.
+"""DescribeLogDirs: the size of each log on the disk, and its lag.
 
-The lag of a follower is the distance to the high watermark its leader told it last; a leader's is
-that of its own end to the high watermark, which is 0 or less by definition, so it is shown as 0.
+A follower's lag is its distance to the last high watermark that the leader sent. A leader's log end
+is never below the high watermark, so its lag is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Every log directory of this broker; of one that has failed only that it has."""
+    """Every log directory of this broker; a failed one only with its error."""
     request = call.request
     assert isinstance(request, DescribeLogDirsRequest)
     found: dict[LogDirectory, dict[str, list[DescribeLogDirsPartition]]] = {}

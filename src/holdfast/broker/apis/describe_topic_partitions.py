@@ -1,6 +1,6 @@
-"""DescribeTopicPartitions: topics page by page, with the eligible leaders (KIP-966).
+"""DescribeTopicPartitions: topics page by page, with the eligible leader replicas (KIP-966).
 
-Only the controller knows who is eligible, so it is the controller that answers.
+Only the controller has the eligible leader replicas, so the controller answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ElectLeaders: the preferred leader, or any replica where there is none at all."""
+"""ElectLeaders: elects the preferred leader, or any replica of a partition without a leader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Elect for some partitions, or wherever it is needed."""
+    """Elect leaders for some partitions, or wherever it is needed."""
     request = call.request
     assert isinstance(request, ElectLeadersRequest)
     named = tuple(
@@ -55,7 +55,9 @@ def handle(broker: Broker, call: Call) -> None:
             )
         timeout_s = request.timeout_ms / 1000
         results = await elect(service, wanted, request.election_type, timeout_s)
-        await service.admin.told([one.partition for one in results if not one.error], timeout_s)
+        await service.admin.until_delivered(
+            [one.partition for one in results if not one.error], timeout_s
+        )
         return _response(results, ErrorCode.NONE, call.version)
 
     answer_as_controller(broker, call, work, refuse)

@@ -1,4 +1,4 @@
-"""Fetch: finds the session and begins to answer."""
+"""Fetch: finds the fetch session and starts the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answer, or park."""
+    """Answer or park the request."""
     request = call.request
     assert isinstance(request, FetchRequest)
     follower, broker_epoch = _follower_of(request, call.version)
@@ -27,7 +27,7 @@ def handle(broker: Broker, call: Call) -> None:
 
 
 def _follower_of(request: FetchRequest, version: int) -> tuple[BrokerId | None, BrokerEpoch]:
-    """Which broker fetches, and in which of its lives; None for a consumer."""
+    """The broker that fetches and its broker epoch; None for a consumer."""
     state = request.replica_state
     if version >= 15 and state is not None:
         follower, epoch = state.replica_id, state.replica_epoch

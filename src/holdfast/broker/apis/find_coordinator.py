@@ -1,4 +1,4 @@
-"""FindCoordinator: the broker that looks after a group; from version 4 on, after many (KIP-699)."""
+"""FindCoordinator: the broker that coordinates a group; from version 4, many groups (KIP-699)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def handle(broker: Broker, call: Call) -> None:
 
 def _find(broker: Broker, key_type: int, key: str) -> Coordinator:
     if key_type == TRANSACTION:
-        # The one error after which every client gives up, instead of asking for ever.
+        # The only error after which every client gives up instead of retrying for ever.
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return _nobody(key, error, "This broker does not support transactions.")
     if key_type != GROUP:

@@ -1,7 +1,7 @@
-"""GetReplicaLogInfo: the controller compares logs when nobody else knows who should lead.
+"""GetReplicaLogInfo: the controller compares logs when no other fact decides the election.
 
-Every answer names this life of ours and the reign it was given in: from then on no former leader
-can move the log.
+Every answer names our broker epoch and the leader epoch of the replica. From then on no leader of
+an earlier epoch can change the log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """How far each log goes."""
+    """The end of each log."""
     request = call.request
     assert isinstance(request, GetReplicaLogInfoRequest)
     topics = [
@@ -34,7 +34,7 @@ def handle(broker: Broker, call: Call) -> None:
     ]
     call.answer(
         GetReplicaLogInfoResponse(
-            broker_epoch=broker.life.broker_epoch, topic_partition_log_info_list=topics
+            broker_epoch=broker.incarnation.broker_epoch, topic_partition_log_info_list=topics
         )
     )
 

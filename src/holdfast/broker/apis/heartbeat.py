@@ -1,4 +1,4 @@
-"""Heartbeat: a member is alive, and learns whether it must join again."""
+"""Heartbeat: a member shows that it is alive, and learns whether it must join again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered at once."""
+    """Answers immediately."""
     request = call.request
     assert isinstance(request, HeartbeatRequest)
     caller = Caller(

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: single settings set, unset, appended to or taken from (KIP-339)."""
+"""IncrementalAlterConfigs: sets, deletes, appends to or subtracts from settings (KIP-339)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Change settings, or (validate_only) say whether they could be."""
+    """Change settings, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, IncrementalAlterConfigsRequest)
 

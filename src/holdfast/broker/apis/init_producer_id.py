@@ -1,4 +1,4 @@
-"""InitProducerId: an identity for an idempotent producer."""
+"""InitProducerId: a producer id for an idempotent producer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """A fresh id; transactions are not there yet, and are refused."""
+    """A new producer id; transactions are not supported yet and are refused."""
     request = call.request
     assert isinstance(request, InitProducerIdRequest)
     if request.transactional_id is not None:

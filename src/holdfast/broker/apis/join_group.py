@@ -1,4 +1,4 @@
-"""JoinGroup: enter a group, or stay in it for the next generation. Waits for the others."""
+"""JoinGroup: joins a group, or rejoins for the next generation. Waits for the other members."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SKIPS_ASSIGNMENT_FROM: Final = 9
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the rebalance is complete."""
+    """Answers when the rebalance is complete."""
     request = call.request
     assert isinstance(request, JoinGroupRequest)
     client_id = call.client_id or ""
@@ -34,7 +34,7 @@ def handle(broker: Broker, call: Call) -> None:
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         protocol_type=request.protocol_type,
-        # Kept for as long as the member lives, so not as views of the frame.
+        # Copies, because the member keeps them longer than the frame exists.
         protocols=tuple(
             MemberProtocol(each.name, bytes(each.metadata)) for each in request.protocols
         ),

@@ -1,4 +1,4 @@
-"""LeaderAndIsr: which partitions we lead and which we follow, as the store has it."""
+"""LeaderAndIsr: the partitions that we lead and follow, as far as the store confirms them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.broker.metadata.controller_fencing import PART
 from holdfast.broker.metadata.store_facts import Facts, read_brokers
 from holdfast.broker.network.calls import Call
-from holdfast.broker.replication.replicas import Told
+from holdfast.broker.replication.replicas import PartitionAssignment
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.core import Found, PartitionFact, is_known, role_of
 from holdfast.model import (
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 AT_ONCE: Final = 200
-"""Partitions that take their roles, and their place on the disk, in one go."""
+"""Partitions whose roles are applied, and whose logs are created, together."""
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take every role that the store gives us, then answer; a refused command changes nothing."""
+    """Apply every role that the store confirms, then answer; a refused command changes nothing."""
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
     broker.commands.obey(call, request, _Roles, _refused)
@@ -55,14 +55,14 @@ class _Roles:
         self._named = [
             (topic, one) for topic in request.topic_states for one in topic.partition_states
         ]
-        self._told: list[Told] = []
+        self._assignments: list[PartitionAssignment] = []
         """Of this part."""
         self._own: list[PartitionFact | None] = []
-        """What we know of it without the store."""
+        """The state that we have without the store."""
         self._new: dict[TopicPartition, None] = {}
-        """What has to be looked up for it: all that says something new."""
+        """The partitions to read in the store: those with a new state."""
         self._errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
-        """Of the parts that are done."""
+        """Errors of the parts that are done."""
         self._done = 0
 
     @property
@@ -71,64 +71,66 @@ class _Roles:
 
     def next_part(self) -> list[TopicPartition]:
         part = self._named[self._done : self._done + PART]
-        self._told = [
-            Told(TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one))
+        self._assignments = [
+            PartitionAssignment(
+                TopicPartition(topic.topic_name, one.partition_index), topic.topic_id, _state(one)
+            )
             for topic, one in part
         ]
-        self._own = [_own(self._broker, one) for one in self._told]
+        self._own = [_own(self._broker, one) for one in self._assignments]
         self._new = {
             one.name: None
-            for one, known in zip(self._told, self._own, strict=True)
+            for one, known in zip(self._assignments, self._own, strict=True)
             if not is_known(one.topic_id, one.state, known)
         }
         return list(self._new)
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Take the roles that the store gives us.
+        """Apply the roles that the store confirms.
 
-        Before a leader epoch begins its settings are read: a leader that went by a lower
-        min.insync.replicas than the controller would commit what that counts on not being
-        committed.
+        The settings are read before a leader epoch begins: a leader with a lower
+        min.insync.replicas than the controller's would commit records that the controller assumes
+        are not committed.
         """
         broker = self._broker
         roles = self._confirmed(facts)
-        taken = [one for one in roles if isinstance(one, Told)]
+        taken = [one for one in roles if isinstance(one, PartitionAssignment)]
         fresh = list(dict.fromkeys(one.name.topic for one in taken if _is_fresh(broker, one)))
         if fresh:
             await broker.configs.read_topics(broker.store, fresh)
             broker.replicas.settings_changed(fresh)
-        is_in_vain = await _find_leaders(broker, self._request, taken)
+        is_fruitless = await _find_leaders(broker, self._request, taken)
         done = iter(await self._apply(taken))
-        codes = [next(done) if isinstance(one, Told) else one for one in roles]
-        for one, code in zip(self._told, codes, strict=True):
+        codes = [next(done) if isinstance(one, PartitionAssignment) else one for one in roles]
+        for one, code in zip(self._assignments, codes, strict=True):
             error = LeaderAndIsrPartitionError(partition_index=one.name.partition, error_code=code)
             self._errors.setdefault(one.topic_id, []).append(error)
-            is_in_vain |= bool(code) and one.name in self._new
-        self._done += len(self._told)
+            is_fruitless |= bool(code) and one.name in self._new
+        self._done += len(self._assignments)
         if self._is_contradicted(roles, facts):
             return Found.CONTRADICTION
-        return Found.NOTHING_NEW if is_in_vain else Found.NEWS
+        return Found.NOTHING_NEW if is_fruitless else Found.AS_COMMANDED
 
-    def _is_contradicted(self, roles: list[Told | ErrorCode], facts: Facts) -> bool:
-        """Whether the store has another role for us, or none. What cannot be read says neither."""
+    def _is_contradicted(self, roles: list[PartitionAssignment | ErrorCode], facts: Facts) -> bool:
+        """Whether the store has another role for us, or none. An unreadable node is no answer."""
         return any(
             isinstance(role, ErrorCode) and one.name in self._new and one.name in facts
-            for one, role in zip(self._told, roles, strict=True)
+            for one, role in zip(self._assignments, roles, strict=True)
         )
 
-    def _confirmed(self, facts: Facts) -> list[Told | ErrorCode]:
-        """The store's state of each partition, or why none is to be taken.
+    def _confirmed(self, facts: Facts) -> list[PartitionAssignment | ErrorCode]:
+        """The store's state of each partition, or the error for it.
 
-        What says nothing new is answered without the store, with the state that we go by.
+        An entry that is not new is answered without the store, from our current state.
         """
-        roles: list[Told | ErrorCode] = []
-        for one, known in zip(self._told, self._own, strict=True):
+        roles: list[PartitionAssignment | ErrorCode] = []
+        for one, known in zip(self._assignments, self._own, strict=True):
             fact = facts.get(one.name) if one.name in self._new else known
             role = role_of(self._broker.id, one.topic_id, one.state, fact)
             roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
         return roles
 
-    async def _apply(self, taken: list[Told]) -> list[ErrorCode]:
+    async def _apply(self, taken: list[PartitionAssignment]) -> list[ErrorCode]:
         codes: list[ErrorCode] = []
         for first in range(0, max(1, len(taken)), AT_ONCE):
             if first:
@@ -145,28 +147,30 @@ class _Roles:
         return LeaderAndIsrResponse(error_code=0, topics=topics)
 
 
-def _own(broker: Broker, told: Told) -> PartitionFact | None:
-    """What the store has confirmed to us before: as a replica, or as the controller."""
+def _own(broker: Broker, assignment: PartitionAssignment) -> PartitionFact | None:
+    """The state that the store confirmed earlier, to us as a replica or as the controller."""
     service = broker.controller
-    name = None if service is None else service.topic_names.get(told.topic_id)
-    if service is not None and name == told.name.topic and service.knows(told.name):
-        return PartitionFact(told.topic_id, service.core.partitions[told.name])
-    partition = broker.replicas.find(told.topic_id, told.name.partition)
-    return None if partition is None else PartitionFact(told.topic_id, partition.state)
+    name = None if service is None else service.topic_names.get(assignment.topic_id)
+    if service is not None and name == assignment.name.topic and service.knows(assignment.name):
+        return PartitionFact(assignment.topic_id, service.core.partitions[assignment.name])
+    partition = broker.replicas.find(assignment.topic_id, assignment.name.partition)
+    return None if partition is None else PartitionFact(assignment.topic_id, partition.state)
 
 
-def _is_fresh(broker: Broker, told: Told) -> bool:
-    partition = broker.replicas.find(told.topic_id, told.name.partition)
+def _is_fresh(broker: Broker, assignment: PartitionAssignment) -> bool:
+    partition = broker.replicas.find(assignment.topic_id, assignment.name.partition)
     if partition is None:
         return True
-    leads = told.state.leader == broker.id
-    return leads and told.state.leader_epoch > partition.replica.leader_epoch
+    leads = assignment.state.leader == broker.id
+    return leads and assignment.state.leader_epoch > partition.replica.leader_epoch
 
 
-async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: list[Told]) -> bool:
-    """Where the leaders that we follow listen: as the store has it, if the command has news.
+async def _find_leaders(
+    broker: Broker, request: LeaderAndIsrRequest, taken: list[PartitionAssignment]
+) -> bool:
+    """Update the addresses of the leaders that we follow: from the store, if they are new.
 
-    Whether we have looked in vain: all of them listen where we knew.
+    Returns whether the read was fruitless: none of the addresses has changed.
     """
     named = {
         BrokerId(one.broker_id): Endpoint(one.host_name, one.port) for one in request.live_leaders
@@ -183,13 +187,13 @@ async def _find_leaders(broker: Broker, request: LeaderAndIsrRequest, taken: lis
     return bool(wanted) and all(peers.listens_at(one) == at for one, at in wanted.items())
 
 
-def _state(told: LeaderAndIsrPartitionState) -> PartitionState:
+def _state(assignment: LeaderAndIsrPartitionState) -> PartitionState:
     return PartitionState(
-        replicas=tuple(map(BrokerId, told.replicas)),
-        isr=tuple(map(BrokerId, told.isr)),
-        leader=BrokerId(told.leader),
-        leader_epoch=LeaderEpoch(told.leader_epoch),
-        partition_epoch=PartitionEpoch(told.partition_epoch),
-        adding=tuple(map(BrokerId, told.adding_replicas)),
-        removing=tuple(map(BrokerId, told.removing_replicas)),
+        replicas=tuple(map(BrokerId, assignment.replicas)),
+        isr=tuple(map(BrokerId, assignment.isr)),
+        leader=BrokerId(assignment.leader),
+        leader_epoch=LeaderEpoch(assignment.leader_epoch),
+        partition_epoch=PartitionEpoch(assignment.partition_epoch),
+        adding=tuple(map(BrokerId, assignment.adding_replicas)),
+        removing=tuple(map(BrokerId, assignment.removing_replicas)),
     )

@@ -1,4 +1,4 @@
-"""LeaveGroup: one member goes, or an administrator takes out several (KIP-345)."""
+"""LeaveGroup: a member leaves, or an administrator removes several (KIP-345)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEVERAL_FROM: Final = 3
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """The rest of the group rebalances."""
+    """Remove members; the rest of the group rebalances."""
     request = call.request
     assert isinstance(request, LeaveGroupRequest)
     leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]

@@ -20,7 +20,7 @@ CLASSIC: Final = "classic"
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """While a partition is loading, its groups are not in the list, and an error says so."""
+    """While a partition loads, its groups are missing and the answer has an error."""
     request = call.request
     assert isinstance(request, ListGroupsRequest)
     states = [state.lower() for state in request.states_filter]

@@ -1,4 +1,4 @@
-"""ListOffsets: earliest, latest, by time, and the record with the highest time."""
+"""ListOffsets: earliest, latest, by timestamp, and the record with the highest timestamp."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 REMOTE: Final = (-5, -6)
-"""Of tiered storage, which we have none of: there is no such offset."""
+"""Timestamps of tiered storage, which is not supported: there is no such offset."""
 READ_COMMITTED: Final = 1
 LEADER_EPOCH_FROM: Final = 4
 
@@ -53,7 +53,7 @@ def _answer(
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=0)
     partition = broker.replicas.find(topic, asked.partition_index)
     if partition is None:
-        answer.error_code = broker.metadata.why_not_here(topic, asked.partition_index)
+        answer.error_code = broker.metadata.not_hosted_error(topic, asked.partition_index)
         return answer
     epoch = LeaderEpoch(asked.current_leader_epoch)
     error, _ = partition.replica.end_offset_for(partition.replica.leader_epoch, epoch)
@@ -109,7 +109,7 @@ def _latest(
 
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> Offset:
-    """A follower copies all of it; a consumer reads what is committed."""
+    """A follower reads to the log end; a consumer reads what is committed."""
     if request.replica_id >= 0:
         return partition.replica.log.log_end_offset
     if request.isolation_level == READ_COMMITTED:

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: the moves under way."""
+"""ListPartitionReassignments: the reassignments in progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """All moves, or those of some partitions."""
+    """All reassignments, or those of some partitions."""
     request = call.request
     assert isinstance(request, ListPartitionReassignmentsRequest)
 

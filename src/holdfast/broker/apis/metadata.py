@@ -1,4 +1,4 @@
-"""Metadata: where everything is. A topic that is not there may be created by asking for it."""
+"""Metadata: brokers, topics and leaders. A request may create a topic that does not exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC
 from holdfast.broker.metadata.metadata_cache import KnownTopic
-from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, why_not_a_name
+from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
 from holdfast.model import ErrorCode
@@ -32,20 +32,20 @@ PAUSE_S: Final = 0.02
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answer from what the controller told us last.
+    """Answer from the last UpdateMetadata.
 
-    Before it has told us anything there is nothing to say, and a client that heard of no controller
-    would not ask again for a long time.
+    The answer waits for the first UpdateMetadata: a client that received no controller would not
+    refresh its metadata for a long time.
     """
     if broker.metadata.controller is None:
-        answer_by(broker, call, _when_told(broker, call))
+        answer_by(broker, call, _after_first_update(broker, call))
     else:
         call.answer(_response(broker, call))
 
 
-async def _when_told(broker: Broker, call: Call) -> MetadataResponse:
+async def _after_first_update(broker: Broker, call: Call) -> MetadataResponse:
     until_s = broker.loop.time() + PATIENCE_S
-    # It lasts a moment, once in a broker's life: nobody needs to wake us.
+    # Polling is enough: the wait is short, and happens once after a start.
     while broker.metadata.controller is None and broker.loop.time() < until_s:  # noqa: ASYNC110
         await asyncio.sleep(PAUSE_S)
     return _response(broker, call)
@@ -59,7 +59,7 @@ def _response(broker: Broker, call: Call) -> MetadataResponse:
     if wanted is None or (call.version == 0 and not wanted):
         topics = [_described(topic) for topic in known.topics.values()]
     elif call.version < BY_ID_FROM and any(map(_is_by_id, wanted)):
-        # They have a field for an id, and an answer cannot do without a name.
+        # They have a field for an id, but an answer needs a name.
         topics = [_unknown(one.name or "", ErrorCode.INVALID_REQUEST) for one in wanted]
     else:
         topics = _named(broker, wanted, may_create=request.allow_auto_topic_creation)
@@ -105,7 +105,7 @@ def _named(
         if topic is not None:
             described.append(_described(topic))
             continue
-        if why_not_a_name(name):
+        if invalid_name_reason(name):
             described.append(_unknown(name, ErrorCode.INVALID_TOPIC_EXCEPTION))
         elif may_create and broker.settings.auto_create_topics_enable:
             missing.append(name)

@@ -1,4 +1,4 @@
-"""OffsetCommit: how far a group has read. Answered when the log has committed it."""
+"""OffsetCommit: stores a group's offsets; answers when the offsets partition has committed them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_RETENTION: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Partitions nobody knows are refused here, all else is for the group's coordinator."""
+    """Refuse unknown partitions here; pass the others to the group's coordinator."""
     request = call.request
     assert isinstance(request, OffsetCommitRequest)
     known: list[tuple[TopicPartition, OffsetCommitRequestPartition]] = []
@@ -47,7 +47,7 @@ def handle(broker: Broker, call: Call) -> None:
             )
             name = None
             if found is None or asked.partition_index not in found.partitions:
-                answer.error_code = broker.metadata.why_not_here(key, asked.partition_index)
+                answer.error_code = broker.metadata.not_hosted_error(key, asked.partition_index)
             else:
                 name = TopicPartition(found.name, asked.partition_index)
                 known.append((name, asked))

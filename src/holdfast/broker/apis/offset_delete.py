@@ -1,4 +1,4 @@
-"""OffsetDelete: forget what a group has committed, unless its members read the topic (KIP-496)."""
+"""OffsetDelete: deletes committed offsets of topics that no member subscribes to (KIP-496)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the log has committed the tombstones."""
+    """Answers when the tombstones are committed."""
     request = call.request
     assert isinstance(request, OffsetDeleteRequest)
     known = [

@@ -1,7 +1,7 @@
-"""OffsetFetch: how far groups have read, of some partitions or of all.
+"""OffsetFetch: the committed offsets of groups, for some partitions or for all.
 
-`require_stable` asks us to hold back offsets that an open transaction may yet change. There are no
-transactions here, and an offset is shown only when it is committed, so it is always obeyed.
+`require_stable` asks the broker to withhold offsets that an open transaction may still change.
+There are no transactions here, and only committed offsets are shown, so it always holds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTHING: Final = CommittedOffset(Offset(-1))
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered at once."""
+    """Answers immediately."""
     request = call.request
     assert isinstance(request, OffsetFetchRequest)
     if call.version >= GROUPS_FROM:
@@ -53,7 +53,7 @@ def _names(
 
 
 def _by_topic(fetched: FetchedOffsets) -> dict[str, list[int]]:
-    """All partitions with an offset, for who asked for all."""
+    """All partitions with an offset, for a request for all."""
     topics: dict[str, list[int]] = {}
     for topic, index in fetched.offsets:
         topics.setdefault(topic, []).append(index)
@@ -126,7 +126,7 @@ def _group(
 def _topic(
     asked: OffsetFetchRequestTopics, name: str | None, fetched: FetchedOffsets
 ) -> OffsetFetchResponseTopics:
-    """The name is None if nobody knows the topic's id."""
+    """The name is None if the topic id is unknown."""
     partitions = []
     for index in asked.partition_indexes:
         committed = NOTHING

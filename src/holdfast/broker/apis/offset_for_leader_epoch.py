@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a reign ends in our log."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch in our log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _answer(
 ) -> OffsetForLeaderEpochEndOffset:
     partition = broker.replicas.find(topic, asked.partition)
     if partition is None:
-        error = broker.metadata.why_not_here(topic, asked.partition)
+        error = broker.metadata.not_hosted_error(topic, asked.partition)
         return OffsetForLeaderEpochEndOffset(error_code=error, partition=asked.partition)
     error, end = partition.replica.end_offset_for(
         LeaderEpoch(asked.leader_epoch), LeaderEpoch(asked.current_leader_epoch)

@@ -1,4 +1,4 @@
-"""Produce: batches in, one answer when each of them is as safe as was asked for."""
+"""Produce: appends batches; answers when all of them have what `acks` asks for."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _MAY_ACK: Final = (-1, 0, 1)
 NO_TRANSACTIONS: Final = "this broker has no transaction coordinator"
 _BY_ID_FROM: Final = 13
 _NAMES_LEADER_FROM: Final = 10
-"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
+"""KIP-951: a client that asked the wrong broker gets the leader and its address."""
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Append to each partition; the last one to be safe sends the answer."""
+    """Append to each partition; the last result sends the answer."""
     request = call.request
     assert isinstance(request, ProduceRequest)
     _Produce(broker, call, request).begin()
 
 
 class _Produce:
-    """One request: how many partitions are still open."""
+    """One request, and its partitions without a result."""
 
     __slots__ = ("broker", "call", "error", "has_moved", "open", "responses")
 
@@ -51,9 +51,9 @@ class _Produce:
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
         self.error = ErrorCode.NONE
-        """What the last refused partition was refused for."""
+        """The error of the last refused partition."""
         self.has_moved = False
-        """A partition is led elsewhere, and the answer says where."""
+        """Another broker leads a partition, and the answer names it."""
         self.responses = [
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
             for topic in request.topic_data
@@ -75,16 +75,16 @@ class _Produce:
                 partition = find(key, asked.index)
                 slot = _Slot(self, key, asked, answer, partition)
                 if partition is None:
-                    slot.finished(self.broker.metadata.why_not_here(key, asked.index), -1)
-                elif refused and slot.comes_too_soon():
+                    slot.finished(self.broker.metadata.not_hosted_error(key, asked.index), -1)
+                elif refused and slot.is_out_of_order():
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
                     _append(partition, asked, request.acks, slot, deadline_ms, wall_ms)
         self.one_less()
 
     def _end_without_answer(self) -> None:
-        """acks=0 has no answer that could name an error. A client that loses its connection looks
-        for the leader again.
+        """acks=0 has no answer that could name an error. A client that loses its connection
+        refreshes its metadata.
         """
         call = self.call
         if self.error:
@@ -94,7 +94,7 @@ class _Produce:
             call.answer_nothing()
 
     def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
-        """The promise is made."""
+        """Trace the acknowledgement."""
         request = self.call.request
         assert isinstance(request, ProduceRequest)
         trace.acknowledged(partition, self.call.client_id or "", base_offset, request.acks)
@@ -114,7 +114,7 @@ class _Produce:
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
 
     def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
-        """Tell a client that asked the wrong broker whom to ask."""
+        """Name the leader to a client that asked the wrong broker."""
         known = self.broker.metadata.leader_of(key, answer.index)
         if known is None or self.call.version < _NAMES_LEADER_FROM:
             return
@@ -124,7 +124,7 @@ class _Produce:
 
 
 class _Slot:
-    """One partition of a request, waiting."""
+    """One partition of a request that waits for its result."""
 
     __slots__ = ("_answer", "_asked", "_key", "_partition", "_produce")
 
@@ -143,7 +143,7 @@ class _Slot:
         self._partition = partition
 
     def finished(self, error: ErrorCode, base_offset: int) -> None:
-        """The batch is safe, or refused."""
+        """The batch is acknowledged or refused."""
         answer = self._answer
         if error is ErrorCode.INVALID_TXN_STATE:
             error = self._transactional_refusal()
@@ -166,12 +166,12 @@ class _Slot:
             self._produce.name_leader(self._key, answer)
         self._produce.one_less()
 
-    def comes_too_soon(self) -> bool:
-        """Whether a batch that was refused on this connection has to come before this one."""
+    def is_out_of_order(self) -> bool:
+        """Whether an earlier batch that was refused on this connection must come first."""
         asked, partition = self._asked, self._partition
         assert partition is not None
         known, refused = partition.replica.log.producers, self._produce.call.connection.refused
-        return refused.comes_too_soon(self._key, asked.index, asked.records or b"", known)
+        return refused.is_out_of_order(self._key, asked.index, asked.records or b"", known)
 
     def _transactional_refusal(self) -> ErrorCode:
         """Kafka's error for a transactional batch that belongs to no open transaction."""
@@ -183,7 +183,7 @@ class _Slot:
         return ErrorCode.INVALID_TXN_STATE
 
     def refused(self, error: ErrorCode, reason: str, records: Sequence[RecordError] = ()) -> None:
-        """The same with a sentence for the client's log, and the records to blame (KIP-467)."""
+        """The same with a message for the client, and the records in error (KIP-467)."""
         self._answer.error_message = reason
         self._answer.record_errors = [
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)

@@ -1,4 +1,4 @@
-"""StopReplica: a partition has left this broker, perhaps with its records."""
+"""StopReplica: this broker stops hosting a partition, and deletes its log if asked."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 DURING_DELETION: Final = -2
-"""The leader epoch of a partition whose topic is deleted: no epoch comes after it."""
+"""The leader epoch of a partition whose topic is deleted: the last epoch."""
 NO_EPOCH: Final = -1
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Stop what the store has taken from us, and delete it if that is asked for."""
+    """Stop the replicas that the store no longer assigns to us; delete their logs if asked."""
     request = call.request
     assert isinstance(request, StopReplicaRequest)
     broker.commands.obey(call, request, _Stops, _refused)
@@ -36,11 +36,11 @@ def _refused(error: ErrorCode) -> StopReplicaResponse:
 
 
 class _Stops:
-    """The replicas that one command takes from us, as far as the store has done so."""
+    """The replicas that one command stops, as far as the store confirms it."""
 
     def __init__(self, broker: Broker, request: StopReplicaRequest) -> None:
         self._broker = broker
-        self._told = [
+        self._partitions = [
             (TopicPartition(topic.topic_name, one.partition_index), one)
             for topic in request.topic_states
             for one in topic.partition_states
@@ -50,16 +50,16 @@ class _Stops:
 
     @property
     def is_done(self) -> bool:
-        return len(self._errors) >= len(self._told)
+        return len(self._errors) >= len(self._partitions)
 
     def next_part(self) -> list[TopicPartition]:
         done = len(self._errors)
-        self._part = self._told[done : done + PART]
+        self._part = self._partitions[done : done + PART]
         return [name for name, one in self._part if _is_here(self._broker, name, one)]
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Stop what has left us."""
-        found = Found.NEWS
+        """Stop the replicas of this part."""
+        found = Found.AS_COMMANDED
         for name, one in self._part:
             code = _stop(self._broker, name, one, facts.get(name))
             error = StopReplicaPartitionError(
@@ -74,29 +74,29 @@ class _Stops:
         return StopReplicaResponse(error_code=0, partition_errors=self._errors)
 
 
-def _is_here(broker: Broker, name: TopicPartition, told: StopReplicaPartitionState) -> bool:
+def _is_here(broker: Broker, name: TopicPartition, command: StopReplicaPartitionState) -> bool:
     """Whether there is anything to stop, or to delete."""
     replicas = broker.replicas
-    return name in replicas.partitions or (told.delete_partition and replicas.has(name))
+    return name in replicas.partitions or (command.delete_partition and replicas.has(name))
 
 
 def _stop(
     broker: Broker,
     name: TopicPartition,
-    told: StopReplicaPartitionState,
+    command: StopReplicaPartitionState,
     fact: PartitionFact | None,
 ) -> ErrorCode:
     replicas = broker.replicas
-    if not _is_here(broker, name, told):
+    if not _is_here(broker, name, command):
         return ErrorCode.NONE
     partition = replicas.partitions.get(name)
     known = NO_EPOCH if partition is None else partition.replica.leader_epoch
-    is_final = told.leader_epoch in (DURING_DELETION, NO_EPOCH)
-    is_late = not is_final and told.leader_epoch < known
+    is_final = command.leader_epoch in (DURING_DELETION, NO_EPOCH)
+    is_late = not is_final and command.leader_epoch < known
     if is_late or not is_removed(broker.id, replicas.topic_id(name), fact):
         return ErrorCode.FENCED_LEADER_EPOCH
     try:
-        replicas.drop(name, delete=told.delete_partition)
+        replicas.drop(name, delete=command.delete_partition)
     except OSError as error:
         broker.log.error("replica not deleted", partition=str(name), error=str(error))
         return ErrorCode.KAFKA_STORAGE_ERROR

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in all assignments, everybody gets their own."""
+"""SyncGroup: the group's leader sends all assignments; each member receives its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Answered when the assignments are committed in the log."""
+    """Answers when the assignments are committed."""
     request = call.request
     assert isinstance(request, SyncGroupRequest)
     sync = Sync(

@@ -1,9 +1,9 @@
-"""APIs that this broker understands and does not serve: an answer says so.
+"""APIs that this broker understands and does not serve: the answer is an error.
 
-Without it a client would see its connection closed, and try again for ever. Where Apache Kafka has
-an answer for a broker on which the same is switched off, ours is the same, and ApiVersions lists
-the API as there: no authorizer, no SASL on a plaintext listener, groups of the classic protocol
-only. The others are not listed, so that clients use what is.
+Without an answer the connection would close, and the client would retry for ever. Where Apache
+Kafka has an error for a broker on which the feature is disabled, ours is the same, and ApiVersions
+lists the API as Kafka does: no authorizer, no SASL on a plaintext listener, groups of the classic
+protocol only. The other APIs are not listed, so that clients use the listed ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 Refusal = Callable[[Any], Response]
-"""From a request to the response that refuses it."""
+"""Makes the response that refuses a request."""
 
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
 _NO_AUTHORIZER: Final[dict[str, Any]] = {
@@ -204,7 +204,7 @@ AS_KAFKA: Final[dict[int, Refusal]] = {
     ),
     69: _describe_consumer_groups,
 }
-"""Listed by ApiVersions, and answered as by a Kafka broker with the same switched off."""
+"""Listed by ApiVersions, and answered as by a Kafka broker with the feature disabled."""
 
 UNLISTED: Final[dict[int, Refusal]] = {
     24: _add_partitions,

@@ -1,7 +1,7 @@
-"""UpdateMetadata: what to tell clients of brokers, topics and leaders, as the store has it.
+"""UpdateMetadata: brokers, topics and leaders for clients, as far as the store confirms them.
 
-Most of it is known already: nothing new costs nothing. Of what is new, partitions that this broker
-hosts are known from its own roles; the rest is read in the store, in one go.
+This broker already has most of it, and unchanged entries cost nothing. Of the new entries, our own
+roles confirm the partitions that we host; one read of the store confirms the rest.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 WHOLE: Final = 2
-"""The type of an UpdateMetadata that names everything there is."""
+"""The type of an UpdateMetadata that names all topics."""
 DELETED_LEADER: Final = -2
 """In place of a leader: the partition's topic was deleted."""
 
 _Named = tuple[TopicPartition, bytes, UpdateMetadataPartitionState | None]
-"""A partition, its topic's id and what is said of it; None: the topic is gone."""
+"""A partition, its topic's id and its new state; None if the topic was deleted."""
 
 
 def handle(broker: Broker, call: Call) -> None:
-    """Take over what the store confirms."""
+    """Apply the updates that the store confirms."""
     request = call.request
     assert isinstance(request, UpdateMetadataRequest)
     broker.commands.obey(call, request, _Updates, _refused)
@@ -51,7 +51,7 @@ def _refused(error: ErrorCode) -> UpdateMetadataResponse:
 
 
 async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[BrokerId, KnownBroker]:
-    """Who is alive and where: known already, or read in the store."""
+    """The live brokers: the known ones if they are the same, or read in the store."""
     named: dict[BrokerId, KnownBroker] = {}
     for one in request.live_brokers:
         for endpoint in one.endpoints[:1]:
@@ -65,7 +65,7 @@ async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[Broke
 
 
 class _Updates:
-    """What one command says of brokers and partitions, as far as the store says the same."""
+    """The updates of one command, as far as the store confirms them."""
 
     def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
         self._broker = broker
@@ -84,7 +84,7 @@ class _Updates:
         self._done = 0
         self._size = 0
         """Of this part."""
-        self._news = _News(broker, ())
+        self._updates = _PartitionUpdates(broker, ())
 
     @property
     def is_done(self) -> bool:
@@ -93,59 +93,59 @@ class _Updates:
     def next_part(self) -> list[TopicPartition]:
         part = self._named[self._done : self._done + PART]
         self._size = len(part)
-        self._news = _News(self._broker, part)
-        return list(self._news.unsure)
+        self._updates = _PartitionUpdates(self._broker, part)
+        return list(self._updates.unsure)
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Publish what the store has."""
-        broker, news = self._broker, self._news
+        """Publish the state in the store."""
+        broker, updates = self._broker, self._updates
         brokers = broker.metadata.brokers
         is_first = not self._done
         if is_first:
             brokers = await _brokers(broker, self._request)
             broker.commands.check(self._request)
-        is_in_vain = brokers is not broker.metadata.brokers == brokers
+        is_fruitless = brokers is not broker.metadata.brokers == brokers
         update = Update(
             BrokerId(self._request.controller_id),
             brokers,
-            list(news.changed(facts)),
-            news.gone(facts),
+            list(updates.changed(facts)),
+            updates.gone(facts),
         )
         broker.groups.partitions_deleted(broker.metadata.update(update))
         if is_first:
             for one in brokers.values():
                 broker.peers.update(one.id, one.endpoint)
         self._done += self._size
-        if news.is_contradicted(facts):
+        if updates.is_contradicted(facts):
             return Found.CONTRADICTION
-        is_in_vain = is_in_vain or news.has_ended_in_vain(facts)
-        return Found.NOTHING_NEW if is_in_vain else Found.NEWS
+        is_fruitless = is_fruitless or updates.is_deletion_unconfirmed(facts)
+        return Found.NOTHING_NEW if is_fruitless else Found.AS_COMMANDED
 
     def response(self) -> UpdateMetadataResponse:
         return UpdateMetadataResponse(error_code=0)
 
 
-class _News:
-    """What a request says that this broker does not know, and where to look it up."""
+class _PartitionUpdates:
+    """The updates of a request that are new to this broker, and where to read them."""
 
     def __init__(self, broker: Broker, named: Iterable[_Named]) -> None:
         self._broker = broker
-        self._told: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
+        self._named: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
         self._ended: dict[bytes, TopicPartition] = {}
-        """Topics that are said to be gone, and a partition of each to look at."""
+        """Topics that the request names as deleted, and one partition of each to read."""
         self._own: Facts = {}
         self.unsure: dict[TopicPartition, None] = {}
-        for name, topic_id, told in named:
-            if told is None:
+        for name, topic_id, command in named:
+            if command is None:
                 self._end(topic_id)
             else:
-                self._look_at(name, topic_id, told)
+                self._look_at(name, topic_id, command)
 
     def _look_at(
-        self, name: TopicPartition, topic_id: bytes, told: UpdateMetadataPartitionState
+        self, name: TopicPartition, topic_id: bytes, command: UpdateMetadataPartitionState
     ) -> None:
-        self._told.append((name, topic_id, told))
-        age = (told.leader_epoch, told.zk_version)
+        self._named.append((name, topic_id, command))
+        age = (command.leader_epoch, command.zk_version)
         known = self._broker.metadata.partition(topic_id, name.partition)
         if known is not None and known.age >= age:
             return
@@ -163,12 +163,12 @@ class _News:
             self.unsure[name] = None
 
     def changed(self, facts: Facts) -> Iterator[ChangedPartition]:
-        """The partitions that are new or otherwise than we knew."""
-        for name, topic_id, told in self._told:
+        """The partitions that are new or changed."""
+        for name, topic_id, command in self._named:
             known = self._known(name, topic_id, facts)
             if known is not None:
-                # Which replicas are offline is in no node; clients only read it.
-                offline = tuple(one for one in told.offline_replicas if one in known.replicas)
+                # The offline replicas are in no node; only clients read them.
+                offline = tuple(one for one in command.offline_replicas if one in known.replicas)
                 yield ChangedPartition(name, topic_id, known._replace(offline=offline))
 
     def _known(self, name: TopicPartition, topic_id: bytes, facts: Facts) -> KnownPartition | None:
@@ -188,27 +188,30 @@ class _News:
         )
 
     def is_contradicted(self, facts: Facts) -> bool:
-        """Whether the store says otherwise of a partition that was looked up."""
-        for name, topic_id, told in self._told:
+        """Whether the store contradicts a partition that was read."""
+        for name, topic_id, command in self._named:
             fact = facts.get(name)
             if fact is None or name not in self.unsure:
                 continue
             state = fact.state
             if fact.topic_id != topic_id or state is None:
                 return True
-            if (state.leader_epoch, state.partition_epoch) < (told.leader_epoch, told.zk_version):
+            if (state.leader_epoch, state.partition_epoch) < (
+                command.leader_epoch,
+                command.zk_version,
+            ):
                 return True
         return False
 
-    def has_ended_in_vain(self, facts: Facts) -> bool:
-        """Whether a topic that was not named, or was said to be gone, is still there."""
+    def is_deletion_unconfirmed(self, facts: Facts) -> bool:
+        """Whether a topic that was omitted, or named as deleted, still exists."""
         return any(
             (fact := facts.get(name)) is not None and fact.topic_id == topic_id
             for topic_id, name in self._ended.items()
         )
 
     def gone(self, facts: Facts) -> list[bytes]:
-        """The topics that the store has no more."""
+        """The topics that are not in the store any more."""
         return [
             topic_id
             for topic_id, name in self._ended.items()

@@ -1,5 +1,5 @@
 """The controller inside a broker: drives `core.Controller` against the store and the brokers.
 
-Every broker has one of these and campaigns; one of them reigns. What a reign decides is `core`'s
-affair. What is here reads the store, writes it under the controller's epoch, and tells the brokers.
+Every broker campaigns; one is the controller. `core` makes its decisions. This package reads the
+store, writes to it under the controller epoch, and sends requests to the brokers.
 """

@@ -1,4 +1,4 @@
-"""Giving leadership back to preferred leaders, when too much of it has moved away from a broker."""
+"""Moves leadership back to preferred leaders when a broker has lost too much of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def imbalanced(core: Controller, percentage: int) -> Iterable[TopicPartition]:
-    """The partitions to hand back: those of brokers that lead too few of what they should."""
+    """The partitions to move back: those of brokers that lead too few of their preferred ones."""
     preferred: dict[BrokerId, list[TopicPartition]] = {}
     for partition, state in core.partitions.items():
         preferred.setdefault(state.replicas[0], []).append(partition)
@@ -29,21 +29,21 @@ def imbalanced(core: Controller, percentage: int) -> Iterable[TopicPartition]:
 
 
 class Rebalancer:
-    """Looks every leader.imbalance.check.interval.seconds."""
+    """Checks every leader.imbalance.check.interval.seconds."""
 
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Look in a while, and from then on."""
+        """Check after the first interval, and from then on."""
         settings = self._service.host.configs.settings
         self._timer = self._service.host.loop.call_later(
             settings.leader_imbalance_check_interval_seconds, self._look
         )
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
 

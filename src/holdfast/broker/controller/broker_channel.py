@@ -1,12 +1,12 @@
-"""What one broker, in one life, still has to be told.
+"""The requests that the controller still has to send to one incarnation of one broker.
 
-Only the newest is kept: of a partition's states one, of all metadata a list of names. One command
-(LeaderAndIsr or StopReplica) is under way at a time, with everything that is due up to a limit,
-and one UpdateMetadata beside it. What is not answered is said again. A broker's new life gets a
-new channel, so nothing meant for the old one is ever said to it.
+A channel keeps only the newest: one state per partition, and the names of the partitions whose
+metadata changed. One command (LeaderAndIsr or StopReplica) is in flight at a time, with everything
+that is due up to a limit, and one UpdateMetadata beside it. A request without an answer is sent
+again. A restarted broker gets a new channel, so it never receives requests for its predecessor.
 
-A StopReplica goes before any LeaderAndIsr and never beside one: it names no topic id, so that it
-could hit the next topic of the same name.
+A StopReplica is sent before any LeaderAndIsr and never beside one: it names no topic id, so it
+could stop a new topic of the same name.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ if TYPE_CHECKING:
 
 RETRY_S: Final = 0.05
 PURPOSE: Final = "control"
-"""A connection of its own: no answer here waits for that of a slow request."""
-MOST_TOLD: Final = 20_000
-"""Partitions in one command; the rest follows in the next. A broker takes ten times as many, and
-decodes so many in a fraction of a second."""
+"""A separate connection: no answer here waits for that of a slow request."""
+MAX_PARTITIONS_PER_REQUEST: Final = 20_000
+"""Partitions in one request; the rest follows in the next. A broker accepts ten times as many, and
+decodes this many in a fraction of a second."""
 LOG_INFO_PURPOSE: Final = "log info"
-"""Another one: a broker of release 0.1 knows this question by another key, and hangs up."""
+"""Another one: a broker of release 0.1 has this API under another key, and disconnects."""
 LOG_INFOS: Final = 1_000
 """Partitions in one GetReplicaLogInfo, as Kafka has it; `ask_again` asks for the rest."""
 
 
 MOST_GONE: Final = 100
-"""Deleted topics in one UpdateMetadata: each is said with all its partitions."""
+"""Deleted topics in one UpdateMetadata, each with all its partitions."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Stop(NamedTuple):
-    """A replica that has to go."""
+    """A replica to stop."""
 
     leader_epoch: int
     delete: bool
 
 
 class Channel:
-    """The controller's side of one broker's life."""
+    """The controller's queue of requests to one broker incarnation."""
 
     def __init__(
         self, service: ControllerService, broker: BrokerId, broker_epoch: BrokerEpoch
@@ -79,27 +79,27 @@ class Channel:
         self._gone: dict[bytes, request_builders.GoneTopic] = {}
         self._brokers_changed = True
         self._has_metadata = False
-        """Whether this life of the broker has been told everything once."""
-        self._told_states: dict[TopicPartition, PartitionState] = {}
-        """In the LeaderAndIsr that is under way."""
-        self._told_names: dict[TopicPartition, None] = {}
+        """Whether this incarnation of the broker has received a full UpdateMetadata."""
+        self._sent_states: dict[TopicPartition, PartitionState] = {}
+        """In the LeaderAndIsr that is in flight."""
+        self._sent_names: dict[TopicPartition, None] = {}
         self._command_is_out = False
         self._metadata_is_out = False
         self._is_closed = False
 
-    # What is to be told.
+    # Requests to send.
 
-    def tell(self, partition: TopicPartition, state: PartitionState) -> None:
-        """A role, sent until it is taken or overtaken."""
+    def send_state(self, partition: TopicPartition, state: PartitionState) -> None:
+        """Send a role until the broker accepts it or a newer one replaces it."""
         self._states[partition] = state
 
     def stop(self, partition: TopicPartition, stop: Stop) -> None:
-        """A replica has to go."""
+        """Stop a replica."""
         self._states.pop(partition, None)
         self._stops[partition] = stop
 
     def ask(self, partition: TopicPartition, leader_epoch: LeaderEpoch) -> None:
-        """How far does the log go?"""
+        """Ask for the end of the log."""
         self._asks[partition] = leader_epoch
 
     def publish(self, partition: TopicPartition) -> None:
@@ -107,31 +107,31 @@ class Channel:
         self._names[partition] = None
 
     def publish_gone(self, topic: request_builders.GoneTopic) -> None:
-        """This topic is no more."""
+        """This topic was deleted."""
         self._gone[topic.topic_id] = topic
 
     def publish_brokers(self) -> None:
-        """Other brokers are alive than before."""
+        """The set of live brokers has changed."""
         self._brokers_changed = True
 
-    def has_told(self, partition: TopicPartition) -> bool:
-        """Whether the broker has taken everything about a partition, its topic's end included."""
+    def has_delivered(self, partition: TopicPartition) -> bool:
+        """Whether the broker has accepted all updates of a partition, its deletion included."""
         return not any(
             partition in table
-            for table in (self._states, self._stops, self._names, self._told_states)
-        ) and not (partition in self._told_names or self._is_told_gone(partition))
+            for table in (self._states, self._stops, self._names, self._sent_states)
+        ) and not (partition in self._sent_names or self._is_gone_pending(partition))
 
-    def _is_told_gone(self, partition: TopicPartition) -> bool:
+    def _is_gone_pending(self, partition: TopicPartition) -> bool:
         return any(one.name == partition.topic for one in self._gone.values())
 
     def close(self) -> None:
-        """The broker has died, or the reign is over."""
+        """The broker has died, or we are no longer the controller."""
         self._is_closed = True
 
-    # Telling.
+    # Sending.
 
     def flush(self) -> None:
-        """Send what may be sent now."""
+        """Send the requests that may be sent now."""
         if self._is_closed:
             return
         if not self._command_is_out:
@@ -168,22 +168,22 @@ class Channel:
         return error_code == ErrorCode.NONE
 
     def _send_states(self) -> None:
-        self._told_states, self._states = _divided(self._states, MOST_TOLD)
+        self._sent_states, self._states = _divided(self._states, MAX_PARTITIONS_PER_REQUEST)
         self._command_is_out = True
         request = request_builders.leader_and_isr(
-            self._service, self.broker_epoch, self._told_states
+            self._service, self.broker_epoch, self._sent_states
         )
         self._send(request, request_builders.LEADER_AND_ISR_VERSION, self._states_answered)
 
     def _states_answered(self, response: Response | None) -> None:
         self._command_is_out = False
-        told, self._told_states = self._told_states, {}
+        sent, self._sent_states = self._sent_states, {}
         done: dict[TopicPartition, ErrorCode] = {}
         if isinstance(response, LeaderAndIsrResponse) and self._is_taken(response.error_code):
             done = request_builders.leader_and_isr_errors(self._service, response)
         failed: list[TopicPartition] = []
         is_missing = False
-        for partition, state in told.items():
+        for partition, state in sent.items():
             error = done.get(partition)
             if error is ErrorCode.KAFKA_STORAGE_ERROR:
                 failed.append(partition)
@@ -203,7 +203,7 @@ class Channel:
             self.flush()
 
     def _send_stops(self) -> None:
-        told, self._stops = _divided(self._stops, MOST_TOLD)
+        sent, self._stops = _divided(self._stops, MAX_PARTITIONS_PER_REQUEST)
         self._command_is_out = True
 
         def answered(response: Response | None) -> None:
@@ -212,22 +212,22 @@ class Channel:
                 response.error_code
             )
             if not is_taken:
-                self._stops = told | self._stops
+                self._stops = sent | self._stops
             self._go_on(not is_taken)
 
-        request = request_builders.stop_replica(self._service, self.broker_epoch, told)
+        request = request_builders.stop_replica(self._service, self.broker_epoch, sent)
         self._send(request, request_builders.STOP_REPLICA_VERSION, answered)
 
     def _send_metadata(self) -> None:
-        names, self._names = _divided(self._names, MOST_TOLD)
+        names, self._names = _divided(self._names, MAX_PARTITIONS_PER_REQUEST)
         gone, self._gone = _divided(self._gone, MOST_GONE)
         self._brokers_changed = False
-        self._told_names = names
+        self._sent_names = names
         self._metadata_is_out = True
 
         def answered(response: Response | None) -> None:
             self._metadata_is_out = False
-            self._told_names = {}
+            self._sent_names = {}
             is_taken = isinstance(response, UpdateMetadataResponse) and self._is_taken(
                 response.error_code
             )
@@ -252,7 +252,7 @@ class Channel:
         self._asks = {}
 
         def answered(response: Response | None) -> None:
-            # An answer of another life says nothing of this one's logs.
+            # An answer of another incarnation says nothing about the logs of this one.
             if (
                 isinstance(response, GetReplicaLogInfoResponse)
                 and response.broker_epoch == self.broker_epoch
@@ -283,7 +283,7 @@ class Channel:
 
 
 def _divided(table: dict[K, V], most: int) -> tuple[dict[K, V], dict[K, V]]:
-    """What is said in the next command, and what has to wait for the one after it."""
+    """The entries for the next request, and those for the one after it."""
     if len(table) <= most:
         return table, {}
     entries = list(table.items())

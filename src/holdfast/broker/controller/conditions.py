@@ -1,4 +1,4 @@
-"""Waiting for something to become true, without polling."""
+"""Waits for a condition without polling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.broker.log_lines import LogLines
 
 
 class Conditions:
-    """Whoever waits gives a question; whoever changes something lets all be asked again."""
+    """Waiters register predicates; every change evaluates all of them again."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -18,7 +18,7 @@ class Conditions:
         self._is_asking = False
 
     async def until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
-        """Whether it holds, now or within the time."""
+        """Whether the predicate holds, now or within the time."""
         if holds():
             return True
         if timeout_s <= 0:
@@ -33,7 +33,7 @@ class Conditions:
             self._waiting.pop(future, None)
 
     def changed(self) -> None:
-        """Ask again when this tick is over: it may change thousands of partitions."""
+        """Evaluate again when this tick is over: it may change thousands of partitions."""
         if self._waiting and not self._is_asking:
             self._is_asking = True
             self._loop.call_soon(self._ask)
@@ -56,7 +56,7 @@ def _set(future: asyncio.Future[bool], value: bool) -> None:
 
 
 class Tasks:
-    """Coroutines that nobody awaits. A loop holds its tasks weakly, so they are kept here."""
+    """Background coroutines. A loop holds its tasks weakly, so they are kept here."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, log: LogLines) -> None:
         self._loop = loop
@@ -64,7 +64,7 @@ class Tasks:
         self._running: dict[asyncio.Task[None], None] = {}
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin, and tell the log if it fails."""
+        """Start a task, and log its failure."""
         task = self._loop.create_task(work)
         self._running[task] = None
         task.add_done_callback(self._done)
@@ -75,8 +75,8 @@ class Tasks:
             self._log.bug("a task failed", error)
 
 
-class Repeated:
-    """Work that reads something which may change while it is read: then it is done again."""
+class RepeatedTask:
+    """Work that runs again if its input changed while it ran."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], log: LogLines
@@ -89,13 +89,13 @@ class Repeated:
         self._is_closed = False
 
     def soon(self) -> None:
-        """Do it, or once more if it is being done."""
+        """Run the work, or run it once more after the current run."""
         self._again = True
         if self._task is None and not self._is_closed:
             self._task = self._loop.create_task(self._run())
 
     def close(self) -> None:
-        """Never again."""
+        """Do not run again."""
         self._is_closed = True
 
     async def _run(self) -> None:
@@ -103,7 +103,7 @@ class Repeated:
             while self._again and not self._is_closed:
                 self._again = False
                 await self._work()
-        except Exception as error:  # noqa: BLE001  # whatever it was, the next change asks again
-            self._log.bug("a chore failed", error)
+        except Exception as error:  # noqa: BLE001  # whatever it was, the next change runs it again
+            self._log.bug("a repeated task failed", error)
         finally:
             self._task = None

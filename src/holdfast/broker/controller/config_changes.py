@@ -1,4 +1,4 @@
-"""Changing settings: checked, agreed, and only then known to brokers."""
+"""Changes of settings: checked, written to the store, and only then visible to brokers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGREE_S: Final = 10.0
 _MINIMUM: Final = "min.insync.replicas"
 
 Asked = Callable[[dict[str, str]], Sequence[Alteration]]
-"""What is to change, given what is set now."""
+"""Returns the new settings, given the current ones."""
 
 
 async def alter_topic_configs(
@@ -75,7 +75,7 @@ async def alter_broker_configs(
         return
     alterations = asked(own)
     if any(one.name == _MINIMUM for one in alterations):
-        # Who is eligible is decided for the whole cluster, so it must hold for the whole cluster.
+        # The eligible leader replicas of the whole cluster depend on it.
         raise ConfigRefusedError(
             ErrorCode.INVALID_CONFIG,
             f"Broker-level {_MINIMUM} cannot be altered while ELR is enabled.",
@@ -108,9 +108,9 @@ def _partitions(service: ControllerService, topics: dict[str, Settings]) -> list
 
 
 async def _lower_first(service: ControllerService, settings: dict[str, Settings]) -> None:
-    """Before a leader may commit with fewer replicas, nobody may count on its having more.
+    """Clear the eligible leader replicas before a leader may commit with fewer replicas.
 
-    A lower minimum holds for the core from now on, everything else only when it is agreed.
+    The core uses a lower minimum from now on, everything else only when the store has it.
     """
     lowered = {
         partition: replace(now, min_insync_replicas=settings[partition.topic].min_insync_replicas)

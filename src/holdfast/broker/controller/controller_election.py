@@ -1,7 +1,7 @@
-"""Who is the controller: the broker whose session holds the node /controller.
+"""Controller election: the controller is the broker whose session holds the node /controller.
 
-Taking it and raising /controller_epoch is one transaction, so that no two reigns share an epoch.
-From that moment every write of an earlier reign is refused by the store.
+One transaction creates that node and raises /controller_epoch, so no two controllers share an
+epoch. From then on the store refuses every write of an earlier controller.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from holdfast.broker.controller.conditions import Repeated
+from holdfast.broker.controller.conditions import RepeatedTask
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.metadata.store_nodes import (
@@ -35,17 +35,17 @@ RETRY_S: Final = 0.1
 
 
 class Elector:
-    """One broker's campaign."""
+    """Campaigns for one broker."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._campaign = Repeated(host.loop, self._run_for_office, host.log)
+        self._campaign = RepeatedTask(host.loop, self._campaign_once, host.log)
         self._watches: list[Watch] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopped = False
 
     def start(self) -> None:
-        """Campaign now, and whenever the office is free."""
+        """Campaign now, and whenever there is no controller."""
         store = self._host.store
         self._watches = [
             store.watch(paths.CONTROLLER, lambda _: self._campaign.soon()),
@@ -54,7 +54,7 @@ class Elector:
         self._campaign.soon()
 
     async def stop(self) -> None:
-        """Resign, so that another broker need not wait for our session's end."""
+        """Resign, so that another broker need not wait for the end of our session."""
         self._is_stopped = True
         for watch in self._watches:
             watch.cancel()
@@ -84,7 +84,7 @@ class Elector:
                 self._timer.cancel()
             self._timer = self._host.loop.call_later(RETRY_S, self._campaign.soon)
 
-    async def _run_for_office(self) -> None:
+    async def _campaign_once(self) -> None:
         host = self._host
         if self._is_stopped or host.store.state is SessionState.LOST:
             return
@@ -103,7 +103,7 @@ class Elector:
             next_epoch = ControllerEpoch(last + 1)
             operations: list[Operation] = []
             if node is not None:
-                # Ours, from a campaign whose end we did not hear of: begin a reign of its own.
+                # Ours, from a campaign whose answer was lost: campaign again for a new epoch.
                 operations.append(Delete(paths.CONTROLLER, node.version))
             data = encode_controller(host.id, host.clock.wall_ms())
             operations.append(Create(paths.CONTROLLER, data, ephemeral=True))
@@ -115,9 +115,9 @@ class Elector:
             written = await host.store.commit(*operations)
             await self._begin(next_epoch, written[-1].version)
         except ConflictError:
-            self._campaign.soon()  # Somebody was faster.
+            self._campaign.soon()  # Another broker was faster.
         except (StoreError, DamagedNodeError) as error:
-            host.log.warning("no campaign for controller", error=str(error))
+            host.log.warning("could not campaign for controller", error=str(error))
             self._again_later()
 
     async def _begin(self, epoch: ControllerEpoch, version: int) -> None:
@@ -129,7 +129,7 @@ class Elector:
         try:
             await service.start()
         except BaseException:
-            # The office is ours, and idle: the next campaign takes it again, in a new epoch.
+            # We hold the node and do nothing: the next campaign takes it again, in a new epoch.
             service.end()
             self._again_later()
             raise

@@ -1,4 +1,4 @@
-"""What the controller asks of the broker it lives in."""
+"""The interface of the broker that the controller runs in."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Sender(Protocol):
-    """The way to one broker."""
+    """Sends requests to one broker."""
 
     def send(self, request: Request, version: int, answered: Answered) -> None: ...
 
 
-class Ways(Protocol):
-    """The ways to all brokers."""
+class Senders(Protocol):
+    """Gives the sender of each broker."""
 
     def to(self, broker: BrokerId, purpose: str = "") -> Sender: ...
 
@@ -35,7 +35,7 @@ class Ways(Protocol):
 
 
 class Host(Protocol):
-    """A broker, as far as a controller needs one."""
+    """The parts of a broker that a controller needs."""
 
     @property
     def id(self) -> BrokerId: ...
@@ -46,15 +46,15 @@ class Host(Protocol):
     @property
     def clock(self) -> Clock: ...
     @property
-    def dice(self) -> random.Random: ...
+    def rng(self) -> random.Random: ...
     @property
     def store(self) -> Store: ...
     @property
-    def peers(self) -> Ways: ...
+    def peers(self) -> Senders: ...
     @property
     def configs(self) -> Configs: ...
     @property
     def trace(self) -> BrokerTrace | None: ...
 
     controller: ControllerService | None
-    """Set while this broker reigns."""
+    """Set while this broker is the controller."""

@@ -1,10 +1,10 @@
-"""Reading what brokers report of failed logs, in /log_dir_event_notification."""
+"""Reads the reports of failed logs that brokers write to /log_dir_event_notification."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.controller.conditions import Repeated
+from holdfast.broker.controller.conditions import RepeatedTask
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_replica_failures
 from holdfast.broker.replication.log_failures import NOTIFICATIONS
 from holdfast.coordination import Delete, StoreError, Watch
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 class FailureReader:
-    """Takes the reports out of the store, each once.
+    """Takes each report out of the store once.
 
-    A report that is read and not acted upon before the reign ends is no loss: the failed log
-    answers the next controller's LeaderAndIsr with KAFKA_STORAGE_ERROR.
+    If this broker loses the controllership between reading a report and acting on it, nothing is
+    lost: the broker of the failed log answers the next LeaderAndIsr with KAFKA_STORAGE_ERROR.
     """
 
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._watch: Watch | None = None
-        self._read = Repeated(service.host.loop, self._read_all, service.host.log)
+        self._read = RepeatedTask(service.host.loop, self._read_all, service.host.log)
 
     def start(self) -> None:
-        """Read what is there, and what comes."""
+        """Read the present reports and all later ones."""
         self._watch = self._service.host.store.watch(NOTIFICATIONS, lambda _: self._read.soon())
         self._read.soon()
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._read.close()
         if self._watch is not None:
             self._watch.cancel()
@@ -54,13 +54,13 @@ class FailureReader:
     def _take(self, path: str, data: bytes) -> None:
         service = self._service
         try:
-            told = decode_replica_failures(path, data)
+            failures = decode_replica_failures(path, data)
         except DamagedNodeError as error:
             service.host.log.error("a report of failed logs is dropped", error=str(error))
             return
-        known = service.core.brokers.get(told.broker)
-        epoch = told.broker_epoch
+        known = service.core.brokers.get(failures.broker)
+        epoch = failures.broker_epoch
         if epoch == NO_BROKER_EPOCH and known is not None:
             epoch = BrokerEpoch(known.broker_epoch)
-        for topic, number in told.partitions:
-            service.replica_failed(TopicPartition(topic, number), told.broker, epoch)
+        for topic, number in failures.partitions:
+            service.replica_failed(TopicPartition(topic, number), failures.broker, epoch)

@@ -1,4 +1,4 @@
-"""Partition states on their way to the store, and its answers on their way to the core."""
+"""Writes partition states to the store, and passes the store's answers to the core."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 RETRY_S: Final = 0.05
 MOST_UNCLEAN: Final = 20
-"""Unclean elections that a partition's node remembers."""
+"""Unclean elections that a partition's node keeps."""
 
 
 class StateWrites:
-    """The writes of a reign. One is under way per partition: the core sees to that."""
+    """The state writes of a controller. The core allows one per partition at a time."""
 
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self.versions: dict[TopicPartition, int] = {}
-        """Of each partition's node. Those that are being created have none yet."""
+        """Version of each partition's node. Nodes that are being created have none yet."""
         self.unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = {}
-        """What each partition's node remembers, with the write under way."""
+        """The unclean elections in each partition's node, including the write in progress."""
         self._newest: dict[TopicPartition, WriteState] = {}
-        """The write under way; an answer to another one means nothing."""
+        """The write in progress; an answer to another one is ignored."""
         self._held: list[WriteState] | None = None
-        """While a list: writes are collected for one transaction."""
+        """While this is a list, writes are collected for one transaction."""
 
     def write(self, write: WriteState) -> None:
         """Compare-and-set one partition's node."""
@@ -50,7 +50,7 @@ class StateWrites:
         self._service.writer.add([operation], lambda outcome: self._written(write, outcome))
 
     def _remember(self, write: WriteState) -> None:
-        """A leader that was neither in sync nor eligible (KIP-966): the audit asks for it."""
+        """Record a leader that was neither in sync nor eligible (KIP-966), for the audit."""
         before, state = self._service.core.partitions[write.partition], write.state
         if state.leader in (NO_BROKER, before.leader, *before.isr, *before.eligible_leaders):
             return
@@ -67,7 +67,7 @@ class StateWrites:
         return paths.partition_state(*write.partition), data
 
     def hold(self, decide: Callable[[], None]) -> list[WriteState]:
-        """What a decision on new partitions wants written, held back for `create`."""
+        """The writes of a decision on new partitions, kept for `create`."""
         assert self._held is None
         self._held = held = list[WriteState]()
         try:
@@ -77,7 +77,7 @@ class StateWrites:
         return held
 
     async def create(self, writes: Sequence[WriteState], others: Iterable[Operation]) -> None:
-        """New partitions and what belongs to them in one transaction; raises ConflictError."""
+        """Write new partitions and their other nodes in one transaction; raises ConflictError."""
         operations = list(others)
         for write in writes:
             operations.append(Create(paths.partition(*write.partition)))
@@ -91,7 +91,7 @@ class StateWrites:
             self._confirm(write)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Whatever is under way for it means nothing any more."""
+        """Ignore the answers to writes in progress for this partition."""
         self._newest.pop(partition, None)
         self.versions.pop(partition, None)
         self.unclean.pop(partition, None)
@@ -116,7 +116,7 @@ class StateWrites:
         service.tasks.run(self._refused(write))
 
     async def _refused(self, write: WriteState) -> None:
-        """The node is not what we took it for: take over what it says."""
+        """The node has another version than we expected: load its state."""
         service, path = self._service, paths.partition_state(*write.partition)
         try:
             node = await service.host.store.get(path)
@@ -132,7 +132,7 @@ class StateWrites:
             state = decode_state(path, node.data)
             self.unclean[write.partition] = decode_unclean(path, node.data)
         except DamagedNodeError as error:
-            service.host.log.error("partition not governed", error=str(error))
+            service.host.log.error("partition ignored", error=str(error))
             service.forget(write.partition)
             return
         self.versions[write.partition] = node.version

@@ -1,4 +1,4 @@
-"""Leaders and replicas moved by hand: elections and reassignments that somebody asks for."""
+"""Elections and reassignments that an administrator requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNCLEAN: Final = 1
 
 
 class Elected(NamedTuple):
-    """What became of one election."""
+    """The result of one election."""
 
     partition: TopicPartition
     error: ErrorCode
@@ -28,7 +28,7 @@ async def elect(
     election_type: int,
     timeout_s: float,
 ) -> list[Elected]:
-    """Elect where that is needed and possible; answered when the store has agreed."""
+    """Elect where that is needed and possible; returns when the store has the new states."""
     known = tuple(one for one in partitions if service.knows(one))
     await service.settled(known, timeout_s)
     results: dict[TopicPartition, Elected] = {}
@@ -53,7 +53,7 @@ async def elect(
 
 
 def needs_election(state: PartitionState, election_type: int) -> bool:
-    """Whether an election over all partitions would touch this one."""
+    """Whether an election over all partitions would include this one."""
     return not _is_needless(state, election_type)
 
 
@@ -101,7 +101,7 @@ async def reassign(
     keeps_count: bool,
     timeout_s: float,
 ) -> None:
-    """Begin to move one partition, or (None) to move it back; RefusedError."""
+    """Start the reassignment of one partition, or (None) cancel it; RefusedError."""
     if not service.knows(partition):
         raise RefusedError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -110,7 +110,7 @@ async def reassign(
     if target is not None:
         cluster = await service.admin.cluster()
         check_replicas(target, cluster.known)
-    # At most two rounds unless leaders keep changing their ISR: then the time ends it.
+    # At most two rounds unless leaders keep changing their ISR: then the timeout ends it.
     until_s = service.host.loop.time() + timeout_s
     wanted: tuple[BrokerId, ...] | None = None
     while await service.settled([partition], until_s - service.host.loop.time()):
@@ -146,5 +146,5 @@ def _target(
 
 
 def _is_on_its_way(state: PartitionState, wanted: tuple[BrokerId, ...]) -> bool:
-    """Whether the agreed state is the move that was asked for, under way or done."""
+    """Whether the stored state is the requested reassignment, in progress or done."""
     return tuple(one for one in state.replicas if one not in state.removing) == wanted

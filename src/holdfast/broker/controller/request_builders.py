@@ -1,4 +1,4 @@
-"""The controller's messages to brokers, made from what the service knows at that moment."""
+"""Builds the controller's requests to brokers from the current state of the service."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def leader_and_isr(
     broker_epoch: BrokerEpoch,
     states: Mapping[TopicPartition, PartitionState],
 ) -> LeaderAndIsrRequest:
-    """Roles, with the addresses of those who are to be followed."""
+    """Roles, with the addresses of the leaders to follow."""
     topics = [
         LeaderAndIsrTopicState(
             topic_name=name,
@@ -114,7 +114,7 @@ def _role(
 def leader_and_isr_errors(
     service: ControllerService, response: LeaderAndIsrResponse
 ) -> dict[TopicPartition, ErrorCode]:
-    """What a broker says of each partition, by name."""
+    """The error of each partition in a broker's answer, by name."""
     return {
         TopicPartition(name, one.partition_index): ErrorCode(one.error_code)
         for topic in response.topics
@@ -126,7 +126,7 @@ def leader_and_isr_errors(
 def stop_replica(
     service: ControllerService, broker_epoch: BrokerEpoch, stops: Mapping[TopicPartition, Stop]
 ) -> StopReplicaRequest:
-    """Replicas that have to go."""
+    """Replicas to stop."""
     topics = [
         StopReplicaTopicState(
             topic_name=name,
@@ -157,10 +157,10 @@ def update_metadata(
     *,
     is_whole: bool,
 ) -> UpdateMetadataRequest:
-    """All live brokers, some partitions as they are now, and topics that are no more.
+    """All live brokers, the current state of some partitions, and deleted topics.
 
-    If it is whole, what is not named does not exist: a broker that comes back from a lost session
-    has not heard of the topics that were deleted meanwhile.
+    In a whole update, a topic that is not named does not exist: a broker that returns from a lost
+    session has not received the deletions that happened meanwhile.
     """
     ended = [
         UpdateMetadataTopicState(
@@ -227,7 +227,7 @@ def _broker(node: BrokerNode) -> UpdateMetadataBroker:
 def get_replica_log_info(
     service: ControllerService, asked: Mapping[TopicPartition, LeaderEpoch]
 ) -> GetReplicaLogInfoRequest:
-    """How far do these logs go?"""
+    """Ask for the ends of these logs."""
     return GetReplicaLogInfoRequest(
         topic_partitions=[
             GetReplicaLogInfoTopicPartitions(

@@ -1,8 +1,9 @@
-"""One reign: drives `core.Controller` between the store, the brokers and whoever asks.
+"""One broker's term as controller: connects `core.Controller` with the store and the brokers.
 
-What the core decides is written first and told after the store has confirmed it. Nothing is decided
-here. The reign ends when the store refuses a write by the controller's epoch, when a broker obeys a
-newer controller, or when our session is lost; after that nothing is written or told.
+The service writes each decision of the core to the store, and sends it to the brokers after the
+store has confirmed it. It makes no decisions. The term ends when the store refuses a write because
+of the controller epoch, when a broker follows a newer controller, or when our session is lost;
+after that the service writes and sends nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, Protocol
 
 from holdfast.broker.controller.auto_leader_rebalance import Rebalancer
 from holdfast.broker.controller.broker_channel import Channel, Stop
-from holdfast.broker.controller.conditions import Conditions, Repeated, Tasks
+from holdfast.broker.controller.conditions import Conditions, RepeatedTask, Tasks
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.log_failures import FailureReader
 from holdfast.broker.controller.partition_state_writes import StateWrites
@@ -51,11 +52,11 @@ class OpenCall(Protocol):
     """A request that waits for the store."""
 
     def abandon(self) -> None:
-        """The reign is over, and what became of the request is not known."""
+        """We are no longer the controller, and the outcome of the request is unknown."""
 
 
 class ControllerService:
-    """The controller while it reigns."""
+    """The controller, from its election to its end."""
 
     core: Controller
     """Set by `start`."""
@@ -80,22 +81,22 @@ class ControllerService:
         self.channels: dict[BrokerId, Channel] = {}
         self.is_over = False
         self._has_begun = False
-        """Before that there is no core to tell of changes; they are read when it is there."""
+        """Before that there is no core to receive changes; `start` reads them."""
         self.open_calls: dict[OpenCall, None] = {}
-        """Answered when the store has agreed, or when the reign ends."""
+        """Answered when the store has the state, or when we are no longer the controller."""
         self._on_ended = ended
         self.states = StateWrites(self)
         self.admin = Topics(self)
-        self._refresh = Repeated(host.loop, self._refresh_brokers, host.log)
+        self._refresh = RepeatedTask(host.loop, self._refresh_brokers, host.log)
         self._watches: list[Watch] = []
         self._failures = FailureReader(self)
         self._rebalancer = Rebalancer(self)
         self._is_flushing = False
 
-    # Beginning and ending.
+    # Start and end.
 
     async def start(self) -> None:
-        """Read everything, and go on where the last controller stopped. StoreError if away."""
+        """Load the state and continue where the last controller stopped; raises StoreError."""
         host = self.host
         self._watches.append(host.store.watch(paths.BROKER_IDS, lambda _: self._refresh.soon()))
         live = await load_brokers(host.store, host.log)
@@ -129,13 +130,13 @@ class ControllerService:
         self.flush_soon()
 
     def fenced(self, reason: str) -> None:
-        """Somebody else reigns, or nobody."""
+        """Another broker is the controller, or none."""
         if not self.is_over:
             self.end()
             self._on_ended(reason)
 
     def end(self) -> None:
-        """Write and tell nothing more."""
+        """Write and send nothing more."""
         self.is_over = True
         self.writer.close()
         self._refresh.close()
@@ -196,7 +197,7 @@ class ControllerService:
         self.run(self.core.broker_registered(self.broker_nodes[broker].registration(epoch)))
 
     def _publish_broker(self, broker: BrokerId) -> None:
-        """Everyone learns who is alive, and which replicas are offline."""
+        """Send the live brokers and the offline replicas to all brokers."""
         for channel in self.channels.values():
             channel.publish_brokers()
         self.flush_soon()
@@ -205,7 +206,7 @@ class ControllerService:
                 self._publish(partition)
 
     def offline_replicas(self, partition: TopicPartition) -> tuple[BrokerId, ...]:
-        """Replicas that nobody can reach, and those whose log failed."""
+        """Replicas on dead brokers, and those whose log failed."""
         replicas, fit = self.core.partitions[partition].replicas, self.core.fit(partition)
         return tuple(one for one in replicas if one not in fit)
 
@@ -220,7 +221,7 @@ class ControllerService:
     def log_end_answered(
         self, partition: TopicPartition, broker: BrokerId, epoch: LeaderEpoch, end: LogEnd
     ) -> None:
-        """A candidate says how far its log goes."""
+        """A candidate has reported the end of its log."""
         self.run(self.core.log_end_answered(partition, broker, epoch, end))
 
     def _ask_again(self) -> None:
@@ -228,7 +229,7 @@ class ControllerService:
             self.run(self.core.ask_again())
             self.host.loop.call_later(ASK_AGAIN_S, self._ask_again)
 
-    # Carrying out.
+    # Effects.
 
     def run(self, commands: Commands) -> None:
         """Carry out what the core decided, in order."""
@@ -240,7 +241,7 @@ class ControllerService:
             self.flush_soon()
 
     def flush_soon(self) -> None:
-        """Tell what is due at the end of this tick."""
+        """Send the pending requests at the end of this tick."""
         if not self._is_flushing:
             self._is_flushing = True
             self.host.loop.call_soon(self._flush)
@@ -258,7 +259,7 @@ class ControllerService:
                 self._confirmed(command)
             case SendStateTo(broker, partition, state):
                 if broker in self.channels:
-                    self.channels[broker].tell(partition, state)
+                    self.channels[broker].send_state(partition, state)
             case StopReplica(broker, partition):
                 epoch = self.core.partitions[partition].leader_epoch
                 if broker in self.channels:
@@ -273,7 +274,7 @@ class ControllerService:
     def _confirmed(self, confirmed: StateConfirmed) -> None:
         before, after = confirmed.before, confirmed.after
         if self.host.trace is not None:
-            self.host.trace.agreed(confirmed)
+            self.host.trace.state_confirmed(confirmed)
         if after.leader_epoch != before.leader_epoch:
             self.host.log.info(
                 "leader elected",
@@ -293,13 +294,13 @@ class ControllerService:
         self.flush_soon()
 
     def _write_topic_view(self, name: str) -> None:
-        """Let the topic's node follow the states, for Kafka's tools."""
+        """Update the topic's node from the states, for Kafka's tools."""
         node = self.topic_view(name)
         self.topics[name] = node
         self.writer.add([Set(paths.topic(name), encode_topic(node))], lambda _: None)
 
     def topic_view(self, name: str) -> TopicNode:
-        """A topic's node as the states have it."""
+        """A topic's node, built from the states."""
         topic = self.topics[name]
         states = {
             number: self.core.partitions[TopicPartition(name, number)]
@@ -313,20 +314,20 @@ class ControllerService:
             {number: state.removing for number, state in states.items() if state.removing},
         )
 
-    # What the admin side asks.
+    # Calls of the admin side.
 
     def knows(self, partition: TopicPartition) -> bool:
-        """Whether we govern it, and the store has it."""
+        """Whether the core has this partition, and the store has it too."""
         return partition in self.core.partitions and partition in self.states.versions
 
     def forget(self, partition: TopicPartition) -> None:
-        """Govern it no more."""
+        """Remove the partition from the core."""
         self.states.forget(partition)
         self.run(self.core.forget(partition))
         self.conditions.changed()
 
     async def settled(self, partitions: Iterable[TopicPartition], timeout_s: float) -> bool:
-        """Whether no decision on these is under way, now or within the time."""
+        """Whether no decision on these is in progress, now or within the time."""
         names = tuple(partitions)
         pending = self.core.is_pending
         return await self.conditions.until(lambda: not any(map(pending, names)), timeout_s)
@@ -334,7 +335,7 @@ class ControllerService:
     def core_settings(
         self, topic: str, own: dict[str, str] | None = None, layers: Layers | None = None
     ) -> Settings:
-        """What the core goes by for a topic."""
+        """The core's settings for a topic."""
         configs = self.host.configs
         layers = configs.layers if layers is None else layers
         own = self.topic_configs.get(topic, {}) if own is None else own

@@ -1,7 +1,7 @@
-"""What a new controller finds in the store.
+"""Loads the cluster state that a new controller finds in the store.
 
-Read after the controller's epoch was raised: from then on nobody else can write these nodes, so
-what is read piece by piece belongs together.
+The controller epoch is raised first. From then on no other controller can write these nodes, so
+separate reads give one consistent state.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.model import BrokerEpoch, BrokerId, PartitionState, TopicPartition
 
 @dataclass(slots=True)
 class Loaded:
-    """Everything that is agreed."""
+    """The cluster state in the store."""
 
     topics: dict[str, TopicNode] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class LiveBrokers:
 
 
 async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
-    """Who is alive. A registration that cannot be read is not counted, and said so."""
+    """The live brokers. A registration that cannot be read is skipped and logged."""
     names = await store.children(paths.BROKER_IDS)
     wanted = [f"{paths.BROKER_IDS}/{name}" for name in names]
     live = LiveBrokers()
@@ -62,7 +62,7 @@ async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
 
 
 async def load(store: Store, log: LogLines) -> Loaded:
-    """All topics and partitions. What is damaged is left alone, and said so: never guessed at."""
+    """All topics and partitions. A damaged node is skipped and logged, never guessed."""
     loaded = Loaded()
     names = await store.children(paths.TOPICS)
     nodes = await store.get_many([paths.topic(name) for name in names])
@@ -75,7 +75,7 @@ async def load(store: Store, log: LogLines) -> Loaded:
             own = config.data if config is not None else b""
             loaded.configs[name] = decode_config(paths.topic_config(name), own)
         except DamagedNodeError as error:
-            log.error("topic not governed", error=str(error))
+            log.error("topic ignored", error=str(error))
             loaded.topics.pop(name, None)
     partitions = [
         TopicPartition(name, number)
@@ -91,5 +91,5 @@ async def load(store: Store, log: LogLines) -> Loaded:
             loaded.unclean[partition] = decode_unclean(path, node.data)
             loaded.versions[partition] = node.version
         except DamagedNodeError as error:
-            log.error("partition not governed", error=str(error))
+            log.error("partition ignored", error=str(error))
     return loaded

@@ -1,9 +1,9 @@
-"""Everything a reign writes to the store: in order, in batches, and only while the reign lasts.
+"""The controller's writes to the store: in order, in batches, and only under its epoch.
 
-Each transaction first checks that the controller's epoch is still ours. What is asked for in one
-tick of the loop goes out as one batch, the next when that is answered. A store that is away ends
-nothing: the writes wait, and are tried again. A write whose fate is unknown is tried again too; if
-it then conflicts, it is looked whether it had happened after all.
+Each transaction first checks that the controller epoch is still ours. The writes of one tick of the
+loop form one batch; the next batch follows the answer. While the store is unavailable the writes
+wait and are retried. A write with an unknown outcome is retried too; if the retry conflicts, the
+writer reads whether the first attempt succeeded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RETRY_S: Final = 0.05
 Done = Callable[[tuple[Node, ...] | ConflictError], None]
 
 
-class ReignOverError(Exception):
+class ControllerMovedError(Exception):
     """Another broker is the controller now; what was asked may or may not have been written."""
 
 
@@ -44,11 +44,11 @@ class _Job:
         self.operations = operations
         self.done = done
         self.is_unsure = False
-        """An earlier attempt may have happened."""
+        """An earlier attempt may have succeeded."""
 
 
 class StoreWriter:
-    """The one way from a reign to the store."""
+    """The only writer of a controller to the store."""
 
     def __init__(
         self,
@@ -69,15 +69,15 @@ class StoreWriter:
         self._is_closed = False
 
     def add(self, operations: Sequence[Operation], done: Done) -> None:
-        """Write soon; `done` gets the nodes written, or the conflict. Never, if the reign ends."""
+        """Write soon; unless the writer is closed, `done` gets the nodes or the conflict."""
         self._jobs.append(_Job(operations, done))
         if self._task is None and not self._is_closed:
             self._task = self._loop.create_task(self._write_all())
 
     async def write(self, *operations: Operation) -> tuple[Node, ...]:
-        """The same, awaited; raises ConflictError, or ReignOverError."""
+        """The same, awaited; raises ConflictError or ControllerMovedError."""
         if self._is_closed:
-            raise ReignOverError
+            raise ControllerMovedError
         result: asyncio.Future[tuple[Node, ...]] = self._loop.create_future()
         self._awaited[result] = None
 
@@ -96,16 +96,16 @@ class StoreWriter:
             del self._awaited[result]
 
     def close(self) -> None:
-        """The reign is over: what is not written will not be."""
+        """We are no longer the controller: discard the waiting writes."""
         self._is_closed = True
         self._jobs.clear()
         for result in self._awaited:
             if not result.done():
-                result.set_exception(ReignOverError())
+                result.set_exception(ControllerMovedError())
 
     async def _write_all(self) -> None:
         try:
-            # The writes of this tick together; others join while the store works.
+            # One batch for the writes of this tick; later ones wait for the answer.
             await asyncio.sleep(0)
             while self._jobs and not self._is_closed:
                 jobs, self._jobs = self._jobs, []
@@ -119,7 +119,7 @@ class StoreWriter:
                 if waiting:
                     self._jobs[:0] = waiting
                     await asyncio.sleep(RETRY_S)
-        except Exception as error:  # noqa: BLE001  # a reign that cannot write must not go on
+        except Exception as error:  # noqa: BLE001  # a controller that cannot write must resign
             self._log.bug("the controller failed", error)
             self._fenced("a bug")
         finally:
@@ -132,7 +132,7 @@ class StoreWriter:
             return [error] * len(transactions)
 
     async def _settle(self, job: _Job, outcome: Outcome) -> bool:
-        """Whether the job is over."""
+        """Whether the job is finished."""
         if self._is_closed:
             return True
         match outcome:
@@ -155,7 +155,7 @@ class StoreWriter:
         return True
 
     async def _find_out(self, job: _Job, conflict: ConflictError) -> bool:
-        """It conflicts: perhaps with what it wrote itself, unheard."""
+        """After a conflict: find out whether an earlier attempt succeeded without an answer."""
         changes = [one for one in job.operations if not isinstance(one, Check)]
         try:
             nodes = await self._store.get_many([one.path for one in changes])

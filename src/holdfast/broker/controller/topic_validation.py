@@ -1,23 +1,23 @@
-"""What may be asked about topics, with Kafka's codes and words for what may not."""
+"""Validates requests about topics, with Kafka's error codes and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from holdfast.broker.metadata.topic_names import why_not_a_name
+from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.core.controller.replica_assignment import Racks, assign
 from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableTopic
 
 MOST_PARTITIONS: Final = 10_000
-"""In one request, as KRaft has it: more would hold up everybody else for too long."""
+"""In one request, as in KRaft: more would delay all other requests for too long."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 
 
 class RefusedError(Exception):
-    """What was asked cannot be: the code and the message to answer with."""
+    """The request is refused: the error code and the message of the answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -26,15 +26,15 @@ class RefusedError(Exception):
 
 
 class Cluster(NamedTuple):
-    """Whom replicas may be given to."""
+    """The brokers that replicas may be assigned to."""
 
     live: Racks
-    """Brokers that are there and stay."""
+    """Live brokers that are not shutting down."""
     known: Sequence[BrokerId]
-    """All that ever registered."""
+    """All brokers that ever registered."""
 
 
-class Dice(NamedTuple):
+class AssignmentStart(NamedTuple):
     """Where an assignment starts."""
 
     start: int
@@ -42,14 +42,14 @@ class Dice(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """A topic's name becomes a directory's."""
-    reason = why_not_a_name(name)
+    """A topic's name becomes the name of a directory."""
+    reason = invalid_name_reason(name)
     if reason:
         raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 def check_is_new(name: str, existing: Iterable[str]) -> None:
-    """Metrics write '.' as '_', so two names that differ only there cannot both be."""
+    """Metrics write '.' as '_', so two names that differ only there cannot both exist."""
     for other in existing:
         if other == name:
             raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -61,7 +61,7 @@ def check_is_new(name: str, existing: Iterable[str]) -> None:
 
 
 def replicas_of_new(
-    topic: CreatableTopic, cluster: Cluster, defaults: tuple[int, int], dice: Dice
+    topic: CreatableTopic, cluster: Cluster, defaults: tuple[int, int], rng: AssignmentStart
 ) -> Assignment:
     """A new topic's replicas, chosen or given; `defaults` for what is -1."""
     if topic.assignments:
@@ -79,10 +79,12 @@ def replicas_of_new(
         )
     partitions = defaults[0] if partitions == -1 else partitions
     replicas = defaults[1] if replicas == -1 else replicas
-    return choose(range(partitions), replicas, cluster, dice)
+    return choose(range(partitions), replicas, cluster, rng)
 
 
-def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dice) -> Assignment:
+def choose(
+    partitions: Sequence[int], replicas: int, cluster: Cluster, rng: AssignmentStart
+) -> Assignment:
     """Replicas on live brokers, spread evenly."""
     check_count(len(partitions))
     live = len(cluster.live)
@@ -95,11 +97,11 @@ def choose(partitions: Sequence[int], replicas: int, cluster: Cluster, dice: Dic
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {replicas} time(s): {reason}",
         )
-    return assign(cluster.live, partitions, replicas, dice.start % live, dice.shift % live)
+    return assign(cluster.live, partitions, replicas, rng.start % live, rng.shift % live)
 
 
 def check_count(partitions: int) -> None:
-    """Of one request."""
+    """Limit the number of partitions in one request."""
     if partitions > MOST_PARTITIONS:
         raise RefusedError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
@@ -132,7 +134,7 @@ def _given(topic: CreatableTopic, cluster: Cluster) -> Assignment:
 def check_given(
     assigned: Mapping[int, tuple[BrokerId, ...]], cluster: Cluster, replicas: int | None
 ) -> None:
-    """An assignment that somebody made by hand."""
+    """Check an assignment from the request."""
     for partition, brokers in assigned.items():
         check_replicas(brokers, cluster.known)
         if replicas is not None and len(brokers) != replicas:
@@ -142,7 +144,7 @@ def check_given(
                 f"{replicas} replica(s)."
             )
         replicas = len(brokers)
-        # A partition without a live replica could never tell what it holds.
+        # A partition without a live replica would have no leader.
         if not any(one in cluster.live for one in brokers):
             raise _bad_assignment(
                 "All brokers specified in the manual partition assignment for partition "
@@ -151,7 +153,7 @@ def check_given(
 
 
 def check_replicas(brokers: tuple[BrokerId, ...], known: Iterable[BrokerId]) -> None:
-    """One partition's replicas: some, each once, each a broker."""
+    """One partition's replicas: at least one, no duplicates, all brokers."""
     known = tuple(known)
     if not brokers:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")

@@ -1,4 +1,4 @@
-"""Topics: made, grown and removed, each in one transaction."""
+"""Creates, grows and deletes topics, each in one transaction."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from holdfast.broker.controller.broker_channel import Stop
 from holdfast.broker.controller.request_builders import DURING_DELETION, GoneTopic
 from holdfast.broker.controller.topic_validation import (
     Assignment,
+    AssignmentStart,
     Cluster,
-    Dice,
     RefusedError,
     check_given,
     check_is_new,
@@ -28,14 +28,14 @@ from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTo
 if TYPE_CHECKING:
     from holdfast.broker.controller.service import ControllerService
 
-ALL_TOLD_S: Final = 1.0
+ALL_BROKERS_TIMEOUT_S: Final = 1.0
 """How long an answer waits for brokers other than the leaders, which may be dying."""
 CHANGED: Final = b'{"version":2}'
-"""What /config/changes says; that it was written is the message."""
+"""The content of /config/changes; the write itself is the notification."""
 
 
-class Planned(NamedTuple):
-    """A topic that may be made."""
+class PlannedTopic(NamedTuple):
+    """A valid topic that is not created yet."""
 
     name: str
     topic_id: bytes
@@ -49,17 +49,17 @@ class Planned(NamedTuple):
 
 
 class Topics:
-    """The topics of a reign."""
+    """The topics of a controller."""
 
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._reserved: dict[str, None] = {}
-        """Names of topics that are being made."""
+        """Names of topics that are being created."""
 
     async def cluster(self) -> Cluster:
-        """Whom replicas may be given to."""
+        """The brokers that replicas may be assigned to."""
         service = self._service
-        names = await service.host.store.children(paths.LIVES)
+        names = await service.host.store.children(paths.BROKER_INCARNATIONS)
         known = [BrokerId(int(name)) for name in names if name.isdecimal()]
         live = {
             broker: service.broker_nodes[broker].rack
@@ -68,14 +68,14 @@ class Topics:
         }
         return Cluster(live, list(dict.fromkeys((*live, *known))))
 
-    def _dice(self) -> Dice:
-        dice = self._service.host.dice
-        return Dice(dice.randrange(1 << 16), dice.randrange(1 << 16))
+    def _assignment_start(self) -> AssignmentStart:
+        rng = self._service.host.rng
+        return AssignmentStart(rng.randrange(1 << 16), rng.randrange(1 << 16))
 
-    # Making.
+    # Creating.
 
-    def plan(self, topic: CreatableTopic, cluster: Cluster) -> Planned:
-        """What a topic would be; RefusedError."""
+    def plan(self, topic: CreatableTopic, cluster: Cluster) -> PlannedTopic:
+        """Plan a topic; RefusedError."""
         service = self._service
         check_name(topic.name)
         check_is_new(topic.name, (*service.topics, *self._reserved))
@@ -85,12 +85,12 @@ class Topics:
             raise RefusedError(error.code, error.message) from None
         settings = service.host.configs.settings
         defaults = (settings.num_partitions, settings.default_replication_factor)
-        assignment = replicas_of_new(topic, cluster, defaults, self._dice())
-        topic_id = service.host.dice.getrandbits(128).to_bytes(16, "big")
-        return Planned(topic.name, topic_id, assignment, configs)
+        assignment = replicas_of_new(topic, cluster, defaults, self._assignment_start())
+        topic_id = service.host.rng.getrandbits(128).to_bytes(16, "big")
+        return PlannedTopic(topic.name, topic_id, assignment, configs)
 
-    async def create(self, planned: Planned) -> None:
-        """Write a topic and let its leaders be told."""
+    async def create(self, planned: PlannedTopic) -> None:
+        """Write a topic to the store and queue the requests to its brokers."""
         service = self._service
         self._reserved[planned.name] = None
         try:
@@ -133,27 +133,27 @@ class Topics:
                 self._service.forget(write.partition)
             raise
 
-    async def told(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
-        """Whether the leaders have taken their roles; others are waited for only a little."""
+    async def until_delivered(self, partitions: Sequence[TopicPartition], timeout_s: float) -> bool:
+        """Whether the leaders have accepted their roles; waits only briefly for other brokers."""
         service = self._service
         conditions = service.conditions
 
         def all_know() -> bool:
             channels = service.channels.values()
-            return all(one.has_told(name) for one in channels for name in partitions)
+            return all(one.has_delivered(name) for one in channels for name in partitions)
 
         def leaders_know() -> bool:
             return all(self._leader_knows(name) for name in partitions)
 
-        if await conditions.until(all_know, min(timeout_s, ALL_TOLD_S)):
+        if await conditions.until(all_know, min(timeout_s, ALL_BROKERS_TIMEOUT_S)):
             return True
-        return await conditions.until(leaders_know, timeout_s - ALL_TOLD_S)
+        return await conditions.until(leaders_know, timeout_s - ALL_BROKERS_TIMEOUT_S)
 
     def _leader_knows(self, partition: TopicPartition) -> bool:
         service = self._service
         state = service.core.partitions.get(partition)
         channel = service.channels.get(state.leader) if state is not None else None
-        return channel is not None and channel.has_told(partition)
+        return channel is not None and channel.has_delivered(partition)
 
     # Growing.
 
@@ -174,7 +174,7 @@ class Topics:
         first = next(iter(node.replicas.values()))
         replicas = len([one for one in first if one not in node.adding.get(0, ())])
         if topic.assignments is None:
-            return choose(numbers, replicas, cluster, self._dice())
+            return choose(numbers, replicas, cluster, self._assignment_start())
         if len(topic.assignments) != len(numbers):
             raise RefusedError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -205,10 +205,10 @@ class Topics:
             service.topics[name] = service.topics[name]._replace(replicas=grown.replicas)
             service.states.created(writes)
 
-    # Removing.
+    # Deleting.
 
     async def delete(self, name: str) -> list[TopicPartition]:
-        """Remove a topic: first from the store, then from the brokers."""
+        """Delete a topic: first from the store, then from the brokers."""
         service = self._service
         store = service.host.store
         topic = service.topics[name]

@@ -1,14 +1,14 @@
-"""The control socket: breaking one broker on purpose, and looking into it.
+"""The control socket: injects faults into one broker, and inspects it.
 
-A Unix socket beside the broker's files. One request a line, one answer a line, in order:
+A Unix socket beside the broker's files. One request per line, one answer per line, in order:
 
     {"call": "ping"}                                  {"answer": "pong"}
     {"call": "links", "do": "cut", "to": [2, null]}   {"answer": {}}
     {"call": "links", "do": "fly"}                    {"error": "links: do is one of cut, ..."}
 
-Whatever comes is taken for a stranger's: a line has a longest length, every field a type and a
-range, and a request that cannot be carried out gets an error and changes nothing. The socket exists
-only where the setting `holdfast.control` asks for it.
+All input is untrusted: a line has a maximum length, every field a type and a range, and a request
+that cannot be carried out gets an error and changes nothing. The socket exists only where the
+setting `holdfast.control` asks for it.
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ Handler = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 
 
 class BadRequestError(Exception):
-    """What was asked cannot be done; the message goes back to whoever asked."""
+    """A request that cannot be carried out; the message goes back to the client."""
 
 
 class Controllable(Protocol):
-    """What a broker lets others do to it."""
+    """The operations of a broker for the control socket."""
 
     @property
     def links(self) -> Links:
-        """The ways to brokers and clients."""
+        """The links to brokers and clients."""
 
     @property
     def disks(self) -> Sequence[FaultyDisk]:
         """The disks of its log directories."""
 
     def status(self) -> dict[str, Any]:
-        """Who it is and what it holds, ready for JSON."""
+        """The broker's identity and partitions, ready for JSON."""
 
-    def cut_store(self) -> None:
-        """From now on the agreed store is out of reach."""
+    def disconnect_store(self) -> None:
+        """Make the coordination store unreachable."""
 
-    def heal_store(self) -> None:
-        """It is back."""
+    def reconnect_store(self) -> None:
+        """Make the coordination store reachable again."""
 
     async def expire_session(self) -> None:
-        """End the session as if we had been silent too long."""
+        """End the session as if it had expired."""
 
     def flush(self) -> None:
         """Force every log to the disk."""
 
     def flush_trace(self) -> None:
-        """Write down every event so far, if there is a trace."""
+        """Write every event so far, if there is a trace."""
 
     def begin_stop(self) -> None:
-        """Start a controlled shutdown; returns at once."""
+        """Start a controlled shutdown; returns immediately."""
 
 
 class ControlSocket:
@@ -90,14 +90,14 @@ class ControlSocket:
         }
 
     async def open(self) -> None:
-        """Listen from now on. OSError if the path cannot be used."""
+        """Listen. OSError if the path cannot be used."""
         listener = unix_sockets.listen(self._path)
         self._server = await asyncio.start_unix_server(
             self._serve, sock=listener, limit=LONGEST_LINE
         )
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
             self._path.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class ControlSocket:
         except BadRequestError as error:
             return {"error": str(error)}
         except Exception as error:  # noqa: BLE001
-            # Our own bug; whoever breaks brokers should not have to read their logs to see it.
+            # Our own bug: the client should see it without reading the broker's log.
             self._log.bug("control request failed", error)
             return {"error": f"{type(error).__name__}: {error}"}
 
@@ -155,14 +155,14 @@ class ControlSocket:
         links = self._broker.links
         what = _choice(request, "links", ("cut", "delay", "drop", "heal"))
         if what == "heal":
-            links.heal()
+            links.clear_faults()
             return {}
         targets = _targets(request)
         match what:
             case "cut":
                 both_ways = _flag(request, "both_ways")
                 for target in targets:
-                    links.cut(target, both_ways=both_ways)
+                    links.disconnect(target, both_ways=both_ways)
             case "delay":
                 delay_s = _number(request, "seconds", LONGEST_DELAY_S)
                 for target in targets:
@@ -175,9 +175,9 @@ class ControlSocket:
 
     async def _store(self, request: Mapping[str, Any]) -> Answer:
         if _choice(request, "store", ("cut", "heal")) == "cut":
-            self._broker.cut_store()
+            self._broker.disconnect_store()
         else:
-            self._broker.heal_store()
+            self._broker.reconnect_store()
         return {}
 
     async def _disk(self, request: Mapping[str, Any]) -> Answer:
@@ -192,7 +192,7 @@ class ControlSocket:
             raise BadRequestError(f"disk: directory is one of log.dirs ({known}), or missing")
         for disk in disks:
             if what == "mend":
-                disk.mend()
+                disk.clear_faults()
             else:
                 disk.fail(DiskFault(what, below))
         return {}

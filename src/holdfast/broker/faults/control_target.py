@@ -1,4 +1,4 @@
-"""What the control socket may do to a broker, and what it sees of it."""
+"""The operations of the control socket on a broker, and the state that it shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ControlledBroker:
-    """A broker with handles."""
+    """A broker that the control socket can operate."""
 
     def __init__(
         self, broker: Broker, disks: Sequence[FaultyDisk], begin_stop: Callable[[], None]
@@ -34,7 +34,7 @@ class ControlledBroker:
         return {
             "id": broker.id,
             "state": self._state(),
-            "epoch": broker.life.broker_epoch,
+            "epoch": broker.incarnation.broker_epoch,
             "host": broker.endpoint.host,
             "port": broker.endpoint.port,
             "cluster": broker.metadata.cluster_id,
@@ -52,11 +52,11 @@ class ControlledBroker:
             return "stopping"
         return "running" if self.is_started else "starting"
 
-    def cut_store(self) -> None:
-        self._broker.store.cut()
+    def disconnect_store(self) -> None:
+        self._broker.store.disconnect()
 
-    def heal_store(self) -> None:
-        self._broker.store.heal()
+    def reconnect_store(self) -> None:
+        self._broker.store.reconnect()
 
     async def expire_session(self) -> None:
         await self._broker.store.expire()

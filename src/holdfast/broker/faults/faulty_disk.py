@@ -1,7 +1,7 @@
-"""The real disk with faults that can be switched on, and a record of what was flushed.
+"""The real disk with faults that can be enabled, and a record of what was flushed.
 
-Used in place of `RealDisk` when a broker may be broken on purpose. Without a fault a write pays for
-one look at an empty tuple; a flush, or a change of a name, also for one line of the journal.
+It replaces `RealDisk` in a broker that may receive faults. Without a fault a write costs one look
+at an empty tuple; a flush or a change of a name also costs one line of the journal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SLOW_FLUSH: Final = "slow-flush"
 KINDS: Final = (FULL, IO_ERROR, SLOW_FLUSH)
 
 SLOW_S: Final = 30.0
-"""How much longer a slow flush takes, unless the disk is mended meanwhile."""
+"""The extra time of a slow flush, unless the faults are cleared meanwhile."""
 _LOOK_S: Final = 0.02
 
 _NEEDS_ROOM: Final = ("append", "create")
@@ -32,14 +32,14 @@ _ERRORS: Final = {FULL: errno.ENOSPC, IO_ERROR: errno.EIO}
 
 
 class DiskFault(NamedTuple):
-    """What goes wrong from now on, and where."""
+    """A kind of failure, and where it happens."""
 
     kind: str
     below: str = ""
     """A directory, such as a partition's, or "" for the whole disk."""
 
     def hits(self, what: str, path: str) -> bool:
-        """Whether it concerns this call. A full disk still reads, cuts, removes and flushes."""
+        """Whether it affects this call. A full disk still reads, truncates, removes and flushes."""
         if self.kind == FULL and what not in _NEEDS_ROOM:
             return False
         if self.kind == SLOW_FLUSH and what != "flush":
@@ -75,7 +75,7 @@ class FaultyFile(RealFile):
     def flush(self) -> None:
         disk = self._disk
         disk.maybe_fail("flush", self.path)
-        size = self.size  # before: what is appended meanwhile may or may not be covered
+        size = self.size  # before: the flush may or may not cover concurrent appends
         super().flush()
         if disk.journal is not None:
             disk.journal.note("flush", self.path, min(size, self.size))
@@ -96,7 +96,7 @@ class FaultyFile(RealFile):
 
 
 class FaultySharedFile(RealSharedFile):
-    """A second handle that fails with its disk, on whatever thread."""
+    """A second handle that fails with its disk, on any thread."""
 
     __slots__ = ("_disk", "_path")
 
@@ -111,7 +111,7 @@ class FaultySharedFile(RealSharedFile):
 
 
 class FaultyDisk(RealDisk):
-    """Everything below one directory, as long as nobody wants it to fail."""
+    """Everything below one directory, with faults that can be enabled."""
 
     file_kind = FaultyFile
 
@@ -128,16 +128,16 @@ class FaultyDisk(RealDisk):
     # Faults.
 
     def fail(self, fault: DiskFault) -> None:
-        """From now on."""
+        """Enable a fault."""
         assert fault.kind in KINDS, fault
         self.faults = (*self.faults, fault)
 
-    def mend(self) -> None:
-        """All faults are gone. Logs that went offline stay so until the broker is restarted."""
+    def clear_faults(self) -> None:
+        """Clear all faults. Logs that went offline stay so until the broker is restarted."""
         self.faults = ()
 
     def maybe_fail(self, what: str, path: str) -> None:
-        """Raise if a fault is switched on for this call; a slow flush takes its time."""
+        """Raise if a fault is enabled for this call; delay a slow flush."""
         for fault in self.faults:
             if not fault.hits(what, path):
                 continue
@@ -148,12 +148,12 @@ class FaultyDisk(RealDisk):
                 raise OSError(error, f"{os.strerror(error)} (on purpose)", path)
 
     def _take_time(self, fault: DiskFault) -> None:
-        """On whatever thread."""
+        """Delay the calling thread."""
         end_s = time.monotonic() + SLOW_S
         while fault in self.faults and time.monotonic() < end_s:
             time.sleep(_LOOK_S)
 
-    # What storage calls.
+    # Calls of storage.
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         self.maybe_fail("create" if create else "open", path)

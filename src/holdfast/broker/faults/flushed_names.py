@@ -1,6 +1,6 @@
-"""Names of files and directories as they are, and how to go back to what was flushed.
+"""The names of files and directories, and how to return to the flushed state.
 
-Pure: it is told of changes and keeps, for every file, how much of it a flush has covered, and for
+Pure: the caller reports changes. For every file it keeps how much a flush has covered, and for
 every directory the changes of names since its last flush, oldest first.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Change = Sequence[str | int]
-"""A verb, a path, and what belongs to the verb: another path, or a size."""
+"""A verb, a path, and the verb's argument: another path, or a size."""
 
 
 @dataclass(slots=True)
 class FileName:
-    """A file, whatever it is called."""
+    """A file, independent of its name."""
 
     number: int
     flushed: int = 0
@@ -31,18 +31,18 @@ class Undo:
     """create, rename or remove."""
     name: str
     removed: Node | None = None
-    """What a removed name stood for."""
+    """The file of a removed name."""
     new_name: str = ""
     replaced: FileName | None = None
-    """What a rename took the name from."""
+    """The file that a rename replaced."""
 
     def take_back(self, directory: Directory) -> None:
-        """The names as they were before."""
+        """Restore the names before the change."""
         names = directory.names
         if self.kind == "create":
             names.pop(self.name, None)
         elif self.kind == "rename":
-            # Changes are taken back newest first, so the new name stands for what was moved.
+            # Changes are undone newest first, so the new name is that of the moved file.
             moved = names.pop(self.new_name, None)
             if moved is not None:
                 names[self.name] = moved
@@ -87,7 +87,7 @@ class NameTree:
         return FileName(self._next_number, flushed)
 
     def find(self, path: str) -> Node | None:
-        """What a path stands for now."""
+        """The file or directory at a path."""
         node: Node = self.root
         for part in path.split("/") if path else ():
             if not isinstance(node, Directory) or part not in node.names:
@@ -96,7 +96,7 @@ class NameTree:
         return node
 
     def apply(self, change: Change) -> list[int]:
-        """Take a change; gives the numbers of files that need not be kept any more."""
+        """Apply a change; returns the numbers of files that need not be kept any more."""
         verb, path = str(change[0]), str(change[1])
         self._strike_out = None
         match verb:
@@ -119,7 +119,7 @@ class NameTree:
         return []
 
     def strike_out(self) -> None:
-        """The last change was not made after all."""
+        """Remove the last change, which was not made."""
         if self._strike_out is not None:
             self._strike_out()
             self._strike_out = None

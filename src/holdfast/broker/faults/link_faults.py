@@ -1,11 +1,12 @@
-"""The links to other brokers and to clients, which can be cut, slowed and thinned on purpose.
+"""Links to other brokers and to clients, which can be disconnected, delayed or made lossy.
 
-Every byte a broker sends passes here, and every byte it receives is asked about. Usually that costs
-one look at an empty dict. A cut link swallows what is written to it, as a network does that has
-lost its way: the other side hears nothing, not even an end. A deaf one also swallows what comes. A
-link that drops loses a write now and then, and the connection with it: a stream with a hole in it
-is of no use to anybody. When links are healed the connections that lost bytes are broken, so that
-both sides begin anew, and what was only late is sent at once, in its order.
+Every byte that a broker sends passes here, and every byte that it receives is checked here. Without
+a fault that costs one look at an empty dict. A disconnected link discards what is written to it, as
+a network partition does: the other side receives nothing, not even the end of the connection. A
+deaf link also discards what it receives. A lossy link loses a write now and then, and its
+connection with it: a stream with a hole is useless. When the faults are cleared, connections that
+lost bytes are broken so that both sides reconnect, and delayed bytes are sent immediately, in
+order.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ from typing import Final
 from holdfast.protocol import Payload
 
 JOINED_BYTES: Final = 16 * 1024
-"""Up to here pieces are copied into one: less than what the system asks for a dozen of them."""
+"""Up to this size pieces are copied into one: cheaper than a vectored write of a dozen pieces."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """What is wrong with the way to one broker, or to all clients."""
+    """The fault of the link to one broker, or to all clients."""
 
-    is_cut: bool = False
+    is_disconnected: bool = False
     is_deaf: bool = False
-    """What comes from there is swallowed too."""
+    """Received bytes are discarded too."""
     delay_s: float = 0.0
     drop: float = 0.0
-    """How probable it is that a write is lost."""
+    """The probability that a write is lost."""
 
 
 class Links:
-    """The ways from this broker to others; the key None stands for clients."""
+    """The links from this broker to others; the key None stands for clients."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dice: random.Random | None = None) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, rng: random.Random | None = None) -> None:
         self._loop = loop
-        self._dice = dice or random.Random()  # noqa: S311  # faults on purpose, no secrets
+        self._rng = rng or random.Random()  # noqa: S311  # faults on purpose, no secrets
         self._faults: dict[int | None, Fault] = {}
         self._torn: dict[asyncio.Transport, None] = {}
         """Connections that have lost bytes."""
         self._late: dict[asyncio.Transport, deque[bytes]] = {}
-        """What is under way on a slow link. While there is any, nothing may overtake it."""
+        """Delayed writes of a slow link. Later writes must not overtake them."""
 
     def write(self, broker: int | None, transport: asyncio.Transport, parts: list[Payload]) -> None:
-        """Send bytes to a broker or client, if the way is there."""
+        """Send bytes to a broker or client, unless a fault prevents it."""
         if not self._faults and not self._late:
             _send(transport, parts)
             return
@@ -62,10 +63,10 @@ class Links:
     def _is_lost(self, fault: Fault | None, transport: asyncio.Transport) -> bool:
         if fault is None:
             return False
-        if fault.is_cut or transport in self._torn:
+        if fault.is_disconnected or transport in self._torn:
             self._torn[transport] = None
             return True
-        if fault.drop and self._dice.random() < fault.drop:
+        if fault.drop and self._rng.random() < fault.drop:
             transport.abort()
             return True
         return False
@@ -81,7 +82,7 @@ class Links:
         self._loop.call_later(delay_s, self._write_late, broker, transport)
 
     def _write_late(self, broker: int | None, transport: asyncio.Transport) -> None:
-        """One timer a write, but always the oldest write: timers may fire in another order."""
+        """One timer per write, but always the oldest write: timers may fire in another order."""
         late = self._late.get(transport)
         if late is None:
             return
@@ -92,7 +93,7 @@ class Links:
             transport.write(data)
 
     def swallows(self, broker: int | None, transport: asyncio.Transport | None) -> bool:
-        """Whether what has just come from there must be taken for never come."""
+        """Whether to discard bytes that were received from there."""
         if not self._faults:
             return False
         fault = self._faults.get(broker)
@@ -102,27 +103,27 @@ class Links:
             self._torn[transport] = None
         return True
 
-    def is_cut(self, broker: int | None) -> bool:
-        """Whether nothing gets through."""
+    def is_disconnected(self, broker: int | None) -> bool:
+        """Whether the link is disconnected."""
         fault = self._faults.get(broker)
-        return fault is not None and fault.is_cut
+        return fault is not None and fault.is_disconnected
 
-    def cut(self, broker: int | None, *, both_ways: bool = False) -> None:
-        """From now on nothing gets through: from here to there, or both ways."""
-        self._faults[broker] = Fault(is_cut=True, is_deaf=both_ways)
+    def disconnect(self, broker: int | None, *, both_ways: bool = False) -> None:
+        """Disconnect a link: from here to there, or both ways."""
+        self._faults[broker] = Fault(is_disconnected=True, is_deaf=both_ways)
 
     def delay(self, broker: int | None, delay_s: float) -> None:
-        """From now on everything comes later."""
+        """Delay every write."""
         fault = self._faults.setdefault(broker, Fault())
         fault.delay_s = delay_s
 
     def drop(self, broker: int | None, probability: float) -> None:
-        """From now on a write is lost now and then, and its connection with it."""
+        """Lose a write now and then, and its connection with it."""
         fault = self._faults.setdefault(broker, Fault())
         fault.drop = probability
 
-    def heal(self) -> None:
-        """All ways are as they should be; what lost bytes is broken, what is late is sent."""
+    def clear_faults(self) -> None:
+        """Clear all faults; break connections that lost bytes, and send delayed writes."""
         self._faults.clear()
         torn, self._torn = self._torn, {}
         late, self._late = self._late, {}
@@ -133,10 +134,10 @@ class Links:
                 transport.writelines(list(writes))
 
     def faults(self) -> dict[str, dict[str, float | bool]]:
-        """What is wrong now, ready for JSON."""
+        """The current faults, ready for JSON."""
         return {
             "clients" if broker is None else str(broker): {
-                "cut": fault.is_cut,
+                "cut": fault.is_disconnected,
                 "deaf": fault.is_deaf,
                 "delay_s": fault.delay_s,
                 "drop": fault.drop,

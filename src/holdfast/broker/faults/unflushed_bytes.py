@@ -1,21 +1,21 @@
-"""What a power failure would take from a disk, kept up to date, so that it can really be taken.
+"""Takes from a disk what a power failure would have taken.
 
-A process that is killed leaves everything it wrote in the page cache; a machine that loses its
-power does not. To show the second on a machine that lives on, somebody must know what was flushed.
-A `Journal` is told of every change of a name and of every flush, and writes them down beside the
-log directory. After a kill, `take_unflushed` puts the files back to what was durable:
+A process that is killed leaves everything it wrote in the page cache; a machine that loses power
+does not. To show the second without a power failure, something must record what was flushed. A
+`Journal` records every change of a name and every flush, beside the log directory. After a kill,
+`take_unflushed` returns the files to their durable state:
 
-- a file is cut to what its last flush covered. A truncation counts as kept, as if the system had
-  written it back by itself: the bytes it removed are not stored anywhere;
-- a name made, moved or removed since its directory was last flushed is as it was at that flush.
-  Files whose name is gone until then live on as hard links in `kept`.
+- a file is truncated to what its last flush covered. A truncation counts as durable, as if the
+  system had written it back by itself: the bytes it removed are not stored anywhere;
+- a name created, moved or removed since the last flush of its directory is as it was at that flush.
+  Until then, files without a name stay as hard links in `kept`.
 
-Both are outcomes that `byte_disk` gives for a power failure; of all of them, the one that keeps
-least. Appends are not told, so writing costs nothing; a flush costs one small write more.
+`byte_disk` can give both outcomes for a power failure; of all its outcomes this one keeps least.
+The journal does not record appends, so a write costs nothing more; a flush costs one small write.
 
-Changes are written down before they are made, flushes after it. A process that dies in between
-leaves a last line whose change was not made; whoever opens the journal next sees that on the disk
-and strikes the line out.
+The journal records a change before it is made, and a flush after it. A process that dies in between
+leaves a last line whose change was not made; the next process that opens the journal sees that on
+the disk and removes the line.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from holdfast.broker.faults.flushed_names import Change, Directory, FileName, Na
 T = TypeVar("T")
 
 UNFLUSHED: Final = "-unflushed"
-"""What a log directory's name is followed by in the name of its `side`."""
+"""The suffix of a log directory's name in the name of its `side`."""
 JOURNAL: Final = "journal"
 KEPT: Final = "kept"
 LONGEST_BYTES: Final = 4 * 1024 * 1024
-"""A longer journal is begun anew with what it amounts to."""
+"""A longer journal is replaced by one with the current state."""
 
 _CREATES: Final = ("create", "create_directory")
 _CHANGES: Final = (*_CREATES, "rename", "remove", "truncate")
-"""Written down before they are made."""
+"""Recorded before they are made."""
 
 
 class Journal:
@@ -60,13 +60,13 @@ class Journal:
         self._begin()
 
     def _begin(self) -> None:
-        """A new journal file that starts with the state as it is."""
+        """Start a new journal file with the current state."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._size = _write_state(self._side, self._tree)
 
     def note(self, *change: str | int) -> None:
-        """A flush that has been done: flush, flush_directory."""
+        """Record a flush that is done: flush, flush_directory."""
         with self._lock:
             no_longer_kept = self._tree.apply(change)
             self._write(change)
@@ -74,11 +74,11 @@ class Journal:
                 (self._side / KEPT / str(number)).unlink(missing_ok=True)
 
     def around(self, make: Callable[[], T], *change: str | int) -> T:
-        """Write a change down, then make it; struck out again if it fails."""
+        """Record a change, then make it; removes the record if the change fails."""
         assert change[0] in _CHANGES, change
         with self._lock:
             if change[0] in _CREATES and not self._can_create(self._root / str(change[1])):
-                return make()  # which fails; were it written down, it would look like a new file
+                return make()  # which fails; recorded, it would look like a new file
             self._keep(change)
             self._tree.apply(change)
             self._write(change)
@@ -94,7 +94,7 @@ class Journal:
         return full.parent.is_dir() and not full.exists()
 
     def _keep(self, change: Change) -> None:
-        """Give the file that loses its name another one, below `kept`."""
+        """Give a file that loses its name another one, below `kept`."""
         if change[0] not in ("rename", "remove"):
             return
         name = str(change[2] if change[0] == "rename" else change[1])
@@ -113,7 +113,7 @@ class Journal:
             self._begin()
 
     def close(self) -> None:
-        """Give the handle back; the file stays for the next life."""
+        """Close the handle; the file stays for the next process."""
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -121,10 +121,10 @@ class Journal:
 
 
 def take_unflushed(root: str, side: str) -> dict[str, tuple[int, int]]:
-    """Put a dead broker's files back to what was flushed; gives what each lost, size from and to.
+    """Return a dead broker's files to their flushed state; returns each file's old and new size.
 
-    A file that is gone altogether has 0 for its new size. The process that wrote them must have
-    ended. Without a journal nothing is known and nothing is touched.
+    A removed file has the new size 0. The process that wrote the files must have ended. Without a
+    journal nothing is changed.
     """
     top, beside = Path(root), Path(side)
     if not (beside / JOURNAL).exists():
@@ -156,13 +156,13 @@ def _sizes(top: Path) -> dict[str, int]:
 
 
 class _Undoing:
-    """Takes back changes of names, newest first, on the disk and in the tree."""
+    """Undoes changes of names, newest first, on the disk and in the tree."""
 
     def __init__(self, kept: Path) -> None:
         self._kept = kept
 
     def put_back(self, at: Path, directory: Directory) -> None:
-        """Deep first: a directory's own names are put back while it still has its newest name."""
+        """Depth first: a directory's names are restored while it still has its newest name."""
         for name, node in tuple(directory.names.items()):
             if isinstance(node, Directory):
                 self.put_back(at / name, node)
@@ -197,7 +197,7 @@ def _remove(path: Path) -> None:
 
 
 def _write_state(side: Path, tree: NameTree) -> tuple[int, int]:
-    """A journal of one line, in place of the old one; its descriptor and size."""
+    """Replace the journal by one with a single line; returns its descriptor and size."""
     line = json.dumps(["state", tree.to_json()], separators=(",", ":")).encode() + b"\n"
     temporary = side / f"{JOURNAL}.tmp"
     temporary.write_bytes(line)
@@ -207,7 +207,7 @@ def _write_state(side: Path, tree: NameTree) -> tuple[int, int]:
 
 
 def _load(root: Path, side: Path) -> NameTree:
-    """What the journal says, made to fit what is on the disk."""
+    """Load the journal, and reconcile it with the disk."""
     tree = NameTree()
     last: Any = None
     with contextlib.suppress(FileNotFoundError):
@@ -215,7 +215,7 @@ def _load(root: Path, side: Path) -> NameTree:
             try:
                 last = json.loads(line)
             except ValueError:
-                break  # the process died while it wrote this one, before it did what it says
+                break  # the process died while it wrote this line, before it made the change
             if last[0] == "state":
                 tree = NameTree.from_json(last[1])
             elif last[0] == "failed":
@@ -223,13 +223,13 @@ def _load(root: Path, side: Path) -> NameTree:
             else:
                 tree.apply(tuple(last))
     if last is not None and last[0] in ("rename", "remove") and (root / last[1]).exists():
-        tree.strike_out()  # The name is still there, and no later line gave it to another file.
+        tree.strike_out()  # The name still exists, and no later line gave it to another file.
     _adopt(root, tree.root, tree)
     return tree
 
 
 def _adopt(at: Path, directory: Directory, tree: NameTree) -> None:
-    """Names we were not told of: taken for flushed. Names that are not there: forgotten."""
+    """Add unrecorded names as flushed, and remove names that do not exist."""
     found = {entry.name: entry for entry in os.scandir(at)} if at.is_dir() else {}
     for name in [name for name in directory.names if name not in found]:
         del directory.names[name]

@@ -1,9 +1,9 @@
-"""Fetch sessions: who reads what, and which of it has something new (KIP-227).
+"""Fetch sessions: the partitions of each reader, and which of them have updates (KIP-227).
 
 A session remembers its partitions, so a request names only what changed and an answer holds only
-what has news. Its cost is that of the partitions that move, not of those that idle: a partition
-tells its sessions when it has grown (`wake`) or when its high watermark has moved, and an answer
-looks at no others.
+partitions with updates. The cost depends on the partitions that change, not on the idle ones: a
+partition notifies its sessions when it has grown (`wake`) or when its high watermark has moved, and
+an answer looks at no others.
 
 A request without a session is a session that lasts for one answer.
 """
@@ -26,7 +26,7 @@ FINAL_EPOCH: Final = -1
 FIRST_EPOCH: Final = 0
 _LARGEST_ID: Final = 2**31 - 1
 MOST_FOLLOWERS: Final = 1_000
-"""Sessions of followers: anybody can claim to be one."""
+"""Limit for sessions of followers: any client can claim to be one."""
 
 TopicKey = str | bytes
 """A topic's name, or its id from version 13 on."""
@@ -50,7 +50,7 @@ class Reader:
     )
 
     partition: Partition | None
-    """Where its batches are, once it is known to be here."""
+    """The partition on this broker, once it is found."""
 
     def __init__(self, topic: TopicKey, index: int) -> None:
         self.topic = topic
@@ -64,10 +64,10 @@ class Reader:
         self.answered_high_watermark = -1
         self.answered_start = -1
         self.is_answered = False
-        """Whether an answer has named it: the first one names every partition."""
+        """Whether an answer has named it: the first answer names every partition."""
 
     def asks(self, asked: FetchPartition) -> None:
-        """Take over what a request says."""
+        """Store the position and limits of a request."""
         self.fetch_offset = asked.fetch_offset
         self.last_fetched_epoch = asked.last_fetched_epoch
         self.current_leader_epoch = asked.current_leader_epoch
@@ -76,7 +76,7 @@ class Reader:
 
 
 class FetchSession:
-    """The partitions one client reads."""
+    """The partitions that one client reads."""
 
     __slots__ = (
         "broker_epoch",
@@ -84,25 +84,25 @@ class FetchSession:
         "follower",
         "id",
         "last_request_ms",
-        "news",
         "outsiders",
         "parked",
+        "pending",
         "readers",
         "served",
     )
 
-    news: dict[Reader, None]
-    """What the next answer looks at, in order of fairness: who was served goes to the end."""
+    pending: dict[Reader, None]
+    """Partitions with pending updates, in order of fairness: a served one goes to the end."""
     outsiders: dict[Reader, None]
-    """Partitions in whose ISR this follower is not. Every request counts as a fetch of these, named
-    or not: it may have reached the high watermark while another proposal was under way, and would
-    have no reason to name them again."""
+    """Partitions whose ISR this follower is not in. Every request counts as a fetch of these, named
+    or not: the follower may have reached the high watermark while another proposal was in flight,
+    and would have no reason to name them again."""
     parked: ParkedFetch | None
-    """The request that waits for news, if one does."""
+    """The request that waits for updates, if one does."""
     served: list[Reader]
-    """Who got records with a consumer's last answer. Whoever the next request does not name wants
-    the same ones again: a client may throw away what it was sent, as it does when its group
-    rebalances. A follower has its next request under way by then, and names all that it wants."""
+    """Partitions with records in a consumer's last answer. The client has discarded the records of
+    a partition that its next request omits, for example in a rebalance: send them again. A follower
+    has sent its next request by then, and names every partition that it wants."""
 
     def __init__(self, identity: int, follower: BrokerId | None) -> None:
         self.id = identity
@@ -110,17 +110,17 @@ class FetchSession:
         self.follower = follower
         self.broker_epoch = BrokerEpoch(-1)
         self.readers: dict[tuple[TopicKey, int], Reader] = {}
-        self.news = {}
+        self.pending = {}
         self.outsiders = {}
         self.parked = None
         self.served = []
         self.last_request_ms = 0
 
     def apply(self, request: FetchRequest, *, by_id: bool) -> list[Reader]:
-        """What a request adds, changes and drops; gives the readers it names and keeps.
+        """Apply a request's changes to the session; returns the readers it names and keeps.
 
-        A partition that it names and forgets is forgotten. A request that opens a session, or has
-        none, forgets nothing.
+        A partition that it both names and forgets is removed. A request that opens a session, or
+        has none, removes nothing.
         """
         named: dict[Reader, None] = {}
         for asked_topic in request.topics:
@@ -131,7 +131,7 @@ class FetchSession:
                 if reader is None:
                     reader = self.readers[key] = Reader(topic, asked.partition)
                 reader.asks(asked)
-                self.news[reader] = None
+                self.pending[reader] = None
                 named[reader] = None
         if request.session_epoch > FIRST_EPOCH:
             for gone in self._forget(request, by_id=by_id):
@@ -148,23 +148,23 @@ class FetchSession:
                     yield reader
 
     def was_served(self, reader: Reader) -> None:
-        """It got records."""
+        """An answer had records of this partition."""
         if self.follower is None:
             self.served.append(reader)
 
     def serve_again(self) -> None:
-        """A request has come after the last answer: whom it does not name has not moved."""
-        self.news.update(dict.fromkeys(one for one in self.served if one.partition is not None))
+        """A new request has arrived: the position of an omitted partition has not moved."""
+        self.pending.update(dict.fromkeys(one for one in self.served if one.partition is not None))
         self.served = []
 
-    # What partitions call.
+    # Calls of partitions.
 
     def wake(self, partition: Partition) -> None:
         """A partition has something to send, or no longer leads."""
         reader = partition.sessions.get(self)
         if reader is None:
             return
-        self.news[reader] = None
+        self.pending[reader] = None
         parked = self.parked
         if self.follower is not None:
             at_ms = parked.now_ms() if parked is not None else self.last_request_ms
@@ -173,11 +173,11 @@ class FetchSession:
             parked.wake()
 
     def mark_moved(self, partition: Partition) -> None:
-        """High watermark or log start: told with the next answer, but nobody is woken for it."""
-        self.news[partition.sessions[self]] = None
+        """High watermark or log start: sent with the next answer, but it wakes no request."""
+        self.pending[partition.sessions[self]] = None
 
     def isr_changed(self, reader: Reader, isr: tuple[BrokerId, ...]) -> None:
-        """Whom a partition's leader counts on now."""
+        """The ISR of a partition has changed."""
         if self.follower is None or self.follower in isr:
             self.outsiders.pop(reader, None)
         else:
@@ -188,7 +188,7 @@ class FetchSession:
         reader = partition.sessions.pop(self, None)
         if reader is not None:
             reader.partition = None
-            self.news[reader] = None
+            self.pending[reader] = None
             if self.parked is not None:
                 self.parked.wake()
 
@@ -199,10 +199,10 @@ class FetchSession:
         self._leave(reader)
         reader.partition = partition
         partition.sessions[self] = reader
-        self.news[reader] = None
+        self.pending[reader] = None
 
     def _leave(self, reader: Reader) -> None:
-        self.news.pop(reader, None)
+        self.pending.pop(reader, None)
         self.outsiders.pop(reader, None)
         partition = reader.partition
         if partition is not None:
@@ -211,7 +211,7 @@ class FetchSession:
             reader.partition = None
 
     def close(self) -> None:
-        """Nobody reads here any more."""
+        """Remove the session from its partitions."""
         for reader in self.readers.values():
             self._leave(reader)
         self.readers.clear()
@@ -219,18 +219,18 @@ class FetchSession:
 
 
 class FetchSessions:
-    """All sessions of a broker; the one unused for longest goes when there are too many."""
+    """All sessions of a broker; evicts the least recently used when there are too many."""
 
-    def __init__(self, limit: int, dice: random.Random) -> None:
+    def __init__(self, limit: int, rng: random.Random) -> None:
         self._limit = limit
         """max.incremental.fetch.session.cache.slots; followers do not count."""
-        self._dice = dice
+        self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
 
     def find(
         self, request: FetchRequest, follower: BrokerId | None
     ) -> tuple[FetchSession | None, ErrorCode]:
-        """The session a request belongs to, a new one, or why there is none."""
+        """The session of a request, a new one, or an error."""
         identity, epoch = request.session_id, request.session_epoch
         if epoch in (FINAL_EPOCH, FIRST_EPOCH):
             if identity != NO_SESSION:
@@ -244,7 +244,7 @@ class FetchSessions:
         if epoch != session.epoch:
             return None, ErrorCode.INVALID_FETCH_SESSION_EPOCH
         session.epoch = 1 if epoch == _LARGEST_ID else epoch + 1
-        # The most recently used are at the end.
+        # The most recently used is at the end.
         self._sessions[identity] = self._sessions.pop(identity)
         return session, ErrorCode.NONE
 
@@ -263,7 +263,7 @@ class FetchSessions:
             self._close(peers[0].id)
         identity = NO_SESSION
         while identity == NO_SESSION or identity in self._sessions:
-            identity = self._dice.randrange(1, _LARGEST_ID)
+            identity = self._rng.randrange(1, _LARGEST_ID)
         session = self._sessions[identity] = FetchSession(identity, follower)
         return session
 

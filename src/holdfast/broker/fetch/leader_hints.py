@@ -1,6 +1,6 @@
-"""Where the leaders are that an answer names: who asked the wrong broker need not ask for metadata.
+"""The current leaders in an answer: a client that asked the wrong broker needs no metadata request.
 
-KIP-951. A leader whose broker is away is named without an address.
+KIP-951. A leader whose broker is down is named without an address.
 """
 
 from __future__ import annotations

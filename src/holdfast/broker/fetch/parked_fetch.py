@@ -1,8 +1,8 @@
-"""Serving fetches: to followers up to the end of the log, to consumers up to the high watermark.
+"""Serves fetches: to followers up to the end of the log, to consumers up to the high watermark.
 
-A request is looked at once when it arrives. If there is nothing to send it is parked with its
-session; what grows wakes the session, and everything that was woken in one tick is answered once,
-at its end.
+The broker reads for a request when it arrives. If there is nothing to send, it parks the request
+with its session. A partition that grows wakes the session, and all sessions that were woken in one
+tick are answered at its end.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 FOREVER_MS: Final = 1 << 62
 BY_ID_FROM: Final = 13
 NAMES_LEADER_FROM: Final = 16
-"""KIP-951: who asked the wrong broker learns the right one, and where it is."""
+"""KIP-951: a client that asked the wrong broker gets the leader and its address."""
 READ_COMMITTED: Final = 1
 
 
 class _Verdict(NamedTuple):
-    """What there is to say about one partition."""
+    """The result for one partition."""
 
     error: ErrorCode
     upto: int
@@ -94,12 +94,12 @@ class ParkedFetch:
         return self._broker.clock.now_ms()
 
     def begin(self) -> None:
-        """Look at what the request names, and answer or wait."""
+        """Read the partitions that the request names, and answer or wait."""
         session, request, broker = self._session, self._request, self._broker
         overtaken = session.parked
         if overtaken is not None:
-            # A newer request takes the place of a parked one: it knows more partitions, and the
-            # client must not wait for the old one first.
+            # A newer request replaces a parked one: it names more partitions, and the client
+            # must not wait for the old one first.
             overtaken.finish()
         else:
             session.serve_again()
@@ -109,14 +109,14 @@ class ParkedFetch:
         self._note_outsiders(named)
         for reader in named:
             if overtaken is not None or session.follower is not None:
-                # It takes nothing for it from an older answer: it has asked anew. What that one
-                # said, a high watermark perhaps, must be said again.
+                # The follower discards an older answer for this partition, because it has asked
+                # again. Repeat what that answer carried, for example a high watermark.
                 reader.is_answered = False
             self._look_up(reader)
             if session.follower is not None and reader.partition is not None:
                 self._verdicts[reader] = self._note(reader, reader.partition, session.follower)
         if is_first and session.id != NO_SESSION:
-            # The first answer names every partition, so that the client knows the session's state.
+            # The first answer names every partition, so that the client has the session's state.
             self.finish()
             return
         self._answer_or_park()
@@ -134,7 +134,7 @@ class ParkedFetch:
                     self._note(reader, reader.partition, session.follower)
 
     def _note(self, reader: Reader, partition: Partition, follower: BrokerId) -> _Verdict:
-        """Let the core take note of a follower's position."""
+        """Report a follower's position to the core."""
         fetch = Fetch(
             follower,
             Offset(reader.fetch_offset),
@@ -153,7 +153,7 @@ class ParkedFetch:
         return _Verdict(answer.error, answer.end_offset, answer.diverging)
 
     def _judge(self, reader: Reader) -> _Verdict:
-        """What a reader may get now."""
+        """What a reader may read now."""
         partition = reader.partition
         if partition is None:
             return self._unknown(reader)
@@ -174,22 +174,22 @@ class ParkedFetch:
         if not replica.presumes_leadership:
             return _NOT_HERE
         if reader.current_leader_epoch not in (-1, replica.leader_epoch):
-            # A position of another reign, left over from before we were elected anew.
+            # A position of an earlier leader epoch, from before our latest election.
             return _Verdict(ErrorCode.FENCED_LEADER_EPOCH, 0, None)
         return _Verdict(ErrorCode.NONE, replica.log.log_end_offset, None)
 
     def _unknown(self, reader: Reader) -> _Verdict:
-        error = self._broker.metadata.why_not_here(reader.topic, reader.index)
+        error = self._broker.metadata.not_hosted_error(reader.topic, reader.index)
         return _Verdict(error, 0, None)
 
     # Waiting.
 
     def _answer_or_park(self) -> None:
-        """Answer if there is enough to say; otherwise wait for it."""
+        """Answer if there is enough to send; otherwise wait."""
         request, session = self._request, self._session
         available = 0
         judged: dict[Reader, _Verdict] = {}
-        for reader in session.news:
+        for reader in session.pending:
             verdict = judged[reader] = self._judge(reader)
             if verdict.error or verdict.diverging is not None:
                 self.finish()
@@ -199,7 +199,7 @@ class ParkedFetch:
             self.finish(judged)
             return
         at_end = session.follower is not None
-        for reader in session.news:
+        for reader in session.pending:
             if reader.partition is not None:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
         session.parked = self
@@ -209,7 +209,7 @@ class ParkedFetch:
             self._call.dropped = self._drop
 
     def _drop(self) -> None:
-        """Nobody waits: a client may have asked to wait for weeks."""
+        """The connection is lost: a client may have asked to wait for weeks."""
         self._stop_waiting()
         if self._session.id == NO_SESSION:
             self._session.close()
@@ -221,7 +221,7 @@ class ParkedFetch:
             self._session.parked = None
 
     def _available(self, reader: Reader, upto: int) -> int:
-        """Bytes that could be sent; counted only as exactly as `min_bytes` needs it."""
+        """Bytes that could be sent; counted only as exactly as `min_bytes` needs."""
         missing = upto - reader.fetch_offset
         if missing > 0 and self._must_wait(reader):
             return 0
@@ -231,11 +231,11 @@ class ParkedFetch:
         try:
             found = locate(reader.partition.log, reader.fetch_offset, reader.max_bytes, upto)
         except (LogOfflineError, OffsetOutOfRangeError):
-            return self._request.min_bytes  # Worth an answer: it will say what is wrong.
+            return self._request.min_bytes  # Answer now, with the error.
         return found.size if found is not None else 0
 
     def _must_wait(self, reader: Reader) -> bool:
-        """Whether a throttled follower has had its share; then it is looked at again later."""
+        """Whether a throttled follower has used its quota; then it is checked again later."""
         follower, partition = self._session.follower, reader.partition
         if follower is None or partition is None:
             return False
@@ -247,7 +247,7 @@ class ParkedFetch:
         return wait_s > 0
 
     def wake(self) -> None:
-        """Something has grown: look again when this tick is over."""
+        """A partition has grown: check again when this tick is over."""
         if not self._is_waking:
             self._is_waking = True
             self._broker.loop.call_soon(self._look_again)
@@ -261,7 +261,7 @@ class ParkedFetch:
     # Answering.
 
     def finish(self, judged: Mapping[Reader, _Verdict] = _NOTHING) -> None:
-        """Answer with what there is; `judged`: what is known of it since a moment ago."""
+        """Answer with what is available; `judged` has the results of a check in this tick."""
         if self._call.is_answered:
             return
         session = self._session
@@ -271,14 +271,14 @@ class ParkedFetch:
         topics: dict[str | bytes, list[FetchPartitionData]] = {}
         is_full = session.id == NO_SESSION
         at_end = session.follower is not None
-        news, session.news = session.news, {}
+        pending, session.pending = session.pending, {}
         unserved: list[Reader] = []
         sent = 0
-        for reader in news:
+        for reader in pending:
             verdict = judged.get(reader) or self._judge(reader)
             data, size, is_all = self._data(reader, verdict, budget - sent, is_first=sent == 0)
             sent += size
-            if is_full or size or _has_news(reader, data):
+            if is_full or size or _has_updates(reader, data):
                 reader.is_answered = True
                 reader.answered_high_watermark = data.high_watermark
                 reader.answered_start = data.log_start_offset
@@ -289,9 +289,9 @@ class ParkedFetch:
                 session.was_served(reader)
             elif not is_full and reader.partition is not None:
                 reader.partition.replica.park_fetch(session, FOREVER_MS, at_end=at_end)
-        # What is not served yet comes first next time.
+        # A partition that was not served comes first next time.
         for reader in unserved:
-            session.news[reader] = None
+            session.pending[reader] = None
         self._send(topics)
         if is_full:
             session.close()
@@ -314,7 +314,7 @@ class ParkedFetch:
     def _data(
         self, reader: Reader, verdict: _Verdict, budget: int, *, is_first: bool
     ) -> tuple[FetchPartitionData, int, bool]:
-        """One partition's part of the answer, its bytes, and whether nothing is left to send."""
+        """One partition's part of the answer, its size, and whether nothing is left to send."""
         partition = reader.partition
         if partition is None or verdict.error:
             return self._refused(reader, verdict.error), 0, True
@@ -386,7 +386,7 @@ class ParkedFetch:
 _LEADER_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def _has_news(reader: Reader, data: FetchPartitionData) -> bool:
+def _has_updates(reader: Reader, data: FetchPartitionData) -> bool:
     return (
         not reader.is_answered
         or data.error_code != ErrorCode.NONE

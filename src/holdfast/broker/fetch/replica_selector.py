@@ -1,4 +1,4 @@
-"""Reading from the nearest replica, where replica.selector.class asks for it (KIP-392)."""
+"""Reads from the nearest replica, where replica.selector.class asks for it (KIP-392)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def preferred_replica(
     broker: Broker, partition: Partition, rack: str, fetch_offset: int
 ) -> BrokerId:
-    """The in-sync replica in the client's rack that is furthest; -1 if that is the leader."""
+    """The most advanced in-sync replica in the client's rack; -1 if that is the leader."""
     role = partition.replica.role
     if not rack or not isinstance(role, Leader) or not broker.settings.reads_nearest_replica:
         return NO_BROKER

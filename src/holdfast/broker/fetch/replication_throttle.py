@@ -1,7 +1,7 @@
-"""How fast replicas may be copied, where a rate is set: for moves that must not starve clients.
+"""Limits the rate of replication, so that reassignments do not starve clients.
 
-A bucket: it fills with the rate, holds at most one second of it, and may be overdrawn by one
-answer; then it has to fill again.
+A token bucket: it fills at the configured rate, holds at most one second of it, and one answer may
+overdraw it; then it has to fill again.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from holdfast.broker.replication.partition import Partition
 
 LOOK_AGAIN_S: Final = 1.0
-"""Nobody waits longer without asking again: the rate may be raised, or the throttle lifted."""
+"""The longest wait before the next check: the rate may be raised, or the throttle removed."""
 
 
 class Quota:
-    """Bytes a second, for all throttled replicas of a broker together."""
+    """Bytes per second, for all throttled replicas of a broker together."""
 
     def __init__(self, clock: Clock, rate: Callable[[], int]) -> None:
         self._clock = clock
         self._rate = rate
-        """Asked each time: it can be changed while the broker runs."""
+        """Called each time: it can change while the broker runs."""
         self._level = 0.0
         self._filled_ms = clock.now_ms()
 
     def wait_s(self) -> float:
-        """How long to wait before asking again; 0 if more may be copied now."""
+        """How long to wait before the next check; 0 if more may be copied now."""
         rate = self._rate()
         now_ms = self._clock.now_ms()
         gained = rate * (now_ms - self._filled_ms) / 1000
@@ -42,14 +42,14 @@ class Quota:
         return min(-self._level / rate, LOOK_AGAIN_S) if rate else LOOK_AGAIN_S
 
     def spend(self, size: int) -> None:
-        """So many bytes were copied."""
+        """Count copied bytes."""
         self._level -= size
 
 
 def is_throttled(partition: Partition, follower: BrokerId, *, at_leader: bool) -> bool:
-    """Whether copying to this follower is throttled: only one that is not in sync ever is.
+    """Whether copying to this follower is throttled: only out-of-sync replicas are.
 
-    Each side looks for itself in its own list, as in Kafka: the leader's names the leader.
+    Each side looks up its own broker in its own list, as in Kafka.
     """
     topic, replica = partition.settings.topic, partition.replica
     throttled = topic.leader_throttled if at_leader else topic.follower_throttled

@@ -1,7 +1,7 @@
 """Consumer groups on this broker: drives the core's `Groups`, one for each offsets partition led.
 
-`GroupCoordinator` is what handlers ask; a `Reign` is one offsets partition for as long as we lead
-it in one leader epoch. All decisions are the core's.
+Handlers call `GroupCoordinator`. A `CoordinatorShard` is one offsets partition while we lead it in
+one leader epoch. The core makes all decisions.
 """
 
 from holdfast.broker.groups.coordinator import GroupCoordinator, Waiter

@@ -1,7 +1,7 @@
-"""The group coordinator of a broker: finds a group's reign, loads reigns, and has one timer.
+"""The group coordinator of a broker: finds the shard of a group, loads shards, runs one timer.
 
-Which broker coordinates a group is no decision of ours: it is the leader of the offsets partition
-that the group's id falls to, among as many partitions as `__consumer_offsets` really has.
+The leader of an offsets partition coordinates the groups whose ids hash to that partition, among
+the partitions that `__consumer_offsets` actually has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from holdfast.broker.groups.coordinator_shard import Reign
+from holdfast.broker.groups.coordinator_shard import CoordinatorShard
 from holdfast.broker.metadata.metadata_cache import KnownBroker
 from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
 from holdfast.broker.replication.partition import Partition
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from holdfast.broker.settings import BrokerSettings
 
 LONGEST_NAME_IN_ID: Final = 32_000
-"""Member ids open with a name of the client's choice, and must fit a string of the wire."""
+"""Member ids begin with the client id, and must fit a string of the wire format."""
 
 Waiter = Callable[[Any], None]
-"""Handed to the core as the handle of a request; called with the effect that answers it."""
+"""Identifies a request to the core; called with the effect that answers it."""
 
 
 class GroupCoordinator:
@@ -39,10 +39,10 @@ class GroupCoordinator:
         self._broker = broker
         self.loop = broker.loop
         self.clock = broker.clock
-        self._reigns: dict[int, Reign] = {}
-        self._to_load: deque[Reign] = deque()
+        self._shards: dict[int, CoordinatorShard] = {}
+        self._to_load: deque[CoordinatorShard] = deque()
         self._elsewhere = Groups(GroupSettings(), subscribed_topics)
-        """Stands in for partitions that others lead: it refuses everything as the core does."""
+        """For partitions that other brokers lead: it refuses everything as the core does."""
         self._elsewhere.unload()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = 0.0
@@ -50,28 +50,28 @@ class GroupCoordinator:
         broker.replicas.on_high_watermark = self.high_watermark_moved
 
     def stop(self) -> None:
-        """No more: the logs are about to be closed."""
+        """Stop all groups: the logs are about to be closed."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
         self._to_load.clear()
-        for reign in self._reigns.values():
-            reign.end()
-        self._reigns.clear()
+        for shard in self._shards.values():
+            shard.end()
+        self._shards.clear()
 
     @property
     def commit_timeout_ms(self) -> int:
-        """How long the in-sync replicas have to take what groups write."""
+        """How long the in-sync replicas have to replicate what groups write."""
         return self._broker.settings.offsets_commit_timeout_ms
 
-    # Where a group is.
+    # Finding a group.
 
     def _partition_of(self, group_id: str) -> int | None:
         topic = self._broker.metadata.topics.get(OFFSETS_TOPIC)
         return partition_for(group_id, len(topic.partitions)) if topic is not None else None
 
     def coordinator_of(self, group_id: str) -> KnownBroker | None:
-        """The broker to turn to; None if there is none now. Asking creates the offsets topic."""
+        """The coordinator of a group, None if there is none. Creates the offsets topic."""
         metadata = self._broker.metadata
         place = self._partition_of(group_id)
         if place is None:
@@ -80,108 +80,108 @@ class GroupCoordinator:
         found = metadata.leader_of(OFFSETS_TOPIC, place)
         return metadata.brokers.get(found[0]) if found is not None else None
 
-    def _reign_of(self, group_id: str) -> Reign | None:
+    def _shard_of(self, group_id: str) -> CoordinatorShard | None:
         place = self._partition_of(group_id)
-        return self._reigns.get(place) if place is not None else None
+        return self._shards.get(place) if place is not None else None
 
-    # What handlers ask. Every waiter is called once, now or later.
+    # Calls of handlers. Every waiter is called once, immediately or later.
 
     def ask(self, group_id: str, question: Callable[[Groups, int], Effects]) -> None:
-        """Put a question to the group's partition, and carry out what comes of it."""
-        reign = self._reign_of(group_id)
-        if reign is not None:
-            reign.run(question(reign.groups, reign.now_ms()))
+        """Pass a request to the group's partition, and carry out the effects."""
+        shard = self._shard_of(group_id)
+        if shard is not None:
+            shard.run(question(shard.groups, shard.now_ms()))
             return
         for effect in question(self._elsewhere, self.clock.wall_ms()):
             self.answer(effect)
 
     def look(self, group_id: str) -> Groups:
-        """The group's partition, for questions that change nothing."""
-        reign = self._reign_of(group_id)
-        return reign.groups if reign is not None else self._elsewhere
+        """The group's partition, for requests that change nothing."""
+        shard = self._shard_of(group_id)
+        return shard.groups if shard is not None else self._elsewhere
 
     def heartbeat(self, caller: Caller) -> ErrorCode:
-        """A sign of life."""
-        reign = self._reign_of(caller.group_id)
-        if reign is None:
+        """A member's heartbeat."""
+        shard = self._shard_of(caller.group_id)
+        if shard is None:
             return self._elsewhere.heartbeat(caller, 0)
-        error = reign.groups.heartbeat(caller, reign.now_ms())
-        self.arm(reign)
+        error = shard.groups.heartbeat(caller, shard.now_ms())
+        self.arm(shard)
         return error
 
     def all_groups(self) -> Iterator[Groups]:
         """One for each partition that we lead."""
-        return (reign.groups for reign in self._reigns.values())
+        return (shard.groups for shard in self._shards.values())
 
     def new_member_id(self, name: str) -> str:
-        """A name that no member ever had."""
-        drawn = new_uuid(self._broker.dice)
+        """A unique member id."""
+        drawn = new_uuid(self._broker.rng)
         opening = name.encode()[:LONGEST_NAME_IN_ID].decode(errors="ignore")
         return f"{opening}-{drawn}"
 
     def partitions_deleted(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are no more, as the controller says."""
+        """The controller has deleted these partitions."""
         if partitions:
-            for reign in tuple(self._reigns.values()):
-                reign.forget_partitions(partitions)
+            for shard in tuple(self._shards.values()):
+                shard.forget_partitions(partitions)
 
-    # Reigns.
+    # Shards.
 
     def role_changed(self, partition: Partition) -> None:
-        """We lead a partition, or no longer do; perhaps nothing of that has changed."""
+        """The role or the leader epoch of a partition may have changed."""
         name = partition.name
         if name.topic != OFFSETS_TOPIC:
             return
         replica = partition.replica
-        reign = self._reigns.get(name.partition)
+        shard = self._shards.get(name.partition)
         is_hosted = self._broker.replicas.partitions.get(name) is partition
         leads = is_hosted and replica.presumes_leadership and not replica.has_failed
-        if reign is not None:
-            is_same = reign.partition is partition and reign.leader_epoch == replica.leader_epoch
+        if shard is not None:
+            is_same = shard.partition is partition and shard.leader_epoch == replica.leader_epoch
             if leads and is_same:
                 return
-            # Somebody else may have led in between: whatever we know may be out of date.
-            del self._reigns[name.partition]
-            reign.end()
+            # Another broker may have led in between, so our state may be out of date.
+            del self._shards[name.partition]
+            shard.end()
         if leads and not self._broker.is_stopping:
             self._begin(partition)
 
     def _begin(self, partition: Partition) -> None:
-        reign = Reign(self, partition, _group_settings(self._broker.settings))
-        self._reigns[partition.name.partition] = reign
-        if reign.loader.is_empty:
-            # A new topic: clients are on their way, and there is nothing to wait for.
-            reign.was_read()
+        shard = CoordinatorShard(self, partition, _group_settings(self._broker.settings))
+        self._shards[partition.name.partition] = shard
+        if shard.loader.is_empty:
+            # A new topic: there is nothing to load, and clients are about to join.
+            shard.was_loaded()
             return
-        self._to_load.append(reign)
+        self._to_load.append(shard)
         if len(self._to_load) == 1:
             self.loop.call_soon(self._load)
 
     def _load(self) -> None:
-        """One slice of the oldest reign that is not read."""
+        """Load one slice of the oldest shard that is not loaded."""
         if not self._to_load:
             return
-        reign = self._to_load[0]
-        if reign.groups.phase is Phase.GONE or not self._load_slice(reign):
+        shard = self._to_load[0]
+        if shard.groups.phase is Phase.GONE or not self._load_slice(shard):
             self._to_load.popleft()
         if self._to_load:
             self.loop.call_soon(self._load)
 
-    def _load_slice(self, reign: Reign) -> bool:
-        """Whether there is more."""
+    def _load_slice(self, shard: CoordinatorShard) -> bool:
+        """Whether there is more to load."""
         try:
-            if reign.loader.step():
+            if shard.loader.step():
                 return True
         except LogOfflineError as error:
-            reign.partition.failed(error)
+            shard.partition.failed(error)
             return False
-        reign.was_read()
+        shard.was_loaded()
         return False
 
-    def began(self, reign: Reign) -> None:
-        """A reign answers from now on."""
-        loader = reign.loader
-        name = str(reign.partition.name)
+    def began(self, shard: CoordinatorShard) -> None:
+        """A shard answers from now on."""
+        loader = shard.loader
+        name = str(shard.partition.name)
         if loader.skipped:
             self._broker.log.warning(
                 "records of groups left out",
@@ -195,20 +195,20 @@ class GroupCoordinator:
     def high_watermark_moved(self, partition: Partition) -> None:
         """Called for every partition of the broker, so it must be quick."""
         if partition.name.topic == OFFSETS_TOPIC:
-            reign = self._reigns.get(partition.name.partition)
-            if reign is not None:
-                reign.high_watermark_moved()
+            shard = self._shards.get(partition.name.partition)
+            if shard is not None:
+                shard.high_watermark_moved()
 
-    # What reigns ask for.
+    # Calls of shards.
 
     def answer(self, effect: Effect) -> None:
-        """Give an answer to whoever waits for it."""
+        """Give an answer to its waiter."""
         waiter = cast("Waiter", effect.waiter)  # type: ignore[union-attr]
         waiter(effect)
 
-    def arm(self, reign: Reign) -> None:
-        """See to it that the reign's next deadline is not missed."""
-        due_ms = reign.due_in_ms()
+    def arm(self, shard: CoordinatorShard) -> None:
+        """Set the timer for the shard's next deadline."""
+        due_ms = shard.due_in_ms()
         if due_ms is None:
             return
         at_s = self.loop.time() + max(due_ms, 0) / 1000
@@ -221,11 +221,11 @@ class GroupCoordinator:
 
     def _tick(self) -> None:
         self._timer = None
-        for reign in tuple(self._reigns.values()):
-            due_ms = reign.due_in_ms()
+        for shard in tuple(self._shards.values()):
+            due_ms = shard.due_in_ms()
             if due_ms is not None and due_ms <= 0:
-                reign.tick()
-            self.arm(reign)
+                shard.tick()
+            self.arm(shard)
 
 
 def _group_settings(settings: BrokerSettings) -> GroupSettings:

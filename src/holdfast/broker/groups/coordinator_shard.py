@@ -1,10 +1,10 @@
-"""One offsets partition that we lead, in one leader epoch: its groups and what they write.
+"""One offsets partition that we lead, in one leader epoch: its groups and their writes.
 
-A reign first reads the log back, then waits until all of that is committed, and only then answers.
-A coordinator that began earlier could show an offset that the next coordinator does not have.
+A shard first reads the log, then waits until all of it is committed, and only then answers. A
+coordinator that answered earlier could show an offset that the next coordinator does not have.
 
-Verdicts of the log are taken up when the tick is over. They come while the partition carries out
-effects of its own, and what groups want written next must not get in between.
+The shard handles results of appends at the end of the tick. They arrive while the partition carries
+out its own effects, and the next writes of groups must not come in between.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from holdfast.broker.groups.coordinator import GroupCoordinator
 
 IN_THE_LOG: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""Whoever waits is told, but the records may yet be committed."""
+"""Errors after which the records may still be committed."""
 
 
-class Reign:
-    """The groups of one offsets partition, and their way into its log."""
+class CoordinatorShard:
+    """The groups of one offsets partition, and their writes to its log."""
 
     def __init__(
         self, coordinator: GroupCoordinator, partition: Partition, settings: GroupSettings
@@ -42,18 +42,18 @@ class Reign:
         self._is_read = False
         self._verdicts: list[tuple[Write, ErrorCode]] = []
         self._late: deque[Write] = deque()
-        """Written, answered as failed, not committed yet; in the order of the log."""
+        """Written, answered as failed, not committed; in the order of the log."""
         clock = coordinator.clock
         self._date_ms = clock.wall_ms() - clock.now_ms()
 
-    # Time: dates, because they are stored; but a reign's own, which do not jump with the clock.
+    # Time: dates, because they are stored; but a shard's dates do not jump with the clock.
 
     def now_ms(self) -> int:
-        """The date, as it would be had nobody set the clock since this reign began."""
+        """The date, without any change of the clock since this shard began."""
         return self._coordinator.clock.now_ms() + self._date_ms
 
     def due_in_ms(self) -> int | None:
-        """How long until `tick` wants to be called."""
+        """The time until the next call of `tick` is due."""
         deadline_ms = self.groups.next_deadline_ms()
         return None if deadline_ms is None else deadline_ms - self.now_ms()
 
@@ -61,10 +61,10 @@ class Reign:
         """Time has passed."""
         self.run(self.groups.tick(self.now_ms()))
 
-    # Beginning and ending.
+    # Start and end.
 
-    def was_read(self) -> None:
-        """The log has been read back."""
+    def was_loaded(self) -> None:
+        """The log has been loaded."""
         self._is_read = True
         self._maybe_begin()
 
@@ -82,7 +82,7 @@ class Reign:
     # Effects.
 
     def run(self, effects: Effects) -> None:
-        """Carry out what the core asks for, in order."""
+        """Carry out the effects of the core, in order."""
         for effect in effects:
             if isinstance(effect, Persist):
                 self._persist(effect)

@@ -1,14 +1,14 @@
-"""Reading an offsets partition back: everything that was in the log when we began to lead it.
+"""Loads an offsets partition: everything that was in the log when we became its leader.
 
-To the end of the log and not to the high watermark: a new leader's high watermark may trail its
-predecessor's, so what was acknowledged may lie above it (KIP-101). Kafka reads as far. What lies
-above the true high watermark counts too once it is committed, which a `Reign` waits for.
+It reads to the end of the log, not to the high watermark: a new leader's high watermark may trail
+its predecessor's, so acknowledged records may lie above it (KIP-101). Kafka does the same. Records
+above the true high watermark count once they are committed; a `CoordinatorShard` waits for that.
 
-Loading is done in slices, because the loop that does it also serves clients. A record that cannot
-be used is left out and reported. A batch that is damaged means a failing disk, and forgotten
-offsets: then the log is given up, so that a replica with a sound one can lead.
+It loads in slices, because the same event loop serves clients. It skips and reports a record that
+it cannot use. A damaged batch means a failing disk and lost offsets: the broker takes the log
+offline, so that a replica with an intact log can lead.
 
-Offsets in a transaction (Kafka wrote such, we do not yet) count when its marker says so.
+Offsets in a transaction (Kafka wrote such, Holdfast does not yet) count when its marker commits.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ SLICE_RECORDS: Final = 200
 
 
 class Loader:
-    """Feeds the records of a log to a `Groups`, a slice at a time."""
+    """Passes the records of a log to a `Groups`, one slice at a time."""
 
     def __init__(self, partition: Partition, groups: Groups) -> None:
         self.end_offset = partition.replica.log.log_end_offset
-        """Where to stop; what comes after is our own."""
+        """Where to stop; later records are our own."""
         self.records = 0
         self.skipped = 0
         self.first_skipped = ""
@@ -57,17 +57,17 @@ class Loader:
         return self._partition.log.log_start_offset >= self.end_offset
 
     def step(self) -> bool:
-        """One slice more; False when there is none left. LogOfflineError if the log has failed."""
+        """Load one slice; False when none is left. LogOfflineError if the log has failed."""
         return next(self._slices, False)
 
     def _run(self) -> Iterator[bool]:
         offset: int = self._partition.log.log_start_offset
-        # Each round goes on behind the last batch of the one before.
+        # Each round continues after the last batch of the previous one.
         while offset < self.end_offset:
             try:
                 chunk = read(self._partition.log, offset, CHUNK_BYTES, self.end_offset)
             except OffsetOutOfRangeError as error:
-                # Records were deleted below us while we read. Of what is gone nothing counts.
+                # Records were deleted while we read. Deleted records do not count.
                 if error.log_start_offset <= offset:
                     break
                 offset = error.log_start_offset

@@ -1,8 +1,8 @@
-"""From a `Persist` to batches in an offsets partition, and back to one verdict.
+"""Turns a `Persist` into batches in an offsets partition, and their results into one verdict.
 
-Records that do not fit into one batch become several in a row. They are appended in one tick, in
-which nothing about the partition changes: if the first one is taken, all are. A record that is too
-large on its own refuses them all, before anything is written.
+Records that do not fit into one batch become several consecutive batches. All are appended in one
+tick, in which the partition does not change: if it accepts the first, it accepts all. A record that
+is too large for a batch fails them all before anything is written.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from holdfast.protocol.coordinator_records import encode_record
 from holdfast.protocol.records import BatchBuilder, BatchOptions, parse_header
 
 RECORD_OVERHEAD: Final = 32
-"""More than a record without headers can take beyond its key and value."""
+"""An upper bound of a record's overhead beyond its key and value, without headers."""
 
 Settled = Callable[["Write", ErrorCode], None]
 
 
 class Write:
-    """The records of one token on their way into the log. Settled once."""
+    """The write of the records of one token. Settled once."""
 
     __slots__ = ("_is_settled", "_open", "_settled", "end_offset", "token")
 
     end_offset: Offset
-    """Behind the last of the records; known when `append` has returned."""
+    """The offset after the last record; set when `append` has returned."""
 
     def __init__(self, token: int, settled: Settled) -> None:
         self.token = token
@@ -41,7 +41,7 @@ class Write:
     def append(
         self, partition: Partition, records: Iterable[Record], deadline_ms: int, wall_ms: int
     ) -> None:
-        """Append as acks=all; `settled` is called with what became of it, perhaps at once."""
+        """Append as acks=all; `settled` is called with the result, perhaps immediately."""
         rules = partition.rules
         limit = min(rules.max_message_bytes, partition.log.settings.segment_bytes)
         append_time_ms = wall_ms if rules.is_append_time else None
@@ -58,7 +58,7 @@ class Write:
         self.end_offset = partition.replica.log.next_offset
 
     def finished(self, error: ErrorCode, base_offset: int) -> None:  # noqa: ARG002
-        """One of the batches is committed, or not."""
+        """One of the batches was committed, or failed."""
         self._open -= 1
         if error or not self._open:
             self._settle(error)
@@ -72,7 +72,7 @@ class Write:
 def split(
     records: Iterable[Record], timestamp: int, limit: int, options: BatchOptions
 ) -> list[bytearray] | None:
-    """As few batches as the limit allows, in order; None if one record is too large for any."""
+    """As few batches as the limit allows, in order; None if a record is too large for a batch."""
     batches: list[bytearray] = []
     builder = BatchBuilder(options)
     for record in records:

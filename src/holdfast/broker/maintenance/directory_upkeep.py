@@ -1,9 +1,8 @@
-"""Checkpoints and deleted files of the log directories, without stopping the event loop.
+"""Checkpoints and deleted files of the log directories, without blocking the event loop.
 
-The numbers are taken and files get their names on the loop; waiting for a disk and removing files
-is done on threads. A directory has one write of its checkpoints and one removal under way at a
-time, so one that hangs delays itself only. If a checkpoint cannot be written the directory has
-failed, unless it is only full.
+The event loop takes the values and renames files; threads wait for the disk and remove files. Each
+directory has at most one checkpoint write and one removal in flight, so a directory that hangs
+delays only itself. A directory whose checkpoint cannot be written has failed, unless it is full.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
 CHECKPOINTS: Final = "checkpoints"
 FILES: Final = "files"
 KINDS: Final = (CHECKPOINTS, FILES)
-"""What one directory may have under way."""
+"""The kinds of work of one directory."""
 
 
 class DirectoryUpkeep:
-    """What is under way, one task a directory and kind."""
+    """The work in progress, one task per directory and kind."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -46,13 +45,13 @@ class DirectoryUpkeep:
         )
 
     def write_checkpoints(self) -> None:
-        """Recovery points, log starts, high watermarks and cleaner offsets of every directory."""
+        """Write the recovery points, log starts, high watermarks and cleaner offsets."""
         for path, directory in self._broker.directory.live.items():
             if (path, CHECKPOINTS) not in self._under_way:
                 self._begin((path, CHECKPOINTS), self._write_checkpoints(path, directory))
 
     def remove_files(self) -> None:
-        """Everything whose delay is over."""
+        """Remove the files whose delay is over."""
         for path, directory in self._broker.directory.live.items():
             if (path, FILES) not in self._under_way:
                 removal = directory.take_due(self._broker.clock.wall_ms())
@@ -70,7 +69,7 @@ class DirectoryUpkeep:
             self._broker.log.bug(f"{key[1]} failed", error)
 
     async def finish(self) -> None:
-        """Wait until nothing is under way; nothing may be begun meanwhile."""
+        """Wait until no work is in progress; none may be started meanwhile."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     async def _wait(self, work: Callable[[], None]) -> None:
@@ -95,7 +94,7 @@ class DirectoryUpkeep:
                 broker.directory.failed(directory, error)
 
     def _dropping(self, directory: LogDirectory, write: CheckpointWrite) -> Iterator[None]:
-        """Segments below the log starts that were written leave their logs."""
+        """Remove segments below the written log starts from their logs."""
         for name in directory.dropping(write, self._broker.clock.wall_ms()):
             self._look_at(name)
             yield
@@ -106,11 +105,11 @@ class DirectoryUpkeep:
             partition.failed(partition.log.offline)
 
     async def _drop_one_by_one(self, directory: LogDirectory) -> None:
-        """A disk too full for a checkpoint gets room by the segments that may go. Each goes for
-        good before the next: nothing but their order says then what the log has left.
+        """Free space on a disk that is too full for a checkpoint: delete removable segments. Each
+        is deleted before the next: only their order then shows where the log starts.
         """
         for name, log in tuple(directory.logs.items()):
-            # Both end with this log: it may fail, or have been deleted meanwhile.
+            # Both affect this log only: it may fail, or have been deleted meanwhile.
             with suppress(LogOfflineError, OSError):
                 for _ in dropped_below(log, log.log_start_offset, self._broker.clock.wall_ms()):
                     await self._wait(partial(log.disk.flush_directory, log.directory))

@@ -1,8 +1,8 @@
-"""What has to be done now and then: retention, cleaning, flushing, checkpoints, deleting files.
+"""Periodic maintenance: retention, cleaning, flushing, checkpoints, deletion of files.
 
-One log at a time, and cleaning in steps of some milliseconds: everything runs on the one loop that
-also serves clients, except for the cleaner's flushes. What concerns whole log directories is in
-`directory_upkeep`.
+It handles one log at a time and cleans in steps of some milliseconds: everything but the cleaner's
+flushes runs on the event loop that also serves clients. `directory_upkeep` has the work on whole
+log directories.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 FILES_S: Final = 1.0
-"""How often files whose delay is over are deleted."""
+"""How often to delete files whose delay is over."""
 
 
-class Chores:
-    """The timers of a broker."""
+class Maintenance:
+    """The maintenance timers of a broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -39,11 +39,11 @@ class Chores:
         self._cleaner: Cleaner | None = None
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._uncleanable: dict[Partition, None] = {}
-        """Logs with a damaged batch: as in Kafka, the cleaner leaves them alone."""
+        """Logs with a damaged batch: as in Kafka, the cleaner skips them."""
         self._directories = DirectoryUpkeep(broker)
 
     def start(self) -> None:
-        """From now on, until `stop`."""
+        """Start all timers."""
         settings = self._broker.settings
         self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
         checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
@@ -54,13 +54,13 @@ class Chores:
         self.settings_changed()
 
     def settings_changed(self) -> None:
-        """Wait as long for the cleaner as log.cleaner.backoff.ms says now."""
+        """Apply the new log.cleaner.backoff.ms."""
         settings = self._broker.settings
         if settings.log_cleaner_enable:
             self._every("cleaning", settings.log_cleaner_backoff_ms / 1000, self._clean)
 
     def stop(self) -> None:
-        """No more."""
+        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -75,13 +75,13 @@ class Chores:
         self._timers[name] = self._broker.loop.call_later(seconds, run)
 
     async def finish(self) -> None:
-        """Wait for what is under way on the disks."""
+        """Wait for the disk work in progress."""
         await self._directories.finish()
 
     # Retention.
 
     def _apply_retention(self) -> None:
-        """Move the logs' starts. The segments below them go when a checkpoint says the same."""
+        """Move the log starts. Segments below are deleted after the checkpoint is written."""
         wall_ms = self._broker.clock.wall_ms()
         has_moved = False
         for partition in tuple(self._broker.replicas.partitions.values()):
@@ -104,7 +104,7 @@ class Chores:
     # Cleaning.
 
     def _clean(self) -> None:
-        """Begin with the log that wants it most, unless one is being cleaned."""
+        """Start cleaning the dirtiest log, unless one is being cleaned."""
         if self._cleaner is not None:
             return
         broker = self._broker
@@ -163,6 +163,6 @@ class Chores:
             return
         offsets = broker.directory.of(partition.name).cleaner_offsets
         if result.cleaned_below > offsets.get(partition.name, 0):
-            # Others may wait: log.cleaner.backoff.ms is for when nothing does.
+            # Other logs may wait: log.cleaner.backoff.ms applies only when none does.
             broker.loop.call_soon(self._clean)
         offsets[partition.name] = result.cleaned_below

@@ -1,9 +1,9 @@
-"""Logs of topics that were deleted, or moved elsewhere, while no command could reach us.
+"""Logs of topics that were deleted or moved away while no command could reach this broker.
 
-A log is a stray only if the coordination store says so (`core.is_removed`): it knows the topic's
-name with another id or not at all, or does not count us among the replicas. What cannot be read is
-kept. While we run, a partition that has left us may come back at any moment, so then only topics
-that are gone for good count: an id never comes back.
+A log is stray only if the coordination store says so (`core.is_removed`): the store has the topic's
+name with another id or not at all, or does not list us as a replica. A log is kept if the store
+cannot be read. While the broker runs, a partition that was moved away may return at any moment, so
+only logs of deleted topics are removed: a topic id never returns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 
-async def drop_strays(broker: Broker, *, is_running: bool) -> None:
-    """Delete those that the disk lets us. StoreError if the store cannot be asked: then none is."""
+async def delete_stray_logs(broker: Broker, *, is_running: bool) -> None:
+    """Delete stray logs where the disk permits; StoreError if the store cannot be read."""
     replicas = broker.replicas
     own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
     facts = await read_partitions(broker.store, list(own))
@@ -26,11 +26,13 @@ async def drop_strays(broker: Broker, *, is_running: bool) -> None:
         fact = facts.get(name)
         if fact is not None and is_running:
             fact = fact._replace(state=None)
-        # By now a new topic of the same name may have taken its place.
+        # A new topic of the same name may exist by now.
         is_same = replicas.has(name) and replicas.topic_id(name) == identity
         if is_same and is_removed(broker.id, identity, fact):
-            broker.log.warning("a log of no topic of ours is deleted", partition=str(name))
+            broker.log.warning("a stray log is deleted", partition=str(name))
             try:
                 replicas.drop(name)
             except OSError as error:
-                broker.log.error("a stray is not deleted", partition=str(name), error=str(error))
+                broker.log.error(
+                    "a stray log is not deleted", partition=str(name), error=str(error)
+                )

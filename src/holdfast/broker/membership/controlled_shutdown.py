@@ -1,4 +1,4 @@
-"""Controlled shutdown: leaderships move before the broker goes."""
+"""Controlled shutdown: asks the controller to move our leaderships before the broker stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLL_S: Final = 0.02
 
 
 async def move_leaderships(broker: Broker) -> None:
-    """Ask the controller, and wait until we lead nothing that another could lead."""
+    """Ask the controller, and wait until no other broker can take a leadership from us."""
     settings = broker.settings
     for attempt in range(1 + settings.controlled_shutdown_max_retries):
         if attempt:
@@ -38,7 +38,9 @@ async def _ask(broker: Broker) -> bool:
     if controller is None or not broker.peers.knows(controller):
         return False
     answer: asyncio.Future[Response | None] = broker.loop.create_future()
-    request = ControlledShutdownRequest(broker_id=broker.id, broker_epoch=broker.life.broker_epoch)
+    request = ControlledShutdownRequest(
+        broker_id=broker.id, broker_epoch=broker.incarnation.broker_epoch
+    )
 
     def answered(response: Response | None) -> None:
         if not answer.done():

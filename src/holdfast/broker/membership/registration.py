@@ -1,9 +1,9 @@
-"""Our place in the cluster: whose directories these are, our session, our registration.
+"""This broker's place in the cluster: log directory ownership, session and registration.
 
-A broker's epoch is the change number of its registration. The node /holdfast/lives/N is written in
-the same transaction, so its own change number is the epoch of the last life that ever began. The
-mark of a clean shutdown counts only if it names that life: a disk that was restored from an older
-copy is not taken for intact.
+The broker epoch is the change number of the registration. The same transaction writes the node
+/holdfast/lives/N, so the change number of that node is the last broker epoch ever assigned. A
+clean-shutdown marker counts only if it names that epoch: a disk that was restored from an older
+copy does not count as intact.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from holdfast.coordination import (
     StoreError,
     paths,
 )
-from holdfast.core import BrokerLife, CleanShutdown, Guards
+from holdfast.core import BrokerIncarnation, CleanShutdown, Guards
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.storage import LogDirectories, LogDirectory, NoLogDirectoryError
 from holdfast.storage.checkpoints.meta_properties import (
@@ -52,11 +52,11 @@ SEPARATOR: Final = ","
 """Between the ids of a broker's log directories in its registration."""
 RETRY_S: Final = 0.05
 SESSION_LINE_S: Final = 10.0
-"""How often the log says that the session has changed."""
+"""How often to log changes of the session."""
 
 
 class Membership:
-    """One broker's life in the cluster."""
+    """One broker's membership in the cluster."""
 
     def __init__(
         self,
@@ -64,15 +64,15 @@ class Membership:
         store: Store,
         clock: Clock,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
         registered: Callable[[], None],
     ) -> None:
         self.broker = broker
-        self.life = BrokerLife(1, None, Guards())
+        self.incarnation = BrokerIncarnation(1, None, Guards())
         self._store = store
         self._clock = clock
         self._log = log
-        self._dice = dice
+        self._rng = rng
         self._on_registered = registered
         self._endpoint = Endpoint("", 0)
         self._rack: str | None = None
@@ -83,7 +83,7 @@ class Membership:
         self.is_leaving = False
 
     async def identify(self, directories: LogDirectories) -> str:
-        """Whose directories are these? Gives the cluster's id; StartError if they are not ours."""
+        """Check that the directories are ours; returns the cluster id. StartError if not."""
         await asyncio.gather(*map(self._store.ensure_path, paths.LASTING_PATHS))
         owners: dict[str, MetaProperties] = {}
         fresh: list[LogDirectory] = []
@@ -101,11 +101,11 @@ class Membership:
         if known is not None and known.cluster_id != cluster_id:
             raise StartError(
                 f"{path} belongs to cluster {known.cluster_id}, and the store is that of cluster "
-                f"{cluster_id}: mend log.dirs or the store's address"
+                f"{cluster_id}: correct log.dirs or the store's address"
             )
         for directory in fresh:
             with directories.guarded(directory):
-                directory.id = id_text(new_uuid(self._dice))
+                directory.id = id_text(new_uuid(self._rng))
                 meta = MetaProperties(cluster_id, self.broker, directory.id)
                 write_meta_properties(directory.disk, meta)
         if not directories.live:
@@ -119,10 +119,10 @@ class Membership:
             if meta is not None:
                 raise StartError(
                     f"the store is empty, and this directory belongs to cluster {meta.cluster_id}: "
-                    "mend the store's address, or move the directory away to start empty"
+                    "correct the store's address, or move the directory away to start empty"
                 )
-            fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._dice))}).encode()
-            # A conflict: another broker of the same new cluster was first.
+            fresh = json.dumps({"version": "1", "id": id_text(new_uuid(self._rng))}).encode()
+            # A conflict: another broker of the new cluster was faster.
             with contextlib.suppress(ConflictError):
                 await self._store.commit(Create(paths.CLUSTER_ID, fresh))
             node = await self._store.get(paths.CLUSTER_ID)
@@ -141,12 +141,12 @@ class Membership:
     ) -> None:
         """Register for the first time in this process; StartError if our id is taken."""
         self._endpoint, self._rack = endpoint, rack
-        last = await self._store.get(paths.life(self.broker))
+        last = await self._store.get(paths.broker_incarnation(self.broker))
         shutdown = None
         if mark is not None and last is not None and mark.broker_epoch == last.modified:
             intact = mark.intact_since if mark.intact_since >= 0 else mark.broker_epoch
             shutdown = CleanShutdown(BrokerEpoch(mark.broker_epoch), BrokerEpoch(intact))
-        self.life = BrokerLife(1, shutdown, Guards())
+        self.incarnation = BrokerIncarnation(1, shutdown, Guards())
         deadline = self._clock.now_ms() + int(patience_s * 1000)
         while not await self._register():
             if self._clock.now_ms() > deadline:
@@ -158,37 +158,39 @@ class Membership:
         self._store.on_session(self._session_changed)
 
     async def _register(self) -> bool:
-        """One attempt; False if somebody else holds our id."""
-        path, life_path = paths.broker_id(self.broker), paths.life(self.broker)
-        present, last = await self._store.get_many([path, life_path])
+        """One attempt; False if another broker holds our id."""
+        path, incarnation_path = paths.broker_id(self.broker), paths.broker_incarnation(self.broker)
+        present, last = await self._store.get_many([path, incarnation_path])
         operations: list[Operation] = []
         if present is not None:
             if not self._is_own(path, present.data):
                 return False
-            # We alone hold our directories: the process that registered from one is dead.
+            # We hold the lock of our directories: the process that registered from one is dead.
             operations.append(Delete(path, present.version))
         node = BrokerNode(
             self.broker,
             self._endpoint.host,
             self._endpoint.port,
             self._rack,
-            self.life.intact_since,
+            self.incarnation.intact_since,
             SEPARATOR.join(self._directory_ids),
         )
         data = encode_broker(node, self._clock.wall_ms())
         operations.append(Create(path, data, ephemeral=True))
-        operations.append(Create(life_path) if last is None else Set(life_path, b"", last.version))
+        operations.append(
+            Create(incarnation_path) if last is None else Set(incarnation_path, b"", last.version)
+        )
         try:
             nodes = await self._store.commit(*operations)
         except ConflictError:
             return False
-        self.life.registration_answered(1, BrokerEpoch(nodes[0].created))
-        self._log.info("registered", broker_epoch=self.life.broker_epoch)
+        self.incarnation.registration_answered(1, BrokerEpoch(nodes[0].created))
+        self._log.info("registered", broker_epoch=self.incarnation.broker_epoch)
         self._on_registered()
         return True
 
     def _is_own(self, path: str, data: bytes) -> bool:
-        """Whether it was made from a directory that we hold now."""
+        """Whether the registration is from a directory that we hold now."""
         try:
             theirs = decode_broker(path, data).directory_id.split(SEPARATOR)
         except DamagedNodeError:
@@ -200,13 +202,13 @@ class Membership:
         if self._next_line is None:
             self._write_state()
         if state is SessionState.LOST and not self.is_leaving and self._task is None:
-            self.life.session_lost()
+            self.incarnation.session_lost()
             self._task = asyncio.get_running_loop().create_task(self._register_again())
 
     def _write_state(self) -> None:
-        """Write the state now, and further changes together later.
+        """Log the state now, and further changes together later.
 
-        A store that can be read but whose disk is full comes and goes ten times a second.
+        A readable store with a full disk connects and disconnects ten times a second.
         """
         count, self._unwritten_changes, self._next_line = self._unwritten_changes, 0, None
         if not count or self.is_leaving:
@@ -217,7 +219,7 @@ class Membership:
         self._next_line = loop.call_later(SESSION_LINE_S, self._write_state)
 
     async def _register_again(self) -> None:
-        """A new session and a new epoch, however long it takes; what we hold is still intact."""
+        """Retry until we have a new session and a new broker epoch; our logs are still intact."""
         try:
             while not self.is_leaving:
                 try:
@@ -231,7 +233,7 @@ class Membership:
             self._task = None
 
     async def leave(self) -> None:
-        """End the session: the others hear of it at once."""
+        """End the session: the other brokers are notified immediately."""
         self.is_leaving = True
         if self._task is not None:
             self._task.cancel()

@@ -1,1 +1,1 @@
-"""What this broker knows of the cluster: from the coordination store and from the controller."""
+"""This broker's metadata of the cluster: from the coordination store and from the controller."""

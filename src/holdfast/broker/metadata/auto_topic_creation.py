@@ -1,4 +1,4 @@
-"""Topics that come to be because somebody asked for them."""
+"""Automatic topic creation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TIMEOUT_MS: Final = 10_000
 
 
 class AutoCreation:
-    """Asks the controller; a topic that is being asked for is not asked for twice."""
+    """Asks the controller to create topics; one request per topic at a time."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._asked: dict[str, None] = {}
 
     def create(self, names: list[str]) -> None:
-        """Ask for topics with the cluster's defaults; clients ask again until they are there."""
+        """Request topics with the cluster's defaults; clients retry until they exist."""
         broker = self._broker
         controller = broker.metadata.controller
         fresh = [name for name in names if name not in self._asked]
@@ -49,7 +49,7 @@ class AutoCreation:
         broker.peers.to(controller).send(request, CREATE_VERSION, answered)
 
     def _report(self, response: CreateTopicsResponse) -> None:
-        """Say which topics were not created. Clients ask again and again; the log counts."""
+        """Log the topics that were not created. Clients retry; the log counts repetitions."""
         for one in response.topics:
             error = ErrorCode(one.error_code)
             if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -70,7 +70,7 @@ class AutoCreation:
         return CreatableTopic(
             name=name,
             num_partitions=settings.offsets_topic_num_partitions,
-            # Never fewer because few brokers are up now: they would stay fewer (KIP-115).
+            # Not fewer replicas because few brokers are up now: it would stay so (KIP-115).
             replication_factor=settings.offsets_topic_replication_factor,
             assignments=[],
             configs=[CreatableTopicConfig(name=key, value=text) for key, text in configs.items()],

@@ -1,18 +1,19 @@
-"""A controller's commands: whether they are for us, and carrying them out part by part.
+"""The controller's commands: whether they are for us, and how they are carried out in parts.
 
-A command to an earlier incarnation of this broker is refused by the broker epoch: it could make a
-restarted broker lead where it has lost records. An earlier controller is refused by its epoch. Both
-are numbers that anybody can guess, so nothing else in a command is believed: what it names is read
-in the coordination store, and the store's word is carried out (`command_confirmation`).
+The broker epoch fences commands to an earlier incarnation of this broker, which could make a
+restarted broker lead where it has lost records. The controller epoch fences an earlier controller.
+Anybody can guess both numbers, so the broker trusts nothing else in a command: it reads what the
+command names in the coordination store, and applies what it read (`command_confirmation`).
 
-Commands are carried out in rounds. A round takes the next part of every command that waits, reads
-what all of them need with one look at the store, and does one part after the other. One round is
-under way at a time, from its read to its end. Otherwise a command that has read that this broker
-hosts a partition no more could remove the log after a later one has brought it back.
+Commands are carried out in rounds. A round takes the next part of every waiting command, reads what
+all of them need with one read of the store, and carries out one part after the other. One round is
+in progress at a time, from its read to its end. Otherwise a command that has read that this broker
+no longer hosts a partition could remove the log after a later command has restored it.
 
-So a stranger's command holds up the controller's by one part at most, however large it is, and
-a thousand that name the same cost one read. A command that the store contradicts ends with that
-part; a controller sends it again. After a read in vain the next round waits (`core.LookPace`).
+So a forged command delays the controller's by one part at most, however large it is, and a thousand
+commands that name the same partitions cost one read. A command that the store contradicts ends with
+that part; a controller sends it again. After a fruitless read the next round waits
+(`core.LookPace`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from holdfast.broker.metadata.store_facts import Facts, read_controller, read_partitions
-from holdfast.broker.metadata.topic_names import why_not_a_name
+from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.broker.node import Broker
 
 MOST_PARTITIONS: Final = 200_000
-"""In one command. A controller with more to say says it in several (`controller.channel`)."""
+"""In one command. A controller sends more in several (`controller.broker_channel`)."""
 PART: Final = 1_000
 """Partitions of one command in a round."""
 MOST_BROKERS: Final = 10_000
@@ -50,7 +51,7 @@ C = TypeVar("C", LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 
 
 class CommandRefusedError(Exception):
-    """The command may not be carried out, or no further."""
+    """The command must not be carried out, or not continued."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
@@ -65,17 +66,17 @@ class Work(Protocol):
         """Whether no part is left."""
 
     def next_part(self) -> Sequence[TopicPartition]:
-        """Turn to the next part; gives the partitions that have to be looked up for it."""
+        """Go to the next part; returns the partitions to read in the store for it."""
 
     async def carry_out(self, facts: Facts) -> Found:
-        """Do this part as the store has it."""
+        """Carry out this part according to the store."""
 
     def response(self) -> Response:
-        """What became of all parts."""
+        """The response for all parts."""
 
 
 class _Waiting:
-    """A command that is not answered yet."""
+    """A command without an answer."""
 
     __slots__ = ("answer", "bug", "command", "found", "make_work", "refused", "work")
 
@@ -89,7 +90,7 @@ class _Waiting:
         self.make_work = make_work
         self.refused = refused
         self.work: Work | None = None
-        self.found = Found.NEWS
+        self.found = Found.AS_COMMANDED
         self.answer: Response | None = None
         self.bug: Exception | None = None
 
@@ -99,7 +100,7 @@ class _Waiting:
 
 
 class Commands:
-    """The commands that this broker gets."""
+    """The controller's commands to this broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -114,7 +115,7 @@ class Commands:
         work: Callable[[Broker, C], Work],
         refused: Callable[[ErrorCode], Response],
     ) -> None:
-        """Answer with what the work gives, or with a refusal that changed nothing."""
+        """Carry out a command and answer, or refuse it without any change."""
         try:
             if not _is_well_formed(command):
                 raise CommandRefusedError(ErrorCode.INVALID_REQUEST)
@@ -128,7 +129,7 @@ class Commands:
         answer_by(self._broker, call, self._answer_to(one))
 
     async def _answer_to(self, one: _Waiting) -> Response:
-        """Whichever command has the turn carries out a round for all."""
+        """The command whose turn it is carries out a round for all."""
         try:
             while not one.is_over:
                 async with self._turn:
@@ -142,7 +143,7 @@ class Commands:
         return one.answer
 
     async def _round(self) -> None:
-        """The next part of every command that waits."""
+        """Carry out the next part of every waiting command."""
         clock = self._broker.clock
         if wait_ms := self._pace.wait_ms(clock.now_ms()):
             await asyncio.sleep(wait_ms / 1000)
@@ -160,13 +161,13 @@ class Commands:
         self._pace.looked(clock.now_ms(), [one.found for one in some])
 
     async def _confirm_controller(self, some: list[_Waiting]) -> None:
-        """Refuse those whose sender is not the controller; the store is asked once for all."""
+        """Refuse commands whose sender is not the controller; one read of the store for all."""
         unsure = [one for one in some if self._is_unsure(one, is_newest=False)]
         if unsure:
-            self._broker.life.confirm_controller(await read_controller(self._broker.store))
+            self._broker.incarnation.confirm_controller(await read_controller(self._broker.store))
         for one in unsure:
             self._is_unsure(one, is_newest=True)
-            one.found = Found.CONTRADICTION if one.is_over else Found.NEWS
+            one.found = Found.CONTRADICTION if one.is_over else Found.AS_COMMANDED
 
     def _is_unsure(self, one: _Waiting, *, is_newest: bool) -> bool:
         try:
@@ -204,15 +205,15 @@ class Commands:
         one.answer = one.refused(error.code)
 
     def check(self, command: Command) -> None:
-        """Raise if the command may not go on: we or the controller may have changed meanwhile."""
+        """Raise if the command must not continue: an epoch may have changed meanwhile."""
         self._judge(command, is_newest=True)
 
     def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
         broker = self._broker
         epoch = command.broker_epoch
-        if broker.membership.is_leaving or epoch < 0 or epoch != broker.life.broker_epoch:
+        if broker.membership.is_leaving or epoch < 0 or epoch != broker.incarnation.broker_epoch:
             raise CommandRefusedError(ErrorCode.STALE_BROKER_EPOCH)
-        judgement = broker.life.judge_controller(
+        judgement = broker.incarnation.judge_controller(
             BrokerId(command.controller_id),
             ControllerEpoch(command.controller_epoch),
             is_newest=is_newest,
@@ -227,13 +228,13 @@ class Commands:
 
 
 def _send_again(one: _Waiting) -> None:
-    """Neither confirmed nor refused as a whole: the controller sends it again."""
+    """The command is neither confirmed nor refused: the controller sends it again."""
     one.answer = one.refused(ErrorCode.REQUEST_TIMED_OUT)
 
 
 @contextmanager
 def _noting_bugs(one: _Waiting) -> Iterator[None]:
-    """A bug in one command is its own: the others of the round are carried out."""
+    """A bug in one command does not affect the others of the round."""
     try:
         yield
     except (CommandRefusedError, StoreError):
@@ -243,13 +244,13 @@ def _noting_bugs(one: _Waiting) -> Iterator[None]:
 
 
 def _is_well_formed(command: Command) -> bool:
-    """Names become directories and paths in the store, and numbers become work."""
+    """Check names and counts: names become directories and store paths, counts become work."""
     if isinstance(command, UpdateMetadataRequest) and len(command.live_brokers) > MOST_BROKERS:
         return False
     if sum(len(topic.partition_states) for topic in command.topic_states) > MOST_PARTITIONS:
         return False
     return all(
-        why_not_a_name(topic.topic_name) is None
+        invalid_name_reason(topic.topic_name) is None
         and all(one.partition_index >= 0 for one in topic.partition_states)
         for topic in command.topic_states
     )

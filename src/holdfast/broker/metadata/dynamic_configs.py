@@ -1,4 +1,4 @@
-"""The settings that hold now: the file's, and what the agreed store says on top of them."""
+"""The settings in effect: those of the file, overridden by those in the coordination store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from holdfast.protocol.records import Compression, Rules
 from holdfast.storage import LogSettings
 
 
-class Chosen(NamedTuple):
-    """What one topic's settings come to."""
+class TopicConfig(NamedTuple):
+    """The effective settings of one topic."""
 
     log: LogSettings
     core: Settings
@@ -27,7 +27,7 @@ class Chosen(NamedTuple):
 
 
 class Configs:
-    """Asked for a topic's settings, and told when the store's have changed."""
+    """The settings of this broker and of topics; `reload` reads the store's changes."""
 
     def __init__(self, broker: BrokerId, layers: Layers, log: LogLines) -> None:
         self._broker = broker
@@ -36,24 +36,24 @@ class Configs:
         self.layers = layers
         self.settings = BrokerSettings.of(layers)
         self.topics: dict[str, Mapping[str, str]] = {}
-        """What topics have set themselves."""
-        self._chosen: dict[str, Chosen] = {}
-        self._common: Chosen | None = None
-        """For all topics that have set nothing."""
+        """The settings that each topic overrides."""
+        self._topic_configs: dict[str, TopicConfig] = {}
+        self._common: TopicConfig | None = None
+        """For all topics without overrides."""
 
-    def of_topic(self, name: str) -> Chosen:
-        """The settings that hold for a topic."""
+    def of_topic(self, name: str) -> TopicConfig:
+        """The effective settings of a topic."""
         own = self.topics.get(name)
         if own is None:
             if self._common is None:
                 self._common = self._choose({})
             return self._common
-        chosen = self._chosen.get(name)
-        if chosen is None:
-            chosen = self._chosen[name] = self._choose(own)
-        return chosen
+        config = self._topic_configs.get(name)
+        if config is None:
+            config = self._topic_configs[name] = self._choose(own)
+        return config
 
-    def _choose(self, own: Mapping[str, str]) -> Chosen:
+    def _choose(self, own: Mapping[str, str]) -> TopicConfig:
         configs = self.topic_configs(own)
         topic = configs.settings(self.settings)
         rules = Rules(
@@ -64,25 +64,25 @@ class Configs:
             needs_keys=topic.log.is_compacted,
             compression=_codec(configs.value("compression.type")),
         )
-        return Chosen(topic.log, topic.replica, rules, topic)
+        return TopicConfig(topic.log, topic.replica, rules, topic)
 
     def topic_configs(self, own: Mapping[str, str]) -> TopicConfigs:
         """A topic's own settings over this broker's."""
         return TopicConfigs(own, self.layers)
 
     async def reload(self, store: Store) -> list[str] | None:
-        """Read what the store says; gives the topics whose settings changed, None for all."""
-        # One reading after the other, so that what is read last is what holds.
+        """Read the store; returns the topics whose settings changed, None for all."""
+        # One read after the other, so that the last one wins.
         async with self._reading:
             return await self._reload(store)
 
     async def read_topics(self, store: Store, names: Sequence[str]) -> None:
-        """Read these topics' settings now: they are new, and the news may be slower."""
+        """Read these topics' settings now: they are new, and the watch may be slower."""
         wanted = [paths.topic_config(name) for name in names]
         async with self._reading:
             found = await store.get_many(wanted)
             for name, path, node in zip(names, wanted, found, strict=True):
-                self._chosen.pop(name, None)
+                self._topic_configs.pop(name, None)
                 self.topics.pop(name, None)
                 if node is not None:
                     self.topics[name] = self._decode(path, node.data)
@@ -98,7 +98,7 @@ class Configs:
         ]
         layers = replace(self.layers, broker=texts[0], cluster=texts[1])
         before, self.topics = self.topics, dict(zip(names, texts[2:], strict=True))
-        self._chosen.clear()
+        self._topic_configs.clear()
         if layers != self.layers:
             self.layers, self._common = layers, None
             self.settings = BrokerSettings.of(layers)
@@ -115,7 +115,7 @@ class Configs:
 
 
 def _codec(name: str) -> int | None:
-    """compression.type: the codec that batches are kept in; None for the producer's own."""
+    """compression.type: the codec of stored batches; None for the producer's."""
     if name == "producer":
         return None
     return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

@@ -1,4 +1,4 @@
-"""What this broker tells clients about the cluster: the controller's UpdateMetadata, confirmed."""
+"""The cluster metadata for clients: the controller's UpdateMetadata, confirmed by the store."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class KnownPartition(NamedTuple):
 
     @property
     def age(self) -> tuple[int, int]:
-        """The larger, the newer."""
+        """A larger value is newer."""
         return (self.leader_epoch, self.partition_epoch)
 
 
 class ChangedPartition(NamedTuple):
-    """A partition as the store has it now."""
+    """A partition's new state."""
 
     name: TopicPartition
     topic_id: bytes
@@ -42,11 +42,11 @@ class ChangedPartition(NamedTuple):
 
 
 class Update(NamedTuple):
-    """News that the store has confirmed."""
+    """An update that the store has confirmed."""
 
     controller: BrokerId
     brokers: dict[BrokerId, KnownBroker]
-    """All that are alive."""
+    """All live brokers."""
     changed: Sequence[ChangedPartition]
     gone: Sequence[bytes]
     """The ids of topics that were deleted."""
@@ -63,12 +63,12 @@ class KnownTopic:
         self.partitions: dict[int, KnownPartition] = {}
 
     def names(self) -> list[TopicPartition]:
-        """Of all its partitions."""
+        """The names of all its partitions."""
         return [TopicPartition(self.name, index) for index in self.partitions]
 
 
 class Metadata:
-    """The cluster as this broker knows it."""
+    """The cluster metadata of this broker."""
 
     def __init__(self, cluster_id: str) -> None:
         self.cluster_id = cluster_id
@@ -78,9 +78,9 @@ class Metadata:
         self._names: dict[bytes, str] = {}
 
     def update(self, update: Update) -> list[TopicPartition]:
-        """Take over what is new; gives the partitions whose topic is gone.
+        """Apply an update; returns the partitions whose topic was deleted.
 
-        A topic that comes back with another id was deleted in between.
+        A topic that returns with another id was deleted in between.
         """
         self.controller, self.brokers = update.controller, update.brokers
         gone: list[TopicPartition] = []
@@ -119,8 +119,8 @@ class Metadata:
         known = self.partition(key, index)
         return (known.leader, known.leader_epoch) if known is not None else None
 
-    def why_not_here(self, key: str | bytes, index: int) -> ErrorCode:
-        """What to tell a client that asks us for a partition we do not have."""
+    def not_hosted_error(self, key: str | bytes, index: int) -> ErrorCode:
+        """The error for a client that asks us for a partition that we do not host."""
         if self.partition(key, index) is not None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(key, bytes) and key not in self._names:

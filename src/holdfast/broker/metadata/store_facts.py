@@ -1,8 +1,8 @@
-"""What the coordination store says of the controller, of partitions and of brokers.
+"""Reads the controller, partitions and brokers in the coordination store.
 
-Read in one go for many partitions: a fail-over concerns thousands, and one round trip for each
-would take longer than everything else. What cannot be read is no fact: nothing is decided by it.
-Names come from commands, which anybody can send: made-up ones cost no read each.
+One read covers many partitions: a fail-over concerns thousands, and one round trip for each would
+take longer than everything else. No decision uses a node that cannot be read. Names come from
+commands, which anybody can send, so invented names cost no read each.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from holdfast.core import NO_CONTROLLER, ControllerFact, PartitionFact
 from holdfast.model import BrokerId, PartitionState, TopicPartition
 
 AT_ONCE: Final = 500
-"""Partitions in one read: their nodes are decoded before the event loop turns again. So many are
-read without asking first whether they exist."""
+"""Partitions in one read: their nodes are decoded in one turn of the event loop. This many are
+read without checking first whether they exist."""
 
 UNREADABLE: Final = b""
-"""In place of a topic's id, where its node is damaged."""
+"""Replaces the topic id if the topic's node is damaged."""
 
 Facts = dict[TopicPartition, PartitionFact]
-"""Without those that cannot be read."""
+"""Without partitions that cannot be read."""
 
 
 async def read_controller(store: Store) -> ControllerFact:
-    """The newest controller epoch and who holds the controller's node; StoreError.
+    """The newest controller epoch and the holder of the controller's node; StoreError.
 
     An election writes both in one transaction. A node with another change number belongs to
-    another epoch, so then nobody is known to hold this one.
+    another epoch, so the holder of this epoch is unknown then.
     """
     wanted = [paths.CONTROLLER, paths.CONTROLLER_EPOCH]
     holder, epoch = await store.get_newest(wanted)
@@ -56,10 +56,10 @@ async def read_controller(store: Store) -> ControllerFact:
 
 
 async def read_partitions(store: Store, names: Sequence[TopicPartition]) -> Facts:
-    """What the store says of these now; StoreError.
+    """The states of these partitions in the store; StoreError.
 
-    The names may be made up. Beyond a few reads, only what the store has is read: first it is
-    asked for its topics, then for their assignments, then for the states of their partitions.
+    The names may be invented. Beyond a few reads, only existing nodes are read: first the list of
+    topics, then their assignments, then the states of their partitions.
     """
     facts: Facts = {}
     if len(names) > AT_ONCE:
@@ -72,7 +72,7 @@ async def read_partitions(store: Store, names: Sequence[TopicPartition]) -> Fact
 async def _assigned(
     store: Store, names: Sequence[TopicPartition], facts: Facts
 ) -> list[TopicPartition]:
-    """Those that the store has; of the others it is a fact that there are none."""
+    """The partitions that exist; the others are recorded as missing."""
     topics = list(dict.fromkeys(name.topic for name in names))
     nodes: dict[str, TopicNode | None] = dict.fromkeys(topics)
     present = await _present(store, paths.TOPICS, topics)
@@ -96,16 +96,16 @@ async def _assigned(
 
 
 async def _present(store: Store, parent: str, names: Sequence[str]) -> Sequence[str]:
-    """Those of these children that may exist: of many, those that a list of them names."""
+    """The children that may exist: if there are many, those in the parent's list."""
     if len(names) <= AT_ONCE:
         return names
-    await store.get_newest(())  # The list is not older than this.
+    await store.get_newest(())  # The list is not older than this read.
     children = dict.fromkeys(await store.children(parent))
     return [name for name in names if name in children]
 
 
 async def _read_some(store: Store, names: Sequence[TopicPartition], facts: Facts) -> None:
-    """States first, then topics: a state that is older than its topic belongs to another one."""
+    """States first, then topics: a state older than its topic belongs to an earlier topic."""
     topics = list(dict.fromkeys(name.topic for name in names))
     wanted = [paths.partition_state(*name) for name in names]
     wanted += [paths.topic(topic) for topic in topics]
@@ -134,7 +134,7 @@ def _state(name: TopicPartition, node: Node | None) -> PartitionState | None:
 
 
 async def read_brokers(store: Store, brokers: Sequence[BrokerId]) -> dict[BrokerId, KnownBroker]:
-    """Those of these brokers that are registered, and where they listen; StoreError."""
+    """The registered ones of these brokers, with their addresses; StoreError."""
     names = await _present(store, paths.BROKER_IDS, [str(one) for one in brokers])
     wanted = [f"{paths.BROKER_IDS}/{name}" for name in names]
     found: dict[BrokerId, KnownBroker] = {}

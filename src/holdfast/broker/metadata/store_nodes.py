@@ -1,9 +1,9 @@
-"""What the store's nodes say: Kafka's own JSON, with a few fields of ours beside it.
+"""The format of the store's nodes: Kafka's own JSON, with a few additional fields.
 
 A partition's state node is the truth for everything in `PartitionState`: one node, so that one
-compare-and-set changes all of it. A topic's node holds its id; the assignment in it is a view for
-Kafka's tools that follows the states. Unknown fields are ignored, so that a newer broker may add
-some. What cannot be read is an error that names the node: guessing would be deciding.
+compare-and-set changes all of it. A topic's node holds its id; its assignment is a view for Kafka's
+tools that follows the states. Unknown fields are ignored, so that a newer broker may add some. A
+node that cannot be read is an error that names the node: a guess would be a decision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_DIRECTORY = ""
 
 
 class DamagedNodeError(Exception):
-    """A node's data is not what it should be."""
+    """A node with invalid data."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"the store's node {path} is damaged: {reason}")
@@ -37,18 +37,18 @@ class DamagedNodeError(Exception):
 
 
 class BrokerNode(NamedTuple):
-    """What a broker says of itself in /brokers/ids."""
+    """A broker's registration in /brokers/ids."""
 
     broker: BrokerId
     host: str
     port: int
     rack: str | None = None
     intact_since: BrokerEpoch = NO_BROKER_EPOCH
-    """-1: nothing is known to have survived, so this life is the first of its chain."""
+    """-1: no earlier records are known to have survived, so this incarnation starts a new chain."""
     directory_id: str = NO_DIRECTORY
 
     def registration(self, broker_epoch: BrokerEpoch) -> Registration:
-        """As the core sees it; the epoch is the change number of the node's creation."""
+        """The core's registration; the broker epoch is the change number of the node's creation."""
         intact = self.intact_since
         return Registration(
             self.broker, broker_epoch, broker_epoch if intact == NO_BROKER_EPOCH else intact
@@ -65,7 +65,7 @@ class TopicNode(NamedTuple):
 
 
 class ReplicaFailures(NamedTuple):
-    """A broker says that its logs of these partitions have failed."""
+    """A broker's report that its logs of these partitions have failed."""
 
     broker: BrokerId
     broker_epoch: BrokerEpoch
@@ -97,7 +97,7 @@ class _Fields:
         value = self._fields.get(name, default)
         if value is ...:
             raise DamagedNodeError(self._path, f"no field {name!r}")
-        # A JSON true is an int for Python, and never one for us.
+        # A JSON true is an int in Python, but not a valid number here.
         if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
             raise DamagedNodeError(self._path, f"{name!r} is {value!r}")
         return value
@@ -150,12 +150,12 @@ class _Fields:
 
 
 def encode_controller(broker: BrokerId, wall_ms: int) -> bytes:
-    """Who is the controller, and since when by its own clock."""
+    """The controller, and its election time by its own clock."""
     return _encode({"version": 2, "brokerid": broker, "timestamp": str(wall_ms)})
 
 
 def decode_controller(path: str, data: bytes) -> BrokerId:
-    """Who is the controller."""
+    """The controller."""
     return BrokerId(_Fields(path, data).number("brokerid"))
 
 
@@ -165,7 +165,7 @@ def encode_controller_epoch(epoch: ControllerEpoch) -> bytes:
 
 
 def decode_controller_epoch(path: str, data: bytes) -> ControllerEpoch:
-    """The epoch of the last reign that began."""
+    """The newest controller epoch."""
     if not data.isdigit():
         raise DamagedNodeError(path, f"no number: {data[:40]!r}")
     return ControllerEpoch(int(data))
@@ -248,9 +248,9 @@ def decode_topic(path: str, data: bytes) -> TopicNode:
 
 
 class UncleanElection(NamedTuple):
-    """A leader that was elected without being in sync: it may lack what was acknowledged.
+    """The election of an out-of-sync leader, which may lack acknowledged records.
 
-    Nothing is decided by it. It is kept so that a loss can be explained later.
+    No decision depends on it. It is kept to explain a loss later.
     """
 
     leader_epoch: LeaderEpoch
@@ -265,7 +265,7 @@ def encode_state(
     controller_epoch: ControllerEpoch,
     unclean: Sequence[UncleanElection] = (),
 ) -> bytes:
-    """All that is agreed of one partition."""
+    """The state of one partition."""
     elections = [
         {
             "leader_epoch": one.leader_epoch,
@@ -295,7 +295,7 @@ def encode_state(
 
 
 def decode_state(path: str, data: bytes) -> PartitionState:
-    """All that is agreed of one partition."""
+    """The state of one partition."""
     fields = _Fields(path, data)
     return PartitionState(
         replicas=fields.brokers("replicas"),
@@ -315,9 +315,9 @@ def decode_state(path: str, data: bytes) -> PartitionState:
 
 
 def decode_unclean(path: str, data: bytes) -> tuple[UncleanElection, ...]:
-    """The unclean elections that a state remembers, oldest first; none if they cannot be read.
+    """The unclean elections in a state, oldest first; none if they cannot be read.
 
-    Nothing is decided by them, so that a partition is governed whatever they are.
+    No decision depends on them, so a damaged list does not stop the partition.
     """
     try:
         return tuple(

@@ -1,4 +1,4 @@
-"""What a topic may be called, and which topics are ours."""
+"""Valid topic names, and the names of internal topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_NAME: Final = 249
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def why_not_a_name(name: str) -> str | None:
+def invalid_name_reason(name: str) -> str | None:
     """Kafka's reason if the name is not allowed; None if it is. A name becomes a directory."""
     if not name:
         return "the empty string is not allowed"

@@ -1,4 +1,4 @@
-"""A request that is being answered, and its place in the order of its connection."""
+"""A request in progress, and its place in the order of its connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """One request. Answered once, at any later time; the connection keeps the order."""
+    """One request. It is answered once, at any time; the connection keeps the order."""
 
     __slots__ = (
         "answer_size",
@@ -29,13 +29,13 @@ class Call:
     )
 
     parts: list[Payload] | None
-    """The answer's bytes once there is one; empty if none is to be sent."""
+    """The bytes of the answer, once there is one; empty if none is sent."""
     answer_size: int
-    """How many they are; there with them."""
+    """Their total size."""
     closes: bool
-    """The connection closes in place of an answer."""
+    """The connection closes instead of an answer."""
     dropped: Callable[[], None] | None
-    """Called if the connection is lost before there is an answer: nobody waits any more."""
+    """Called if the connection is lost before there is an answer."""
 
     def __init__(
         self,
@@ -60,23 +60,23 @@ class Call:
         self.dropped = None
 
     def answer(self, response: Response) -> None:
-        """Send the response as soon as those before it have been sent."""
+        """Send the response as soon as the earlier ones have been sent."""
         self.answer_bytes(
             encode_response(response, self.version, correlation_id=self.correlation_id)
         )
 
     def answer_bytes(self, parts: list[Payload]) -> None:
-        """The same for an answer that is encoded already."""
+        """The same for an encoded response."""
         assert self.parts is None, f"{self.api.name} answered twice"
         self.parts = parts
         self.connection.answered(self)
 
     def answer_nothing(self) -> None:
-        """Produce with acks=0: the client does not wait for anything."""
+        """Produce with acks=0: the client waits for no answer."""
         self.answer_bytes([])
 
     def answer_by_closing(self) -> None:
-        """Produce with acks=0 that failed: nothing else would make the client look again.
+        """Produce with acks=0 that failed: only this makes the client refresh its metadata.
 
         The requests before it are answered first; those after it are not read.
         """

@@ -1,9 +1,9 @@
 """One client's connection: frames in, answers out in the order of the requests.
 
-Several requests may be under way at once. What becomes ready in one tick of the loop leaves with
-one write. Back-pressure never drops anything: a connection with too much under way, or a reader
-that does not read, is not read from until that has changed. Frames that came in one read with the
-one that was too much wait here.
+Several requests may be in progress at the same time. Answers that become ready in one tick of the
+loop leave with one write. Back-pressure drops nothing: the broker stops reading from a connection
+with too many requests in progress, or with a client that does not read. Frames that arrived in the
+same read as the one that exceeded the limit wait here.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.frames import FrameReader
-from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from holdfast.broker.network.listener import Listener
 
 MAX_CALLS: Final = 256
-"""Requests of one connection under way before we stop reading from it."""
+"""Requests of one connection in progress before we stop reading from it."""
 UNSENT_BYTES: Final = 1024 * 1024
-"""Bytes of answers that one connection may have waiting before we stop reading from it."""
+"""Unsent bytes of answers of one connection before we stop reading from it."""
 MOST_UNSENT_BYTES: Final = 256 * 1024 * 1024
-"""The same of all connections, before a fetch gives one batch at a time."""
+"""The same for all connections, before a fetch returns only one batch."""
 
 _CALLS: Final = "calls"
 _ANSWERS: Final = "answers"
@@ -34,7 +34,7 @@ _ENDED: Final = "ended"
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A client, or another broker."""
+    """A connection from a client or another broker."""
 
     __slots__ = (
         "_calls",
@@ -57,22 +57,22 @@ class Connection(asyncio.BufferedProtocol):
     )
 
     _closes: bool
-    """A request was answered by closing, and all before it have their answers."""
+    """A request was answered by closing, and all earlier ones have their answers."""
     _holds: dict[str, None]
-    """Why we do not read now; empty while we do."""
+    """Reasons why we do not read now; empty while we do."""
     _untaken: list[bytearray]
-    """Frames that came, and are looked at when we go on."""
+    """Frames that arrived, to be handled when we continue."""
     _waiting_bytes: int
     """Answers that wait for an earlier one or for the end of the tick."""
     unsent_bytes: int
-    """The same and what the other side has not taken, as of the last look. Nobody looks while all
-    is well: then it is little."""
+    """The same plus the bytes that the other side has not received, at the last check. Not checked
+    while it is small."""
     broker: int | None
-    """The broker at the other end, if it is one: it says so in its client id."""
+    """The broker at the other end, by its client id; None for a client."""
     last_active_s: float
-    """When bytes last came or went."""
-    refused: Refused
-    """Batches that its producers have to send again before any other."""
+    """When bytes were last received or sent."""
+    refused: SequenceGapGuard
+    """Batches that its producers must resend before any later one."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -90,13 +90,13 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.broker = None
         self.last_active_s = listener.loop.time()
-        self.refused = Refused()
+        self.refused = SequenceGapGuard()
         self.bytes_under_way = 0
 
-    # What asyncio calls.
+    # Callbacks of asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclasses of asyncio's, and are all that is asked of them.
+        # uvloop's transports are no subclasses of asyncio's, but have the same methods.
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
@@ -133,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
             return
         if self.broker != known and listener.links.swallows(self.broker, self.transport):
-            return  # Only its first request says who it is.
+            return  # The first request identifies the broker.
         self._calls.append(call)
         self._listener.bytes_came(self, len(frame))
         if len(self._calls) >= MAX_CALLS:
@@ -160,10 +160,10 @@ class Connection(asyncio.BufferedProtocol):
         self._look_at_unsent()
         self._listener.lost(self)
 
-    # What the broker calls.
+    # Calls of the broker.
 
     def answered(self, call: Call) -> None:
-        """A call has its answer; send what the order allows."""
+        """A call has its answer; send all answers that the order allows."""
         calls = self._calls
         if not calls:
             return
@@ -190,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.bytes_went(self, done)
 
     def write(self) -> None:
-        """One write for everything that became ready in this tick."""
+        """One write for all answers that became ready in this tick."""
         self._is_queued = False
         ready, self._ready = self._ready, []
         self._waiting_bytes -= self._ready_bytes
@@ -208,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.release(_ANSWERS)
 
     def _look_at_unsent(self) -> bool:
-        """Count what waits on this side; say whether that has changed since the last look."""
+        """Count the unsent bytes; returns whether they have changed since the last check."""
         transport = self.transport
         left = transport.get_write_buffer_size() if transport is not None else 0
         change = self._waiting_bytes + left - self.unsent_bytes
@@ -217,24 +217,24 @@ class Connection(asyncio.BufferedProtocol):
         return change != 0
 
     def room_for(self, wanted: int) -> int:
-        """How many bytes of records an answer may have: 0 for one batch, -1 for none at all."""
+        """How many bytes of records an answer may have: 0 for one batch, -1 for none."""
         if self.unsent_bytes > UNSENT_BYTES:
             return -1
         return 0 if self._listener.unsent_bytes > MOST_UNSENT_BYTES else wanted
 
     def hold(self, reason: str) -> None:
-        """Do not read until this reason is gone."""
+        """Stop reading until this reason is gone."""
         if not self._holds and self.transport is not None and self.transport.is_reading():
             self.transport.pause_reading()
         self._holds[reason] = None
 
     def release(self, reason: str) -> None:
-        """One reason is gone; the last one lets us go on."""
+        """One reason is gone; reading continues when none is left."""
         self._holds.pop(reason, None)
         if self._holds or self.transport is None:
             return
         if self._untaken:
-            # Not now: whoever answers a request may be far down in the handling of another.
+            # Not now: the caller may be inside the handler of another request.
             self._listener.loop.call_soon(self._go_on)
         else:
             self.transport.resume_reading()
@@ -250,38 +250,38 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.resume_reading()
 
     def refuse(self, reason: str) -> None:
-        """What came cannot be answered: say why in the log, and hang up."""
+        """The input cannot be answered: log the reason, and disconnect."""
         self.warn("request refused", reason=reason)
         self.close()
 
     def warn(self, event: str, **fields: object) -> None:
-        """Write to the broker's log what this client did."""
+        """Log what this client did."""
         self._listener.log.client_warning(event, self.host, **fields)
 
     def stop_taking(self) -> None:
-        """Take no more requests; those under way are answered."""
+        """Accept no more requests; those in progress are answered."""
         self.hold(_ENDED)
         self._untaken.clear()
 
     def close(self) -> None:
-        """Hang up when what was answered is sent; requests under way are forgotten."""
+        """Disconnect after sending the answers; requests in progress are dropped."""
         self._end()
         if self.transport is not None:
             self.transport.close()
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Disconnect immediately."""
         self._end()
         if self.transport is not None:
             self.transport.abort()
 
     def _end(self) -> None:
-        """Nothing that came, or comes, is looked at any more."""
+        """Ignore all further input."""
         self._holds[_ENDED] = None
         self._untaken.clear()
 
     def abort_if_idle(self, now_s: float, idle_s: float) -> None:
-        """Hang up if no byte has moved for so long; one that the other side takes counts, too."""
+        """Disconnect if no byte was received or sent for this long."""
         if now_s - self.last_active_s <= idle_s:
             return
         if self._look_at_unsent():

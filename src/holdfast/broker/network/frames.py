@@ -1,11 +1,11 @@
-"""Cutting a byte stream into frames, with as few copies as the frames allow.
+"""Splits a byte stream into frames, with as few copies as the frames allow.
 
-Bytes are received into one scratch buffer that all connections of a process share: a read is over
-before the next one begins, so ten thousand idle connections cost no buffers. A frame that came
-whole is copied out of it, because its record batches outlive the read and are stamped in place. A
-frame that did not gets a buffer of its own, and the rest of it is received there directly.
+Bytes arrive in one scratch buffer that all connections of a process share: a read is over before
+the next one begins, so ten thousand idle connections cost no buffers. A frame that arrived whole is
+copied out of it, because its record batches outlive the read and are changed in place. Any other
+frame gets its own buffer, and the rest of it is received there directly.
 
-A length is a claim of a stranger: the buffer grows with the bytes that really came.
+A length is untrusted: the buffer grows with the bytes that actually arrived.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from holdfast.protocol import MalformedMessage
 
 SCRATCH_BYTES: Final = 128 * 1024
 FIRST_BYTES: Final = 4096
-"""What a frame gets at once, whatever its length claims."""
+"""The first buffer of a frame, whatever length it claims."""
 TRUST: Final = 8
-"""How many times as much as has come it gets then: a megabyte that comes in full reads is copied
-once at most, and half a frame never holds more than this many times its bytes."""
+"""The buffer then grows to this many times the received bytes: a megabyte in full reads is copied
+at most once, and an incomplete frame never holds more than this many times its bytes."""
 
 _LENGTH: Final = Packer(">i")
 _SCRATCH: Final = memoryview(bytearray(SCRATCH_BYTES))
@@ -35,13 +35,13 @@ class FrameReader:
         self.limit = limit
         """Largest frame (socket.request.max.bytes)."""
         self._head = b""
-        """The first bytes of a length, while it is not all there."""
+        """The first bytes of an incomplete length."""
         self._body: bytearray | None = None
         self._filled = 0
         self._length = 0
 
     def buffer(self) -> memoryview:
-        """Where the next bytes go."""
+        """The buffer for the next bytes."""
         body = self._body
         if body is None:
             return _SCRATCH
@@ -52,7 +52,7 @@ class FrameReader:
         return memoryview(body)[self._filled :]
 
     def received(self, size: int) -> list[bytearray]:
-        """The frames that are whole now; MalformedMessage for a length that may not be."""
+        """The frames that are complete now; MalformedMessage for an invalid length."""
         body = self._body
         if body is not None:
             self._filled += size

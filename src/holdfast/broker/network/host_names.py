@@ -1,4 +1,4 @@
-"""This machine's name, for clients."""
+"""The name of this machine for clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.broker.errors import StartError
 
 
 def canonical_name() -> str:
-    """What an empty host is advertised as: the full name that this machine's name stands for.
+    """The name to advertise for an empty host: the canonical name of this machine.
 
     Kafka asks InetAddress.getLocalHost.getCanonicalHostName. StartError if clients could not
     resolve it.

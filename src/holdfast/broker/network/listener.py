@@ -1,4 +1,4 @@
-"""The listening side: who may connect, what a frame asks, and who handles it."""
+"""The listening socket: connection limits, decoding of requests, and dispatch to handlers."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
 
 BROKER_CLIENT_ID: Final = "holdfast-broker-"
-"""How brokers name themselves to each other, followed by their id."""
+"""The client id of a broker, before its broker id."""
 
 LONGEST_ID: Final = 10
 """Digits of a broker's id."""
 SPARE_DESCRIPTORS: Final = 96
-"""What is kept from connections besides the eighth for files: for flushes, which have handles of
-their own, for other brokers and for the coordination store."""
+"""Descriptors reserved besides the eighth for files: for flushes, which have their own handles,
+for other brokers and for the coordination store."""
 SAY_S: Final = 1.0
-"""How often the log tells of connections that were refused."""
+"""How often to log refused connections."""
 
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
 _LOG_INFO_KEY: Final = GetReplicaLogInfoRequest.API_KEY.to_bytes(2, "big")
 _EARLIER_KEY: Final = (93).to_bytes(2, "big")
-"""What GetReplicaLogInfo was in release 0.1, whose controller asks us during a rolling upgrade.
+"""The key of GetReplicaLogInfo in release 0.1, whose controller uses it in a rolling upgrade.
 Kafka 4.4 gave the number to another API."""
 
 _OWN_BYTES: Final = "bytes"
@@ -47,7 +47,7 @@ Handler = Callable[[Call], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What strangers may ask of us; by Kafka's settings."""
+    """Limits for clients, by Kafka's settings."""
 
     request_bytes: int = 104_857_600
     """socket.request.max.bytes."""
@@ -58,11 +58,11 @@ class Limits:
     of_address: Mapping[str, int] = field(default_factory=dict)
     """max.connections.per.ip.overrides."""
     send_buffer_bytes: int = -1
-    """socket.send.buffer.bytes, if somebody has set it: the system's own tuning is better."""
+    """socket.send.buffer.bytes, if it is set: the system's own tuning is better."""
     receive_buffer_bytes: int = -1
     """socket.receive.buffer.bytes, likewise."""
     queued_bytes: int = -1
-    """queued.max.request.bytes: requests under way, of all connections; -1 for no limit."""
+    """queued.max.request.bytes: requests in progress, of all connections; -1 for no limit."""
     idle_s: float = 600.0
     """connections.max.idle.ms."""
     backlog: int = 50
@@ -70,7 +70,7 @@ class Limits:
 
 
 class Listener:
-    """Accepts connections and hands their requests to handlers by API key."""
+    """Accepts connections and passes their requests to handlers by API key."""
 
     def __init__(
         self,
@@ -93,17 +93,17 @@ class Listener:
         self._held: dict[Connection, None] = {}
         self._bytes_under_way = 0
         self.unsent_bytes = 0
-        """Answers that clients have not taken, where there are many."""
+        """Unsent answers, where there are many."""
         self._refused: dict[str, int] = {}
-        """Connections by the limit they met, since the log last told of any."""
+        """Refused connections by limit, since the last log line."""
 
     @property
     def handled(self) -> Iterable[int]:
-        """The keys of the APIs that somebody handles."""
+        """The keys of the APIs with a handler."""
         return self._handlers
 
     async def open(self, host: str, port: int) -> int:
-        """Listen; gives the port, which the system chose if it was 0."""
+        """Listen; returns the port, which the system chose if it was 0."""
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, port, backlog=self.limits.backlog
         )
@@ -112,7 +112,7 @@ class Listener:
         return int(sockets[0].getsockname()[1]) if sockets else port
 
     def close(self) -> None:
-        """Hang up on everybody, also on those who are being accepted."""
+        """Close all connections, also those that are being accepted."""
         self._is_closed = True
         if self._server is not None:
             self._server.close()
@@ -135,14 +135,14 @@ class Listener:
         elif len(self.connections) > limits.connections:
             reason = "max.connections"
         elif descriptor > _highest_descriptor():
-            # The next file of a log must find one, or the log fails.
+            # A log fails if it finds no descriptor for its next file.
             reason = "the system's limit of open files"
         if reason:
             self._say_refused(host, reason)
         return not reason and not self._is_closed
 
     def _say_refused(self, host: str, reason: str) -> None:
-        """Tell of the first at once, and of how many there were a little later."""
+        """Log the first immediately, and the number of all a little later."""
         count = self._refused[reason] = self._refused.get(reason, 0) + 1
         if count == 1:
             self.log.warning("connection refused: too many", client=host, limit=reason)
@@ -154,7 +154,7 @@ class Listener:
             self.log.warning("connections refused: too many", count=count, limit=reason)
 
     def lost(self, connection: Connection) -> None:
-        """A connection is gone."""
+        """A connection is closed."""
         if self.connections.pop(connection, 0) is None:
             self._per_address[connection.host] -= 1
             if not self._per_address[connection.host]:
@@ -171,7 +171,7 @@ class Listener:
     # Requests.
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
-        """What a frame asks. A version that we lack is an error, but for ApiVersions."""
+        """Decode a request. An unsupported version is an error, except for ApiVersions."""
         if connection.broker is not None and frame.startswith(_EARLIER_KEY):
             frame[:2] = _LOG_INFO_KEY
         api, version, correlation_id, client_id, position = request_start(frame)
@@ -191,7 +191,7 @@ class Listener:
         return Call(connection, api, version, correlation_id, client_id, request, len(frame))
 
     def handle(self, call: Call) -> None:
-        """Let the API's handler answer; a bug in one costs a connection, not the broker."""
+        """Call the API's handler; a bug in it closes the connection, not the broker."""
         if call.is_answered:
             call.connection.answered(call)
             return
@@ -213,7 +213,7 @@ class Listener:
             connection.write()
 
     def bytes_came(self, connection: Connection, size: int) -> None:
-        """Count what is under way, and stop reading when it is too much."""
+        """Count the bytes in progress, and stop reading when they are too many."""
         connection.bytes_under_way += size
         self._bytes_under_way += size
         if connection.bytes_under_way > self.limits.request_bytes:
@@ -223,7 +223,7 @@ class Listener:
             self._held[connection] = None
 
     def bytes_went(self, connection: Connection, size: int) -> None:
-        """Requests of this size are answered, or their connection is gone."""
+        """Requests of this size are answered, or their connection is closed."""
         was_too_much = connection.bytes_under_way > self.limits.request_bytes
         connection.bytes_under_way -= size
         self._bytes_under_way -= size
@@ -236,8 +236,8 @@ class Listener:
 
 
 def _highest_descriptor() -> int:
-    """Of a connection: an eighth is left for files, which `RealDisk` keeps to, and some for what
-    comes and goes. The system gives the lowest that is free.
+    """The highest descriptor for a connection: an eighth is left for files, which `RealDisk` keeps
+    to, and some for other uses. The system assigns the lowest free one.
     """
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
@@ -246,7 +246,7 @@ def _highest_descriptor() -> int:
 
 
 def _set_buffers(connection: Connection, limits: Limits) -> int:
-    """As the settings say; gives the connection's descriptor."""
+    """Set the socket's buffers; returns its descriptor."""
     transport = connection.transport
     end = transport.get_extra_info("socket") if transport is not None else None
     if end is not None:

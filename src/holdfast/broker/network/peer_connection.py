@@ -1,8 +1,8 @@
 """Connections to other brokers: requests out, answers in, in order.
 
-A peer connects when it is first asked to send something, and again after a failure, a little later
-each time. A request whose connection is lost gets None for an answer: it may or may not have been
-handled. Whoever sent it decides whether to send it again.
+A peer connects when it first has a request to send, and again after a failure, with a growing
+delay. A request whose connection is lost gets None for an answer: the other broker may or may not
+have handled it. The sender decides whether to send it again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ FIRST_BACKOFF_S: Final = 0.02
 Answered = Callable[[Response | None], None]
 
 
-class Patience(NamedTuple):
+class PeerTimeouts(NamedTuple):
     """How long to wait for another broker, in seconds."""
 
     connect_s: float = 10.0
     """socket.connection.setup.timeout.ms."""
     answer_s: float = 30.0
-    """request.timeout.ms: after which silence counts as a lost connection."""
+    """request.timeout.ms: without an answer for this long, the connection is lost."""
     fetch_s: float = 30.0
     """replica.socket.timeout.ms: the same for fetches."""
 
@@ -55,7 +55,7 @@ class _Waiting(NamedTuple):
 
 
 class Peer:
-    """The way to one broker."""
+    """The connection to one broker, made when needed."""
 
     def __init__(
         self,
@@ -98,15 +98,15 @@ class Peer:
         )
         host, port = self.endpoint
         try:
-            if self._links.is_cut(self.broker):
-                raise OSError("the link is cut")
+            if self._links.is_disconnected(self.broker):
+                raise OSError("the link is disconnected")
             await asyncio.wait_for(
                 self._loop.create_connection(lambda: connection, host, port), self._connect_s
             )
             if connection.transport is None:
-                raise ConnectionResetError  # before we were told that it was there
+                raise ConnectionResetError  # before connection_made
         except OSError:
-            # The queue is told at once; the next attempt waits, whoever asks for it.
+            # Queued requests fail immediately; every next attempt waits.
             self._fail_queued()
             await asyncio.sleep(self._backoff_s)
             self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
@@ -135,19 +135,19 @@ class Peer:
             self._connection = None
 
     def reset(self) -> None:
-        """Break the connection: whoever waits is told, and the next request begins anew."""
+        """Close the connection: waiters get None, and the next request connects again."""
         if self._connection is not None:
             self._connection.abort()
 
     def close(self) -> None:
-        """No more requests; whoever waits is told."""
+        """Accept no more requests; waiters get None."""
         self._is_closed = True
         self.reset()
         self._fail_queued()
 
 
 class _PeerConnection(asyncio.BufferedProtocol):
-    """One connection's life."""
+    """One connection, from connect to close."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _PeerConnection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclasses of asyncio's, and are all that is asked of them.
+        # uvloop's transports are no subclasses of asyncio's, but have the same methods.
         self.transport = cast("asyncio.Transport", transport)
         self._loop.call_later(self._timeout_s, self._look_for_silence)
 
@@ -182,7 +182,7 @@ class _PeerConnection(asyncio.BufferedProtocol):
         self._loop.call_at(due_s, self._look_for_silence)
 
     def send(self, request: Request, version: int, client_id: str, answered: Answered) -> None:
-        """Write at once: what brokers tell each other is never worth waiting a tick for."""
+        """Write immediately: requests between brokers must not wait for the end of the tick."""
         assert self.transport is not None
         correlation_id = self._next_id
         self._next_id = (correlation_id + 1) & 0x7FFFFFFF
@@ -219,7 +219,7 @@ class _PeerConnection(asyncio.BufferedProtocol):
         waiting.answered(response)
 
     def abort(self) -> None:
-        """Break off; everyone who waits is told."""
+        """Close the connection; all waiters get None."""
         if self.transport is not None:
             self.transport.abort()
 

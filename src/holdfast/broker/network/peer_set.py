@@ -1,4 +1,4 @@
-"""The other brokers, each with its connections by purpose."""
+"""The other brokers, each with one connection per purpose."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from holdfast.broker.faults.link_faults import Links
-from holdfast.broker.network.peer_connection import Patience, Peer
+from holdfast.broker.network.peer_connection import Peer, PeerTimeouts
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 
@@ -14,8 +14,8 @@ FETCH: Final = "fetch"
 
 
 class Peers:
-    """Finds the way to a broker. Fetches have connections of their own: they wait at the leader,
-    and an answer behind a waiting one would wait too.
+    """Finds the connection to a broker. Fetches have separate connections: they wait at the leader,
+    and later answers on the same connection would wait too.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class Peers:
         loop: asyncio.AbstractEventLoop,
         links: Links,
         own_id: BrokerId,
-        patience: Patience,
+        patience: PeerTimeouts,
     ) -> None:
         self._loop = loop
         self._links = links
@@ -34,7 +34,7 @@ class Peers:
         self._is_closed = False
 
     def update(self, broker: BrokerId, endpoint: Endpoint) -> None:
-        """A broker listens here now."""
+        """Set the address of a broker."""
         if self._endpoints.get(broker) == endpoint:
             return
         self._endpoints[broker] = endpoint
@@ -44,7 +44,7 @@ class Peers:
                 peer.reset()
 
     def listens_at(self, broker: BrokerId) -> Endpoint | None:
-        """Where a broker listens, as far as we know."""
+        """The address of a broker, if it is known."""
         return self._endpoints.get(broker)
 
     def knows(self, broker: BrokerId) -> bool:

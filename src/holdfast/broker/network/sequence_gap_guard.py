@@ -1,10 +1,10 @@
-"""Batches that were refused: those behind them on the same connection wait for their turn.
+"""Makes later batches on a connection wait for an earlier batch that was refused.
 
-A log that does not know an idempotent producer takes any sequence number from it, because what it
-wrote before may have been deleted. A client has several batches under way at once. If its first is
+A log that has no state of an idempotent producer accepts any sequence number from it, because its
+earlier records may have been deleted. A client has several batches in flight. If the first is
 refused for a moment and the next one, a millisecond later, is not, the log would begin with the
-second and the first could never be written. So whoever comes behind a refused batch hears that one
-is missing. Clients take that as a sign to send them all again, in order.
+second, and the first could never be written. So the batches after a refused one get an out-of-order
+error. Clients then send them all again, in order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from holdfast.protocol.records import MalformedBatchError, parse_header
 from holdfast.protocol.records.batch_header import Bytes
 
 MOST: Final = 10_000
-"""Remembered for one connection; beyond it the oldest is forgotten."""
+"""Limit for one connection; beyond it the oldest is forgotten."""
 
 
 class _Place(NamedTuple):
-    """Where sequence numbers count: one producer, one partition."""
+    """The scope of sequence numbers: one producer, one partition."""
 
     topic: str | bytes
     partition: int
@@ -33,20 +33,20 @@ class _Number(NamedTuple):
     sequence: int
 
 
-class Refused:
-    """What one connection was refused and has not sent again."""
+class SequenceGapGuard:
+    """Batches of one connection that were refused and not sent again."""
 
     __slots__ = ("_first",)
 
     def __init__(self) -> None:
         self._first: dict[_Place, _Number] = {}
-        """The earliest of each producer."""
+        """The earliest refused batch of each producer."""
 
     def __bool__(self) -> bool:
         return bool(self._first)
 
     def note(self, topic: str | bytes, partition: int, records: Bytes, error: ErrorCode) -> None:
-        """Take note, unless it will never be taken: then the client has to begin anew."""
+        """Note a refused batch, unless it can never be accepted: then the client starts again."""
         read = _read(topic, partition, records)
         if read is None or not error.retriable:
             return
@@ -57,10 +57,10 @@ class Refused:
         if first is None or first.epoch != number.epoch or _is_before(number, first):
             self._first[place] = number
 
-    def comes_too_soon(
+    def is_out_of_order(
         self, topic: str | bytes, partition: int, records: Bytes, known: ProducerStates
     ) -> bool:
-        """Whether one that was refused has to come before this one."""
+        """Whether a refused batch must come before this one."""
         read = _read(topic, partition, records)
         first = self._first.get(read[0]) if read is not None else None
         if read is None or first is None:
@@ -68,7 +68,7 @@ class Refused:
         place, number = read
         if _is_before(first, number) and known.last_sequence(place.producer_id) is None:
             return True
-        del self._first[place]  # It is the awaited one, or the log itself knows what to expect.
+        del self._first[place]  # It is the awaited one, or the log has the producer's state.
         return False
 
 
@@ -77,7 +77,7 @@ def _is_before(number: _Number, other: _Number) -> bool:
 
 
 def _read(topic: str | bytes, partition: int, records: Bytes) -> tuple[_Place, _Number] | None:
-    """None for what has no sequence number, or cannot be read: others say why."""
+    """None for a batch without a sequence number or one that cannot be read."""
     try:
         header = parse_header(records)
     except MalformedBatchError:

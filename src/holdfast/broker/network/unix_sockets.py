@@ -1,7 +1,7 @@
 """Unix sockets at paths of any length.
 
-The system takes about a hundred bytes; a test's temporary folder easily has more. Behind a short
-symbolic link to the folder any path is short, and once bound or connected the link is not needed.
+The system accepts about a hundred bytes; a test's temporary folder easily has more. A short
+symbolic link to the folder makes any path short, and after bind or connect the link is not needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST: Final = 100
 
 @contextlib.contextmanager
 def short(path: Path) -> Iterator[str]:
-    """A name for this path that is short enough, while the context lasts."""
+    """A short name for this path, valid within the context."""
     if len(os.fsencode(path)) <= LONGEST:
         yield str(path)
         return
@@ -31,7 +31,7 @@ def short(path: Path) -> Iterator[str]:
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket that only we may connect to. One left behind by a dead process is replaced."""
+    """A socket that only this user may connect to. Replaces the socket of a dead process."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""Batches on their way into a log: one by one, together, and as the core sees them."""
+"""Batches before their append: one by one, together, and as the core sees them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ProduceWaiter(Protocol):
     """The request that waits for a batch to be acknowledged."""
 
     def finished(self, error: ErrorCode, base_offset: int) -> None:
-        """The batch is replicated as acks asked for, or why it is not."""
+        """The batch is replicated as acks asks for, or failed with an error."""
 
 
 def fitting(batches: Sequence[memoryview], largest: int) -> Iterator[slice]:
-    """Neighbours that are together no larger than a segment may be; mostly all of them."""
+    """Groups of consecutive batches that fit into one segment; mostly one group."""
     first, size = 0, 0
     for place, batch in enumerate(batches):
         if size and size + len(batch) > largest:
@@ -39,7 +39,7 @@ def split(records: memoryview, headers: Sequence[RecordBatchHeader]) -> list[mem
 
 
 def as_copied(header: RecordBatchHeader) -> BatchHeader:
-    """What the core's producer states may see: a control batch has no sequence to follow."""
+    """The headers for the core's producer states: a control batch has no sequence number."""
     model = header.to_model()
     if header.attributes & CONTROL:
         return model._replace(producer_id=NO_PRODUCER, producer_epoch=-1)

@@ -1,12 +1,12 @@
 """The newest batches of a leader's log, in memory until its followers have them.
 
-A follower asks for exactly what was appended last, so its batches are answered as they came from
-the producer, without a look into an index or a file. Trimmed to what is not committed yet: for
-everything else there is the log.
+A follower asks for exactly what was appended last, so the leader sends these batches as the
+producer sent them, without reading an index or a file. The cache is trimmed to what is not
+committed; everything else is read from the log.
 
-Bounded by bytes, for one partition and for all of a broker's partitions together. A batch is a
-part of its request's frame and keeps all of it in memory, so one that is the smaller part of its
-frame is copied, and another counts with the size of the frame.
+It is bounded by bytes, for one partition and for all of a broker's partitions together. A batch is
+a part of its request's frame and keeps all of it in memory, so a batch that is the smaller part of
+its frame is copied, and any other counts with the size of the frame.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class _Held(NamedTuple):
     end_offset: int
     data: memoryview
     memory_bytes: int
-    """What stays in memory for it."""
+    """Bytes that stay in memory for it."""
 
 
-class TailMemory:
-    """What all tails of a broker hold."""
+class AppendCacheMemory:
+    """The memory of all tails of a broker."""
 
     __slots__ = ("bytes", "limit")
 
@@ -41,12 +41,12 @@ class TailMemory:
         self.bytes = 0
 
 
-class Tail:
+class AppendCache:
     """Batches in the order of their offsets, without a gap."""
 
     __slots__ = ("_batches", "_bytes", "_memory")
 
-    def __init__(self, memory: TailMemory) -> None:
+    def __init__(self, memory: AppendCacheMemory) -> None:
         self._batches: deque[_Held] = deque()
         self._bytes = 0
         self._memory = memory
@@ -55,7 +55,7 @@ class Tail:
         return bool(self._batches)
 
     def add(self, base_offset: int, end_offset: int, data: memoryview) -> None:
-        """A batch has been written behind the others."""
+        """A batch has been written after the others."""
         size, memory = len(cast("Sized", data.obj)), self._memory
         if 2 * len(data) < size:
             size, data = len(data), memoryview(bytes(data))
@@ -72,19 +72,19 @@ class Tail:
         self._memory.bytes -= size
 
     def trim(self, high_watermark: int) -> None:
-        """Forget what is committed: nobody waits for it any more."""
+        """Remove committed batches: no follower waits for them."""
         batches = self._batches
         while batches and batches[0].end_offset <= high_watermark:
             self._drop_oldest()
 
     def clear(self) -> None:
-        """The log was cut, or another leads."""
+        """The log was truncated, or another broker leads."""
         self._batches.clear()
         self._memory.bytes -= self._bytes
         self._bytes = 0
 
     def read(self, offset: int, max_bytes: int, upto: int) -> Payload | None:
-        """Whole batches from exactly this offset on, one at least; None if the log must say."""
+        """Whole batches from exactly this offset, at least one; None if the log must be read."""
         batches = self._batches
         if not batches or offset < batches[0].base_offset:
             return None

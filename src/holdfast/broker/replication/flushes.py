@@ -1,12 +1,12 @@
-"""Flushes: logs forced to the disk when a rule asks for it, without stopping the loop.
+"""Flushes logs to the disk when a rule asks for it, without blocking the event loop.
 
-The waiting is done on a few threads; everything that changes a log or a replica stays on the loop.
-One flush of a log is under way at a time, and covers what was written when it began. A flush that
-is wanted while another is under way begins when that one has ended; so does the next one of a log
-that has more sealed segments than one flush takes.
+A few threads wait for the disk; the event loop makes all changes to a log or a replica. One flush
+of a log is in progress at a time, and covers what was written when it began. A flush that is wanted
+while another is in progress begins when that one has ended; so does the next one of a log that has
+more sealed segments than one flush takes.
 
-Nothing is answered here: the core gives out what waited for a flush when it is called with how far
-the disk is (`Partition.flushed`).
+Nothing is answered here: `Partition.flushed` reports to the core how far the disk is, and the core
+releases what waited for the flush.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from holdfast.broker.replication.replicas import Replicas
 
 DISK_THREADS: Final = 4
-"""Flushes that may wait for the disk at once."""
+"""Flushes that may wait for the disk at the same time."""
 MOST_THREADS: Final = 16
-"""The same while nothing else is done."""
+"""The same in `wait_for_all`, which blocks the event loop."""
 
 
 def wait_for_all(flushes: Sequence[Callable[[], None]]) -> None:
-    """Wait for many on as many threads as help: the system writes for all of them together."""
+    """Wait for many flushes on several threads: the system combines their writes."""
     with ThreadPoolExecutor(min(MOST_THREADS, max(1, len(flushes)))) as threads:
         waiting = [threads.submit(flush) for flush in flushes]
     for one in waiting:
@@ -38,18 +38,18 @@ def wait_for_all(flushes: Sequence[Callable[[], None]]) -> None:
 
 
 class Flushes:
-    """Those that are wanted, and those under way."""
+    """The flushes that are wanted and those in progress."""
 
     def __init__(self, owner: Replicas) -> None:
         self._owner = owner
         self._wanted: dict[Partition, bool] = {}
-        """Whether its records are to be flushed, or only its epochs."""
+        """Whether to flush its records, or only its leader-epoch checkpoint."""
         self._under_way: dict[Partition, bool | None] = {}
-        """What is wanted after it, if anything."""
+        """The flush that follows, if one is wanted."""
         self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
 
     def want(self, partition: Partition, *, has_records: bool = True) -> None:
-        """Flush this log when the tick is over, or when its flush under way has ended.
+        """Flush this log when the tick is over, or when its current flush has ended.
 
         Without records: only its leader-epoch checkpoint.
         """
@@ -70,7 +70,7 @@ class Flushes:
         self._ended(partition, end)
 
     def _begin_some(self) -> None:
-        """As many as there are threads: each holds descriptors of its own until it has ended."""
+        """Start as many as there are threads: each holds file descriptors until it has ended."""
         while self._wanted and len(self._under_way) < DISK_THREADS:
             partition = next(iter(self._wanted))
             has_records = self._wanted.pop(partition)
@@ -108,10 +108,10 @@ class Flushes:
                 self.want(partition, has_records=False)
 
     def _ended(self, partition: Partition, end: Offset) -> None:
-        """The core may answer producers now; a follower may ask for more."""
+        """The core may answer producers now, and a follower may fetch more."""
         partition.flushed(end)
         self._owner.fetchers.flushed(partition)
 
     def _is_hosted(self, partition: Partition) -> bool:
-        """Whether it is still here. A flush must not bring back one that was dropped meanwhile."""
+        """Whether we still host it. A flush must not restore a dropped partition."""
         return self._owner.partitions.get(partition.name) is partition

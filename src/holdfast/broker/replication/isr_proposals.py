@@ -1,6 +1,6 @@
-"""ISR proposals on their way to the controller: sent until they are answered.
+"""Sends ISR proposals to the controller until they are answered.
 
-A proposal ends only with an answer that is certain. Silence ends nothing: the store may have it.
+Only a definite answer ends a proposal. Without one, the store may have accepted it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RETRY_S: Final = 0.05
 
 
 class Proposals:
-    """Those that have not been answered. One request is under way at a time."""
+    """The proposals without an answer. One request is in flight at a time."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -78,7 +78,7 @@ class Proposals:
             return
         request = AlterPartitionRequest(
             broker_id=broker.id,
-            broker_epoch=broker.life.broker_epoch,
+            broker_epoch=broker.incarnation.broker_epoch,
             topics=[
                 AlterPartitionRequestTopicData(topic_id=identity, partitions=partitions)
                 for identity, partitions in topics.items()

@@ -1,4 +1,4 @@
-"""Asking a leader where its log starts and ends, for a follower whose own end lies outside."""
+"""Asks a leader for its log's start and end, for a follower whose own end lies outside them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask_bounds(
     epoch: LeaderEpoch,
     found: Callable[[Offset, Offset], None],
 ) -> None:
-    """Ask for both; `found` is called when both have been answered, and never if one is refused."""
+    """Ask for both; `found` is called after both answers, and not if one is refused."""
     bounds: dict[int, int] = {}
 
     def answered(which: int, response: Response | None) -> None:

@@ -1,4 +1,4 @@
-"""Failed logs: the controller is told through the store, where no message can be lost."""
+"""Reports failed logs to the controller through the store, where no message can be lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTIFICATIONS: Final = "/log_dir_event_notification"
 
 
 class FailureReports:
-    """Writes one node for the logs that failed since the last one."""
+    """Writes one node for all logs that failed since the last report."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -33,9 +33,9 @@ class FailureReports:
         failures = broker.replicas.failures
         try:
             while failures and not broker.is_stopping:
-                told = tuple(failures)
-                epoch = broker.life.broker_epoch
-                data = encode_replica_failures(ReplicaFailures(broker.id, epoch, told))
+                reported = tuple(failures)
+                epoch = broker.incarnation.broker_epoch
+                data = encode_replica_failures(ReplicaFailures(broker.id, epoch, reported))
                 path = f"{NOTIFICATIONS}/log_dir_event_{broker.id}_{epoch}_{self._count}"
                 self._count += 1
                 try:
@@ -47,6 +47,6 @@ class FailureReports:
                     broker.log.warning("failed logs not reported", error=str(error))
                     await asyncio.sleep(RETRY_S)
                     continue
-                del failures[: len(told)]
+                del failures[: len(reported)]
         finally:
             self._task = None

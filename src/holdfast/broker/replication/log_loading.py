@@ -1,4 +1,4 @@
-"""Opening the logs of a broker when it starts."""
+"""Opens the logs of a broker when it starts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from holdfast.model import TopicPartition
 from holdfast.storage import LogDirectories, LogOpening
 
 RECOVERY_THREADS: Final = 4
-"""Logs that are opened at a time."""
+"""Logs that are opened at the same time."""
 
 
 async def open_logs(
     loop: asyncio.AbstractEventLoop, directories: LogDirectories
 ) -> tuple[list[LogOpening], dict[TopicPartition, OSError]]:
-    """Open every log, and say on which ones the disk failed.
+    """Open every log; returns the partitions whose disk failed too.
 
-    After a crash this reads everything that was not flushed: threads do that, and the event loop
-    goes on meanwhile.
+    After a crash this reads everything that was not flushed. Threads do that, so that the event
+    loop continues.
     """
     openings = directories.openings()
     with ThreadPoolExecutor(RECOVERY_THREADS, thread_name_prefix="recovery") as threads:
@@ -40,10 +40,10 @@ async def open_logs(
     return opened, failed
 
 
-def thaw(partition: Partition, log: LogLines) -> None:
-    """End open transactions in a log that we or an older leader took without a coordinator.
+def end_open_transactions(partition: Partition, log: LogLines) -> None:
+    """End open transactions that we or an earlier leader accepted without a coordinator.
 
-    Nobody can commit or abort them, and they would hold read_committed readers back for good.
+    Nothing can commit or abort them, and they would block read_committed consumers for ever.
     """
     abandoned = partition.log.producers.abandon_open()
     if abandoned:

@@ -1,12 +1,12 @@
 """One partition on this broker: drives a `Replica` of the core and a `Log` of storage.
 
-It decides nothing. What happens goes to the core as a call; the effects that come back are carried
+It makes no decisions. Every event becomes a call to the core, and the returned effects are carried
 out in order. Two rules of its own:
 
-1. Batches that came in one tick are written with one write, at the end of the tick. Between giving
-   a batch its offset and writing it the role does not change: whoever changes it writes first.
-2. A disk that fails takes this replica offline, and the controller is told. Nothing is answered
-   with success after that.
+1. Batches that arrive in one tick are written with one write, at the end of the tick. The role does
+   not change between assigning a batch its offset and writing it: a role change writes first.
+2. A disk that fails takes this replica offline, and the broker reports that to the controller.
+   After that nothing is answered with success.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import errno
 from typing import TYPE_CHECKING, cast
 
 from holdfast.broker.replication.append_batches import ProduceWaiter, as_copied, fitting, split
-from holdfast.broker.replication.append_cache import Tail
+from holdfast.broker.replication.append_cache import AppendCache
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,
@@ -53,7 +53,7 @@ from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
     from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
-    from holdfast.broker.metadata.dynamic_configs import Chosen
+    from holdfast.broker.metadata.dynamic_configs import TopicConfig
     from holdfast.broker.replication.replicas import Replicas
 
 
@@ -80,9 +80,9 @@ class Partition:
     )
 
     state: PartitionState | None
-    """What the controller told us last."""
+    """The newest state from the controller."""
     sessions: dict[FetchSession, Reader]
-    """Fetch sessions that read this partition, to be told when one of its marks moves."""
+    """Fetch sessions that read this partition, to notify when one of its offsets moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
 
@@ -93,7 +93,7 @@ class Partition:
         topic_id: bytes,
         replica: Replica,
         log: Log,
-        settings: Chosen,
+        settings: TopicConfig,
     ) -> None:
         self.owner = owner
         self.name = name
@@ -104,23 +104,23 @@ class Partition:
         self.rules = settings.records
         self.state = None
         self.sessions = {}
-        self.tail = Tail(owner.tail_memory)
+        self.tail = AppendCache(owner.tail_memory)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
-        """As a leader told it last, for the lag."""
+        """The last one that a leader sent, for the lag."""
         self.copy_problem = ""
-        """Why our leader's batches could not be copied the last time; empty if they could."""
+        """Why the last copy from our leader failed; empty if it did not."""
         self._unwritten: list[memoryview] = []
         self._unwritten_headers: list[RecordBatchHeader] = []
         self._unacknowledged: list[tuple[ProduceWaiter, Offset]] = []
-        """Waiters with acks=0 of this tick: only whether the write fails concerns them."""
+        """Waiters with acks=0 of this tick: they are notified only if the write fails."""
 
     # Producers.
 
     def append(
         self, data: memoryview, acks: int, waiter: ProduceWaiter, deadline_ms: int, wall_ms: int
     ) -> None:
-        """Take a producer's batch, or tell the waiter why not. MalformedBatchError if it is bad."""
+        """Append a producer's batch, or give the waiter an error; raises MalformedBatchError."""
         ready, header = prepare_produced(data, wall_ms, self.rules)
         if header.size > self.log.settings.segment_bytes:
             reason = f"{header.size} bytes, a segment has {self.log.settings.segment_bytes}"
@@ -136,7 +136,7 @@ class Partition:
         waiter: ProduceWaiter,
         deadline_ms: int,
     ) -> None:
-        """Take a batch that has been looked at; it is written at the end of this tick."""
+        """Append a validated batch; it is written at the end of this tick."""
         answer = self.replica.append_as_leader(header.to_model(), acks, waiter, deadline_ms)
         if answer.error:
             waiter.finished(answer.error, NO_OFFSET)
@@ -155,7 +155,7 @@ class Partition:
             self._unacknowledged.append((waiter, answer.base_offset))
 
     def write(self) -> None:
-        """Write what this tick has brought."""
+        """Write the batches of this tick."""
         batches, headers = self._unwritten, self._unwritten_headers
         if not batches:
             return
@@ -182,7 +182,7 @@ class Partition:
             waiter.finished(error, NO_OFFSET if error else base_offset)
 
     def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
-        """One write, or several if together they are larger than a segment may be."""
+        """One write, or several if the batches do not fit into one segment."""
         for part in fitting(batches, self.log.settings.segment_bytes):
             self.log.append(batches[part], self.owner.clock.wall_ms(), headers[part])
 
@@ -196,7 +196,7 @@ class Partition:
     def copy(
         self, records: memoryview, headers: list[RecordBatchHeader], leader_high_watermark: int
     ) -> bool:
-        """Write what our leader has sent; False if the log failed. AppendRefusedError if it cannot
+        """Write batches from our leader; False if the log failed. AppendRefusedError if they cannot
         be appended: then nothing has changed.
         """
         clock = self.owner.clock
@@ -206,7 +206,7 @@ class Partition:
                 if headers:
                     self.log.append([records], clock.wall_ms(), headers)
             else:
-                span_of(headers, self.log.log_end_offset)  # Refused as a whole, or not at all.
+                span_of(headers, self.log.log_end_offset)  # All or none of the batches are refused.
                 self._append(split(records, headers), headers)
         except LogOfflineError as error:
             self.failed(error)
@@ -225,7 +225,7 @@ class Partition:
         return True
 
     def advance_start_to(self, offset: int) -> None:
-        """Records below are gone."""
+        """Records below this offset were deleted."""
         start = Offset(min(offset, self.replica.log.high_watermark))
         if start > self.log.log_start_offset:
             self.log.advance_start_to(start)
@@ -236,7 +236,7 @@ class Partition:
     # Roles.
 
     def apply(self, state: PartitionState) -> None:
-        """The controller has told us a newer agreed state."""
+        """The controller has sent a newer state, which the store has confirmed."""
         self.write()
         self.tail.clear()
         replica = self.replica
@@ -259,7 +259,7 @@ class Partition:
         self.owner.await_tick(self)
 
     def _know(self, state: PartitionState) -> None:
-        """Keep the newest: a command that was repeated may say what was true before."""
+        """Keep the newest: a repeated command may carry an older state."""
         known = self.state
         if known is None or (state.leader_epoch, state.partition_epoch) >= (
             known.leader_epoch,
@@ -268,7 +268,7 @@ class Partition:
             self.state = state
 
     def failed(self, error: LogOfflineError) -> None:
-        """The disk has failed: nobody is served any more, and the controller hears of it."""
+        """The disk has failed: take the replica offline and report it to the controller."""
         if self.replica.has_failed:
             return
         self.owner.log_failed(self, error)
@@ -279,14 +279,14 @@ class Partition:
         self.owner.on_role(self)
 
     def _disagrees(self, error: Exception) -> None:
-        """A bug between a write and the core: they no longer know the same end. The replica goes
-        offline, because only a start makes the core of what the log holds.
+        """A bug: the log and the core have different end offsets. The replica goes offline,
+        because only a restart rebuilds the core's state from the log.
         """
         self.owner.log.bug("a replica is taken offline", error, partition=str(self.name))
         self.failed(self.log.fail(OSError(errno.EIO, f"{type(error).__name__}: {error}")))
 
     def close(self) -> None:
-        """This broker no longer hosts the partition: whoever waits here is told."""
+        """This broker no longer hosts the partition: all waiters get an error."""
         self.write()
         self.tail.clear()
         replica = self.replica
@@ -299,7 +299,7 @@ class Partition:
         for session in tuple(self.sessions):
             session.forget(self)
 
-    def use(self, settings: Chosen) -> None:
+    def use(self, settings: TopicConfig) -> None:
         """The topic's settings have changed."""
         self.settings = settings
         self.log.settings = settings.log
@@ -308,8 +308,8 @@ class Partition:
 
     # Effects.
 
-    def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case an effect
-        """Carry out what the core asks for, in order."""
+    def run(self, effects: Effects) -> None:  # noqa: C901  # one flat case per effect
+        """Carry out the effects of the core, in order."""
         for effect in effects:
             if isinstance(effect, Acknowledge):
                 cast("ProduceWaiter", effect.waiter).finished(ErrorCode.NONE, effect.base_offset)
@@ -344,40 +344,40 @@ class Partition:
             session.isr_changed(reader, applied.isr)
         self.owner.isr_applied(self, applied)
 
-    def _truncate(self, cut: TruncateTo) -> None:
+    def _truncate(self, truncation: TruncateTo) -> None:
         wall_ms = self.owner.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
-                cut.end_offset < self.log.log_start_offset
+                truncation.end_offset < self.log.log_start_offset
             ):
-                self.log.restart_at(cut.end_offset, wall_ms)
+                self.log.restart_at(truncation.end_offset, wall_ms)
             else:
-                end = self.log.truncate_to(cut.end_offset, wall_ms)
-                if end < cut.end_offset:
+                end = self.log.truncate_to(truncation.end_offset, wall_ms)
+                if end < truncation.end_offset:
                     numbers.truncate_to(end)
         except LogOfflineError as error:
             self.failed(error)
             return
         self.replica.truncated(self.log.producer_headers())
         if self.owner.trace is not None:
-            self.owner.trace.truncated(self, cut)
+            self.owner.trace.truncated(self, truncation)
 
     def flushed(self, end_offset: Offset) -> None:
-        """Everything below is on the disk."""
+        """Everything below this offset is on the disk."""
         if self.owner.trace is not None:
             self.owner.trace.flushed(self, end_offset)
         self.run(self.replica.flushed(end_offset, self.owner.clock.now_ms()))
 
-    # What others ask.
+    # Queries.
 
     @property
     def leader(self) -> BrokerId:
-        """Whom the controller named last."""
+        """The leader in the newest state."""
         return self.state.leader if self.state is not None else NO_BROKER
 
     def read(self, offset: int, max_bytes: int, upto: int) -> Payload:
-        """Whole batches from `offset` on, below `upto`: from memory if they are new enough.
+        """Whole batches from `offset`, below `upto`: from memory if they are new enough.
 
         Raises LogOfflineError or OffsetOutOfRangeError.
         """
@@ -396,5 +396,5 @@ class Partition:
 
     @property
     def presumes_leadership(self) -> bool:
-        """What this replica believes."""
+        """Whether this replica acts as leader."""
         return self.replica.presumes_leadership

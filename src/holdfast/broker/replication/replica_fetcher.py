@@ -1,13 +1,13 @@
-"""Replica fetchers: one a leader, for all partitions we follow there.
+"""Replica fetchers: one per leader, for all partitions that we follow there.
 
 A fetcher keeps one fetch session with its leader. A request names only what changed, and waits at
-the leader until something has grown. If there is something new to ask for while a request waits,
-a second one is sent, and the leader answers the waiting one at once.
+the leader until a partition has grown. If the fetcher has changes to send while a request waits, it
+sends a second one, and the leader answers the waiting one immediately.
 
-An answer is used only if the core still accepts it; then its batches are checked and written as
-they came. A partition that was refused is left out of the session for a while, so that it does not
-make every other fetch return at once. So is one with which anything goes wrong here (`_alone`): the
-other partitions of its leader are copied as before.
+An answer is used only if the core still accepts it; then its batches are checked and written
+unchanged. A partition that the leader refused is left out of the session for a while, so that it
+does not make every other fetch return immediately. So is one whose copying fails here
+(`_isolated`): the other partitions of its leader are copied as before.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ MAX_UNDER_WAY: Final = 2
 
 
 class _Followed:
-    """One partition at its leader."""
+    """One partition that is fetched from its leader."""
 
-    __slots__ = ("asked", "asked_in", "backoff_s", "is_resting", "partition", "waking")
+    __slots__ = ("asked", "asked_in", "backoff_s", "is_paused", "partition", "waking")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.asked: NextFetch | None = None
-        """What the session knows; None while the session does not have it."""
+        """The position in the fetch session; None while the session does not have it."""
         self.asked_in = 0
-        """The number of the request that said so."""
-        self.is_resting = False
+        """The number of the request that sent it."""
+        self.is_paused = False
         self.waking: asyncio.TimerHandle | None = None
-        """Ends its rest."""
+        """Resumes the partition after its pause."""
         self.backoff_s = FIRST_BACKOFF_S
 
 
@@ -69,7 +69,7 @@ class Fetchers:
         self._leaders: dict[Partition, BrokerId] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch from the leader the replica has now, or from nobody."""
+        """Fetch from the replica's current leader, if it has one."""
         role = partition.replica.role
         leader = role.leader if isinstance(role, Follower) else NO_BROKER
         known = self._leaders.get(partition, NO_BROKER)
@@ -85,13 +85,13 @@ class Fetchers:
         fetcher.add(partition)
 
     def flushed(self, partition: Partition) -> None:
-        """A flush has ended: a follower that claims only what is flushed may ask for more."""
+        """A flush has ended: a follower that reports only flushed records may fetch more."""
         leader = self._leaders.get(partition, NO_BROKER)
         if leader != NO_BROKER:
             self._fetchers[leader].ask_again(partition)
 
     def forget(self, partition: Partition) -> None:
-        """No longer here, or no longer able."""
+        """The partition has left this broker or gone offline."""
         leader = self._leaders.pop(partition, NO_BROKER)
         if leader != NO_BROKER:
             self._fetchers[leader].remove(partition)
@@ -106,9 +106,9 @@ class Fetcher:
         self._followed: dict[Partition, _Followed] = {}
         self._by_id: dict[tuple[bytes, int], _Followed] = {}
         self._changed: dict[_Followed, None] = {}
-        """Partitions whose next fetch the leader does not know."""
+        """Partitions whose next fetch position the leader does not have."""
         self._forgotten: dict[tuple[bytes, int], None] = {}
-        """Partitions that the session has and should not."""
+        """Partitions to remove from the session."""
         self._session_id = 0
         self._session_epoch = 0
         self._under_way = 0
@@ -123,19 +123,19 @@ class Fetcher:
             followed = self._followed[partition] = _Followed(partition)
             self._by_id[partition.topic_id, partition.name.partition] = followed
         followed.backoff_s = FIRST_BACKOFF_S
-        followed.is_resting = False
+        followed.is_paused = False
         self._changed[followed] = None
         self._queue()
 
     def ask_again(self, partition: Partition) -> None:
-        """Its position has changed. One that rests stays at rest, and asks from there later."""
+        """Its position has changed. A paused partition stays paused and uses it later."""
         followed = self._followed.get(partition)
-        if followed is not None and not followed.is_resting:
+        if followed is not None and not followed.is_paused:
             self._changed[followed] = None
             self._queue()
 
     def remove(self, partition: Partition) -> None:
-        """Do not fetch it any more."""
+        """Stop fetching it."""
         followed = self._followed.pop(partition, None)
         if followed is not None:
             key = (partition.topic_id, partition.name.partition)
@@ -145,10 +145,10 @@ class Fetcher:
                 self._forgotten[key] = None
             self._queue()
 
-    # Asking.
+    # Requests.
 
     def _queue(self) -> None:
-        """Ask when this tick is over: more may change in it."""
+        """Send a request when this tick is over: more may change in it."""
         if not self._is_queued:
             self._is_queued = True
             self._broker.loop.call_soon(self._ask)
@@ -158,8 +158,8 @@ class Fetcher:
         peers = self._broker.peers
         if not self._followed and not self._session_id:
             return
-        has_news = bool(self._changed or self._forgotten)
-        may_overtake = has_news and self._session_id
+        has_changes = bool(self._changed or self._forgotten)
+        may_overtake = has_changes and self._session_id
         if self._under_way >= (MAX_UNDER_WAY if may_overtake else 1):
             return
         if not peers.knows(self._leader):
@@ -180,8 +180,8 @@ class Fetcher:
         named = self._changed if self._session_epoch else dict.fromkeys(self._followed.values())
         topics: dict[bytes, list[FetchPartition]] = {}
         for followed in tuple(named):
-            self._alone(followed, partial(self._name, followed, topics))
-        # A follower that flushes every append asks again when its flush is done (`ask_again`).
+            self._isolated(followed, partial(self._name, followed, topics))
+        # A follower that flushes every append fetches again after its flush (`ask_again`).
         self._changed = {}
         forgotten: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten if self._session_epoch else ():
@@ -189,7 +189,7 @@ class Fetcher:
         self._forgotten = {}
         request = FetchRequest(
             replica_state=FetchReplicaState(
-                replica_id=self._broker.id, replica_epoch=self._broker.life.broker_epoch
+                replica_id=self._broker.id, replica_epoch=self._broker.incarnation.broker_epoch
             ),
             max_wait_ms=settings.replica_fetch_wait_max_ms,
             min_bytes=settings.replica_fetch_min_bytes,
@@ -207,18 +207,18 @@ class Fetcher:
         return request
 
     def _name(self, followed: _Followed, topics: dict[bytes, list[FetchPartition]]) -> None:
-        """Name one partition in the next request, unless it is not to be fetched now."""
+        """Name one partition in the next request, unless it must not be fetched now."""
         partition = followed.partition
-        asked = None if followed.is_resting else partition.replica.next_fetch()
+        asked = None if followed.is_paused else partition.replica.next_fetch()
         if asked is None or asked.leader != self._leader:
             return
         if wait_s := self._throttled_s(partition):
-            self._rest(followed, wait_s)
+            self._pause(followed, wait_s)
             return
         if asked != followed.asked:
-            # Asked again for the same, an earlier answer is as good. Were it thrown away, a
-            # follower on a slow link that is told of one ISR change after the other would ask
-            # and ask, and never use an answer.
+            # The request is for the same position, so an earlier answer is as good. Otherwise a
+            # follower on a slow link that receives one ISR change after the other would discard
+            # every answer and request it again.
             followed.asked_in = self._requests
         followed.asked = asked
         index = partition.name.partition
@@ -234,11 +234,11 @@ class Fetcher:
             )
         )
 
-    # One partition's trouble.
+    # Failures of one partition.
 
-    def _alone(self, followed: _Followed, work: Callable[[], None]) -> None:
-        """Do something for one partition. Whatever that raises concerns this partition only: it is
-        set aside, reported once, and tried again.
+    def _isolated(self, followed: _Followed, work: Callable[[], None]) -> None:
+        """Run a step for one partition. An exception affects this partition only: it is paused,
+        reported once, and tried again.
         """
         try:
             work()
@@ -255,14 +255,14 @@ class Fetcher:
             else:
                 log.bug(event, error, **where)
         partition.copy_problem = problem
-        self._rest(followed)
+        self._pause(followed)
 
-    # Answers.
+    # Responses.
 
     def _answered(self, response: Response | None, number: int) -> None:
         self._under_way -= 1
         if not isinstance(response, FetchResponse) or response.error_code:
-            self._begin_anew()
+            self._restart_session()
             return
         self._backoff_s = FIRST_BACKOFF_S
         if not self._session_epoch and response.session_id:
@@ -270,13 +270,13 @@ class Fetcher:
         for topic in response.responses:
             for data in topic.partitions:
                 followed = self._by_id.get((topic.topic_id, data.partition_index))
-                # What a later request has asked is not answered by an earlier one.
+                # An answer to an earlier request does not answer a later one.
                 if followed is not None and followed.asked_in <= number and followed.asked:
-                    self._alone(followed, partial(self._take, followed, followed.asked, data))
+                    self._isolated(followed, partial(self._take, followed, followed.asked, data))
         self._ask()
 
-    def _begin_anew(self) -> None:
-        """The session is gone: the next request opens another and names everything."""
+    def _restart_session(self) -> None:
+        """The session is gone: the next request opens another and names every partition."""
         self._session_id = self._session_epoch = 0
         self._forgotten = {}
         for followed in self._followed.values():
@@ -289,14 +289,14 @@ class Fetcher:
         return self._broker.settings.replica_fetch_backoff_ms / 1000
 
     def _take(self, followed: _Followed, asked: NextFetch, data: FetchPartitionData) -> None:
-        """One partition's part of an answer."""
+        """Handle one partition's part of a response."""
         partition = followed.partition
         replica = partition.replica
         self._changed[followed] = None
         if not replica.accepts_answer(asked):
             return
         if data.error_code:
-            self._rest(followed)
+            self._pause(followed)
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._ask_bounds(followed, asked)
             return
@@ -323,15 +323,15 @@ class Fetcher:
         if size and is_throttled(partition, self._broker.id, at_leader=False):
             self._broker.follower_quota.spend(size)
             if wait_s := self._throttled_s(partition):
-                self._rest(followed, wait_s)
+                self._pause(followed, wait_s)
                 return
         if (partition.replica.log.log_end_offset, partition.log.log_start_offset) == before:
-            # Nothing new but the high watermark: what we asked for still stands.
+            # Only the high watermark has changed: our request still holds.
             self._changed.pop(followed, None)
 
-    def _rest(self, followed: _Followed, seconds: float | None = None) -> None:
-        """Leave a partition alone for a while: its leader does not know, or is not there yet."""
-        followed.is_resting = True
+    def _pause(self, followed: _Followed, seconds: float | None = None) -> None:
+        """Pause a partition: its leader is down, or does not lead it yet."""
+        followed.is_paused = True
         self._changed.pop(followed, None)
         name = followed.partition.name
         self._forgotten[followed.partition.topic_id, name.partition] = None
@@ -346,40 +346,40 @@ class Fetcher:
         followed.waking = self._broker.loop.call_later(seconds, self._wake, followed)
 
     def _wake(self, followed: _Followed) -> None:
-        if not followed.is_resting or self._followed.get(followed.partition) is not followed:
+        if not followed.is_paused or self._followed.get(followed.partition) is not followed:
             return
         if wait_s := self._throttled_s(followed.partition):
             self._wake_in(followed, wait_s)
             return
-        followed.is_resting = False
+        followed.is_paused = False
         self._changed[followed] = None
         self._queue()
 
     def _throttled_s(self, partition: Partition) -> float:
-        """How long a throttled copy has to wait before it asks again."""
+        """How long a throttled partition has to wait before its next fetch."""
         is_slow = is_throttled(partition, self._broker.id, at_leader=False)
         return self._broker.follower_quota.wait_s() if is_slow else 0.0
 
     # Out of range.
 
     def _ask_bounds(self, followed: _Followed, asked: NextFetch) -> None:
-        """Our end is outside the leader's log: ask where that starts and ends."""
+        """Our end is outside the leader's log: ask for its start and end."""
 
         def found(start: Offset, end: Offset) -> None:
             if followed.partition.replica.accepts_answer(asked):
-                self._alone(followed, partial(self._move_into, followed, start, end))
+                self._isolated(followed, partial(self._move_into, followed, start, end))
 
         name, epoch = followed.partition.name, asked.sent_in_epoch
         ask_bounds(self._broker, self._leader, name, epoch, found)
 
     def _move_into(self, followed: _Followed, start: Offset, end: Offset) -> None:
-        """Begin again where the leader's log is."""
+        """Move our log into the leader's range."""
         followed.partition.run(followed.partition.replica.out_of_range(start, end))
         self._wake(followed)
 
 
 def _checked(records: memoryview) -> tuple[list[RecordBatchHeader], int]:
-    """The headers of whole batches, and their size; a batch that was cut off is left out."""
+    """The headers of whole batches, and their size; an incomplete last batch is left out."""
     headers: list[RecordBatchHeader] = []
     size = 0
     for batch in batches(records, partial_end=True):

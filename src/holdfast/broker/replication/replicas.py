@@ -1,6 +1,7 @@
-"""All partitions of this broker, and the chores they share.
+"""All partitions of this broker, and the maintenance they share.
 
-What many partitions ask for in one tick is done once at its end: writes, ISR proposals, flushes.
+Work that many partitions ask for in one tick is done once at its end: writes, ISR proposals,
+flushes.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from holdfast.broker.clock import Clock
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
-from holdfast.broker.replication.append_cache import TailMemory
+from holdfast.broker.replication.append_cache import AppendCacheMemory
 from holdfast.broker.replication.flushes import Flushes
-from holdfast.broker.replication.log_loading import open_logs, thaw
+from holdfast.broker.replication.log_loading import end_open_transactions, open_logs
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.tasks import in_parts
 from holdfast.broker.uuids import new_uuid
@@ -45,13 +46,13 @@ if TYPE_CHECKING:
 
 
 TICK_MS: Final = 250
-"""How often expired requests, flushes that are due and laggards are looked for."""
+"""How often to check for expired requests, due flushes and lagging followers."""
 LONGEST_TURN_MS: Final = 2000
-"""How long it may be between two looks at a partition where nobody waits."""
+"""The longest time between two checks of a partition without waiters."""
 
 
-class Told(NamedTuple):
-    """What the controller says of one partition."""
+class PartitionAssignment(NamedTuple):
+    """One partition's state from the controller."""
 
     name: TopicPartition
     topic_id: bytes
@@ -69,7 +70,7 @@ class Replicas:
         directory: LogDirectories,
         configs: Configs,
         log: LogLines,
-        dice: random.Random,
+        rng: random.Random,
     ) -> None:
         self.broker = broker
         self.loop = loop
@@ -77,14 +78,14 @@ class Replicas:
         self.directory = directory
         self.configs = configs
         self.log = log
-        self._dice = dice
+        self._rng = rng
         self.trace: BrokerTrace | None = None
-        self.tail_memory = TailMemory()
+        self.tail_memory = AppendCacheMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
         self.fetchers: Fetchers
         self.proposals: Proposals
         self.failures: list[TopicPartition] = []
-        """Failed logs that the controller has not been told of."""
+        """Failed logs that are not yet reported to the controller."""
         self.on_failure: Callable[[], None] = _nothing
         self.on_high_watermark: Callable[[Partition], None] = _nothing
         self.on_role: Callable[[Partition], None] = _nothing
@@ -93,23 +94,23 @@ class Replicas:
         self._to_write: list[Partition] = []
         self._flushes = Flushes(self)
         self._awaited: dict[Partition, None] = {}
-        """Where the next tick may have something to do: written to since, or waited for."""
+        """Partitions for the next tick: they have new records or waiters."""
         self._turn: list[Partition] = []
-        """Those that this round has not come to yet."""
+        """Partitions that this round has not checked yet."""
 
     # Finding.
 
     def find(self, topic: str | bytes, index: int) -> Partition | None:
         """By name, or by topic id."""
         if isinstance(topic, str):
-            # A plain tuple equals the named one, and making that costs more than the look-up.
+            # A plain tuple equals the named one, which costs more to make than the look-up.
             return self.partitions.get((topic, index))  # type: ignore[call-overload, no-any-return]
         return self._by_id.get((topic, index))
 
-    # Coming and going.
+    # Adding and removing.
 
     async def load(self) -> None:
-        """Make a replica of every log on the disk; none knows its role yet."""
+        """Make a replica for every log on the disk; none has a role yet."""
         openings, failed = await open_logs(self.loop, self.directory)
         self.failures += failed
         await in_parts(self._adding(openings))
@@ -120,7 +121,7 @@ class Replicas:
             opening.end()
             topic_id = self.directory.topic_id(name)
             if topic_id is None:
-                self.log.warning("a log without a topic id is left alone", partition=str(name))
+                self.log.warning("a log without a topic id is ignored", partition=str(name))
                 yield None
                 continue
             partition = self._add(name, topic_id.bytes, opening.producers)
@@ -156,15 +157,15 @@ class Replicas:
             self.flush(partition)
         self.partitions[name] = partition
         self._by_id[topic_id, name.partition] = partition
-        thaw(partition, self.log)
+        end_open_transactions(partition, self.log)
         return partition
 
     def has(self, name: TopicPartition) -> bool:
-        """Whether this broker has a log of this name, be it in use or not."""
+        """Whether this broker has a log of this name, in use or not."""
         return name in self.partitions or name in self.directory.partitions
 
     def topic_id(self, name: TopicPartition) -> bytes | None:
-        """The topic that a log belongs to; None if its directory does not say."""
+        """The id of the topic that a log belongs to; None if its directory has none."""
         partition = self.partitions.get(name)
         if partition is not None:
             return partition.topic_id
@@ -174,8 +175,8 @@ class Replicas:
     def host(self, name: TopicPartition, topic_id: bytes) -> Partition:
         """The partition, created if it is new here; the store has this id for its topic.
 
-        A log with another id belongs to a deleted topic of the same name, and makes room. OSError
-        if there is a log that may be this topic's and cannot be used: it is not ours to remove.
+        A log with another id belongs to a deleted topic of the same name and is deleted. OSError if
+        there is an unusable log that may belong to this topic: it must not be removed.
         """
         partition = self.partitions.get(name)
         if partition is not None and partition.topic_id == topic_id:
@@ -187,15 +188,15 @@ class Replicas:
         return self._add(name, topic_id)
 
     def _made_room(self, name: TopicPartition, topic_id: bytes) -> bool:
-        """Whether a log that nobody uses was another topic's, and is gone now."""
+        """Whether an unused log of another topic was deleted."""
         identity, log = self.topic_id(name), self.directory.of(name).logs.get(name)
         if identity in (topic_id, None):
             if log is None or log.offline is not None:
-                raise OSError(f"the log {name} could not be opened; see what was said at the start")
+                raise OSError(f"the log {name} could not be opened; see the log lines of the start")
             if identity == topic_id:
                 return False
             if log.log_end_offset:
-                raise OSError(f"{name} has records, and no partition.metadata says whose they are")
+                raise OSError(f"{name} has records, but no partition.metadata names their topic")
         self._discard(name)
         return True
 
@@ -212,22 +213,22 @@ class Replicas:
             self._discard(name)
 
     def _discard(self, name: TopicPartition) -> None:
-        self.directory.delete(name, new_uuid(self._dice), self.clock.wall_ms())
+        self.directory.delete(name, new_uuid(self._rng), self.clock.wall_ms())
 
-    def apply_all(self, told: Sequence[Told]) -> list[ErrorCode]:
-        """What the controller says of some partitions; what goes to the disk goes together."""
-        self._host_new(told)
-        return [self._apply(*one) for one in told]
+    def apply_all(self, assignments: Sequence[PartitionAssignment]) -> list[ErrorCode]:
+        """Apply the controller's states of some partitions; creates their logs together."""
+        self._host_new(assignments)
+        return [self._apply(*one) for one in assignments]
 
-    def _host_new(self, told: Sequence[Told]) -> None:
-        """Make the logs that are new here; one that cannot be made is tried alone later."""
-        fresh = [one for one in told if one.name not in self.directory.partitions]
+    def _host_new(self, assignments: Sequence[PartitionAssignment]) -> None:
+        """Create the new logs; one that fails is tried alone later."""
+        fresh = [one for one in assignments if one.name not in self.directory.partitions]
         new = {one.name: one for one in fresh if self._may_create(one.state)}
         made = self.directory.create_all(
             {name: uuid.UUID(bytes=one.topic_id) for name, one in new.items()}
         )
         for error in made.errors:
-            self.log.warning("logs not made together", error=str(error))
+            self.log.warning("logs not created together", error=str(error))
         for name in made.partitions:
             self._add(name, new[name].topic_id)
 
@@ -236,7 +237,7 @@ class Replicas:
         return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
 
     def write_epochs(self, partition: Partition) -> None:
-        """The log's epochs have changed: begin to write its leader-epoch checkpoint."""
+        """The log's epochs have changed: start writing its leader-epoch checkpoint."""
         self._flushes.want(partition, has_records=False)
 
     def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
@@ -245,7 +246,7 @@ class Replicas:
                 where = ", ".join(self.directory.offline)
                 raise OSError(errno.EIO, f"the log may be in {where}, which is offline")
             partition = self.host(name, topic_id)
-            thaw(partition, self.log)
+            end_open_transactions(partition, self.log)
             partition.apply(state)
         except (LogOfflineError, OSError) as error:
             self.log.error("the log cannot be used", partition=str(name), error=str(error))
@@ -266,7 +267,7 @@ class Replicas:
         self._awaited[partition] = None
 
     def await_tick(self, partition: Partition) -> None:
-        """The next tick may have something to do here."""
+        """Check this partition in the next tick."""
         self._awaited[partition] = None
 
     def _write_all(self) -> None:
@@ -274,17 +275,17 @@ class Replicas:
         for partition in partitions:
             partition.write()
 
-    # What partitions ask for.
+    # Calls of partitions.
 
     def consider(self, partition: Partition, follower: BrokerId) -> None:
-        """A follower looks caught up: ask again when this tick is over."""
+        """A follower may have caught up: check again when this tick is over."""
         self.loop.call_soon(self._expand, partition, follower)
 
     def _expand(self, partition: Partition, follower: BrokerId) -> None:
         partition.run(partition.replica.expand_isr(follower))
 
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
-        """Ask the controller for another ISR."""
+        """Propose another ISR to the controller."""
         if self.trace is not None:
             self.trace.isr_proposed(partition, proposal)
         self.proposals.add(partition)
@@ -295,11 +296,11 @@ class Replicas:
             self.trace.isr_applied(partition, applied)
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """For those who wait for it."""
+        """Notify the coordinator."""
         self.on_high_watermark(partition)
 
     def log_failed(self, partition: Partition, error: LogOfflineError) -> None:
-        """Tell the controller; a failed log is out until this process starts again."""
+        """Report it to the controller; a failed log is offline until this process restarts."""
         self.log.error("log failed", partition=str(partition.name), error=str(error))
         if self.trace is not None:
             self.trace.went_offline(partition, str(error))
@@ -308,7 +309,7 @@ class Replicas:
         self.on_failure()
 
     def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        """The disk has failed under a whole log directory: its partitions go offline."""
+        """A whole log directory has failed: its partitions go offline."""
         path = self.directory.path_of(directory)
         self.log.error("log directory failed", directory=path, error=str(error))
         for name in tuple(directory.partitions):
@@ -317,7 +318,7 @@ class Replicas:
                 partition.failed(partition.log.offline)
 
     def flush(self, partition: Partition) -> None:
-        """A rule wants this log on the disk."""
+        """Flush this log soon."""
         self._flushes.want(partition)
 
     def flush_all(self) -> None:
@@ -329,7 +330,7 @@ class Replicas:
     # Time.
 
     def tick(self) -> None:
-        """Look for what has expired, lags or is due."""
+        """Check for expired requests, lagging followers and due flushes."""
         now_ms = self.clock.now_ms()
         due, self._awaited = self._awaited, {}
         due.update(dict.fromkeys(self._next_in_turn()))
@@ -345,7 +346,7 @@ class Replicas:
                 self._awaited[partition] = None
 
     def _next_in_turn(self) -> list[Partition]:
-        """Some of all partitions: where nobody waits only laggards are looked for, less often."""
+        """A share of all partitions: those without waiters are checked less often, for lag only."""
         if not self._turn:
             self._turn = list(self.partitions.values())
         lag_ms = self.configs.settings.replica_lag_time_max_ms
@@ -360,7 +361,7 @@ class Replicas:
         return {name: one.replica.log.high_watermark for name, one in self.partitions.items()}
 
     def settings_changed(self, topics: Iterable[str] | None) -> None:
-        """Topic settings have changed; None: of every topic."""
+        """Topic settings have changed; None for all topics."""
         wanted = None if topics is None else dict.fromkeys(topics)
         for name, partition in tuple(self.partitions.items()):
             if wanted is None or name.topic in wanted:

@@ -1,4 +1,4 @@
-"""A broker's and a topic's settings, by Kafka's names: what is known, what is given, what holds.
+"""The settings of a broker and of a topic, under Kafka's names.
 
 `load_file` reads a server.properties into `BrokerSettings`; `TopicConfigs` is what a topic has set
 on top of its broker's `Layers`. The tables of all settings are text files in `definitions/`.
@@ -16,7 +16,7 @@ from holdfast.broker.settings.config_changes import (
     usable,
 )
 from holdfast.broker.settings.config_descriptions import (
-    Described,
+    DescribedConfig,
     Synonym,
     describe_broker,
     describe_cluster,
@@ -51,7 +51,7 @@ __all__ = [
     "BrokerSettings",
     "Change",
     "ConfigRefusedError",
-    "Described",
+    "DescribedConfig",
     "Effective",
     "Endpoint",
     "Found",

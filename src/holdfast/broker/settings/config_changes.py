@@ -1,6 +1,6 @@
-"""Changing settings while brokers run: what is asked for, checked, gives new settings or a refusal.
+"""Changes of settings while brokers run: validates a request, returns new settings or an error.
 
-Nothing is changed here; whoever asks writes the result into the agreed store. The error codes are
+Nothing is changed here; the caller writes the result to the coordination store. The error codes are
 Kafka's: a topic's wrong value is INVALID_CONFIG, a broker's is INVALID_REQUEST (KAFKA-13609).
 """
 
@@ -21,7 +21,7 @@ from holdfast.model import ErrorCode
 
 
 class ConfigRefusedError(Exception):
-    """A change that cannot be made: the code and the message to answer with."""
+    """A refused change: the error code and the message of the answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class ConfigRefusedError(Exception):
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs may ask for, by its code."""
+    """The operations of IncrementalAlterConfigs, by code."""
 
     SET = 0
     DELETE = 1
@@ -39,7 +39,7 @@ class Operation(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """One change of one setting, as it came from outside."""
+    """One change of one setting, not validated."""
 
     name: str
     operation: int
@@ -48,14 +48,14 @@ class Alteration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """Whose settings are changed."""
+    """The resource whose settings change."""
 
     kind: str
     known: Mapping[str, Setting]
     code: ErrorCode
     """For a wrong name or value."""
     inherited: Callable[[str], str | None]
-    """What a list is before anybody has set it here."""
+    """The value of a list that is not set here."""
 
     def setting(self, name: str) -> Setting:
         found = self.known.get(name)
@@ -76,7 +76,7 @@ class _Resource:
         return text
 
     def after(self, own: Mapping[str, str], alterations: Iterable[Alteration]) -> dict[str, str]:
-        """The settings after all alterations; each name may come once."""
+        """The settings after all alterations; each name may occur once."""
         changed = dict(own)
         seen: dict[str, None] = {}
         for alteration in alterations:
@@ -117,7 +117,7 @@ class _Resource:
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """All settings of a topic, as CreateTopics and AlterConfigs give them; ConfigRefusedError."""
+    """Check all settings of a topic, from CreateTopics or AlterConfigs; ConfigRefusedError."""
     missing = [name for name, value in configs.items() if value is None]
     if missing:
         text = f"Null value not supported for topic configs: {','.join(missing)}"
@@ -144,7 +144,7 @@ def alter_cluster(layers: Layers, alterations: Iterable[Alteration]) -> Layers:
 
 
 def replacing(own: Mapping[str, str], configs: Mapping[str, str | None]) -> list[Alteration]:
-    """What AlterConfigs asks for, as single alterations: what it does not name goes."""
+    """An AlterConfigs request as single alterations: settings that it omits are deleted."""
     gone = [Alteration(name, Operation.DELETE, None) for name in own if name not in configs]
     return gone + [Alteration(name, Operation.SET, value) for name, value in configs.items()]
 
@@ -152,10 +152,10 @@ def replacing(own: Mapping[str, str], configs: Mapping[str, str | None]) -> list
 def usable(
     known: Mapping[str, Setting], configs: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """What can be used of settings from the agreed store, and a line for each that cannot.
+    """The valid settings from the coordination store, and a line for each invalid one.
 
     `known` is BROKER or TOPIC. Another release, or a person with a ZooKeeper shell, may have
-    written them; a broker that refused to run for that would be worse than one that says so.
+    written them; a broker that refused to run because of that would be worse than a log line.
     """
     good: dict[str, str] = {}
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""What DescribeConfigs answers: each setting, where it comes from, what it would be otherwise."""
+"""The answers of DescribeConfigs: each setting, its source, and its synonyms."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from holdfast.broker.settings.topic_settings import TopicConfigs
 
 
 class Synonym(NamedTuple):
-    """A value of the same meaning in one layer."""
+    """A value of a synonym in one layer."""
 
     name: str
     value: str | None
     source: Source
 
 
-class Described(NamedTuple):
+class DescribedConfig(NamedTuple):
     """One setting of a topic or a broker."""
 
     name: str
     value: str | None
-    """None for a secret, or if there is none."""
+    """None for a sensitive setting, or if there is no value."""
     read_only: bool
     is_default: bool
     source: Source
@@ -45,8 +45,10 @@ class Described(NamedTuple):
     documentation: str
 
 
-def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a topic, or those asked for that exist."""
+def describe_topic(
+    topic: TopicConfigs, names: Collection[str] | None = None
+) -> list[DescribedConfig]:
+    """All settings of a topic, or the requested ones that exist."""
     rows = []
     for setting in _asked(TOPIC.values(), names):
         found = topic.effective(setting.name)
@@ -54,16 +56,16 @@ def describe_topic(topic: TopicConfigs, names: Collection[str] | None = None) ->
     return rows
 
 
-def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a broker, or those asked for that exist."""
+def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
+    """All settings of a broker, or the requested ones that exist."""
     return [
         _row(setting, layers.value(setting.name), _of_broker(layers, setting.name))
         for setting in _asked(BROKER.values(), names)
     ]
 
 
-def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """Only what was set for all brokers."""
+def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
+    """The settings that were set for all brokers."""
     shared = Layers(cluster=layers.cluster)
     asked = [name for name in layers.cluster if names is None or name in names]
     rows = describe_broker(shared, asked)
@@ -74,11 +76,11 @@ def describe_cluster(layers: Layers, names: Collection[str] | None = None) -> li
     ]
 
 
-def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[Described]:
-    """All settings of a group, or those asked for that exist.
+def describe_group(layers: Layers, names: Collection[str] | None = None) -> list[DescribedConfig]:
+    """All settings of a group, or the requested ones that exist.
 
-    They concern groups of the new protocols only, which this broker does not serve: each is what
-    the broker's own setting says, and cannot be changed.
+    They apply to groups of the new protocols only, which this broker does not serve: each has the
+    value of the broker's own setting, and cannot be changed.
     """
     rows = []
     for setting in _asked(GROUP, names):
@@ -140,15 +142,15 @@ def _asked(settings: Iterable[Setting], names: Collection[str] | None) -> list[S
 
 
 def _of_broker(layers: Layers, name: str) -> tuple[Found, ...]:
-    """What is said of a setting; what stands in for it only below that, for it is not its value."""
+    """Describe a setting; its synonyms are listed but do not give its value."""
     found = layers.found(*broker_synonyms(name))
     return tuple(dropwhile(lambda one: one.name != name, found))
 
 
-def _row(setting: Setting, value: Value, found: tuple[Found, ...]) -> Described:
+def _row(setting: Setting, value: Value, found: tuple[Found, ...]) -> DescribedConfig:
     source = found[0].source if found else Source.DEFAULT_CONFIG
     hidden = setting.is_sensitive
-    return Described(
+    return DescribedConfig(
         name=setting.name,
         value=None if hidden else value_text(value),
         read_only=not setting.is_dynamic or setting.name in FIXED,

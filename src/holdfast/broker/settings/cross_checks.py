@@ -1,7 +1,7 @@
-"""Settings that are each possible, and impossible together, or in a broker of ours.
+"""Checks settings against each other, and against what Holdfast supports.
 
-Kafka checks some of these when it starts, and others never. What could only be a mistake is an
-error; what may be meant is a warning.
+Kafka checks some of these when it starts, and others never. A combination that can only be a
+mistake is an error; one that may be intended is a warning.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import NamedTuple
 from holdfast.broker.settings.setting import Value
 
 ValueOf = Callable[[str], Value]
-"""A setting's value, if it is possible at all."""
+"""Returns a setting's value, if it is valid."""
 
 
 class Conflict(NamedTuple):
-    """Something wrong with one or more settings together."""
+    """A problem of one or more settings together."""
 
     names: tuple[str, ...]
-    """The first is the one to blame."""
+    """The first one is reported."""
     reason: str
     is_error: bool = True
 
@@ -82,7 +82,7 @@ _AT_LEAST: Mapping[str, int] = {
     "zookeeper.connection.timeout.ms": 1,
     "zookeeper.session.timeout.ms": 1,
 }
-"""Limits that Kafka's own table leaves out; below them nothing could work."""
+"""Minimums that Kafka's own definitions omit; below them a broker could not work."""
 
 _SELECTORS = (
     "org.apache.kafka.common.replica.LeaderSelector",
@@ -92,7 +92,7 @@ NEAREST_REPLICA = _SELECTORS[1]
 
 
 def conflicts(value: ValueOf) -> Iterator[Conflict]:
-    """Everything that cannot be together."""
+    """All conflicts."""
     for name, least in _AT_LEAST.items():
         if (number := _number(value, name)) is not None and number < least:
             yield Conflict((name,), f"Value must be at least {least}")
@@ -129,7 +129,7 @@ def _limits(value: ValueOf) -> Iterator[Conflict]:
         yield Conflict(("max.connections.per.ip",), reason)
     for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if value(name) == 0:
-            yield Conflict((name,), "0 would delete every closed segment at once; -1 keeps all")
+            yield Conflict((name,), "0 would delete every closed segment immediately; -1 keeps all")
     selector = value("replica.selector.class")
     if selector and selector not in _SELECTORS:
         reason = f"no Java class can be loaded here; known are {', '.join(_SELECTORS)}"
@@ -138,7 +138,7 @@ def _limits(value: ValueOf) -> Iterator[Conflict]:
 
 def _places(value: ValueOf) -> Iterator[Conflict]:
     if value("zookeeper.connect") and value("holdfast.store"):
-        reason = "there can be one agreed store only, and zookeeper.connect names another"
+        reason = "only one coordination store is possible, and zookeeper.connect names another"
         yield Conflict(("holdfast.store", "zookeeper.connect"), reason)
     for name in ("log.dirs", "log.dir"):
         directories = value(name)

@@ -1,9 +1,9 @@
-"""Every setting that Kafka knows, and our own, from the tables beside this module.
+"""Every setting of Kafka, and our own, from the tables beside this module.
 
-A table is one file an area, one line a setting, columns between bars. Names and defaults are those
-of Kafka 4.3.1, but for `listeners`; what 4.x no longer has (ZooKeeper above all) is as 3.9.1 had
-it. An empty default is the empty string; `null` is none; `required` must be given in Kafka. The
-column `test` names the test that observes what the setting does to a running broker:
+A table is one file per area, one line per setting, columns between bars. Names and defaults are
+those of Kafka 4.3.1, except `listeners`; settings that 4.x no longer has (above all ZooKeeper's)
+are as in 3.9.1. An empty default is the empty string; `null` is none; `required` must be given in
+Kafka. The column `test` names the test that observes what the setting does to a running broker:
 `settings/logs::segment_bytes` is `test_segment_bytes` in tests/settings/test_logs.py. A setting
 without one (`-`) is unsupported: it is accepted with a warning.
 """
@@ -34,9 +34,9 @@ AREAS = (
 )
 _COLUMNS = "name | type | default | allowed | change | importance | test | meaning"
 _ELSEWHERE = ("listener.name.", "rsm.config.", "rlmm.config.")
-"""Prefixes under which Kafka takes any name: settings of one listener, of tiering's plug-ins."""
+"""Prefixes under which Kafka accepts any name: settings of a listener or a tiering plug-in."""
 FIXED = ("listeners",)
-"""What Kafka can change while it runs, and we cannot."""
+"""Settings that only Kafka can change at run time."""
 
 
 def _read(area: str) -> Iterator[Setting]:
@@ -74,11 +74,11 @@ TOPIC: Mapping[str, Setting] = MappingProxyType(
 
 
 def is_of_a_plugin(name: str) -> bool:
-    """Whether the name is one of those that only a plug-in or a listener could know."""
+    """Whether only a plug-in or a listener defines this name."""
     return name.startswith(_ELSEWHERE)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that somebody probably meant."""
+    """The known name that is most similar."""
     found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
     return found[0] if found else None

@@ -24,11 +24,11 @@ class Property(NamedTuple):
     name: str
     value: str
     line: int
-    """Where it begins, from 1."""
+    """Its first line, from 1."""
 
 
 class PropertiesError(ValueError):
-    """A file that Java would refuse to read, too."""
+    """A file that Java would also refuse to read."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -37,7 +37,7 @@ class PropertiesError(ValueError):
 
 
 def read_properties(text: str) -> list[Property]:
-    """All entries in order, repeated ones too: of those the last one counts."""
+    """All entries in order, including repeated ones: of those the last one counts."""
     entries = []
     for line, content in _logical_lines(text):
         name = _NAME.match(content)
@@ -73,7 +73,7 @@ def _unescaped(text: str, line: int) -> str:
     def meant(found: re.Match[str]) -> str:
         escaped = found[1]
         if escaped == "u":
-            raise PropertiesError(line, "\\u wants four hexadecimal digits")
+            raise PropertiesError(line, "\\u needs four hexadecimal digits")
         if len(escaped) > 1:
             return chr(int(escaped[1:], 16))
         return _NAMED.get(escaped, escaped)

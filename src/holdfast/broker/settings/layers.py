@@ -1,8 +1,8 @@
-"""Where a setting's value comes from: the topic, one broker, all brokers, the file, or nobody.
+"""The source of a setting's value: the topic, one broker, all brokers, the file, or the default.
 
-The layers of a broker, from the strongest: what was set for it while it ran, what was set for all
-brokers, what its file says, the default. Within a layer the finest unit wins: of log.retention.ms,
-minutes and hours the first that is there.
+The layers of a broker, from the strongest: set for this broker while it ran, set for all brokers,
+its file, the default. Within a layer the finest unit wins: of log.retention.ms, minutes and hours
+the first that is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.storage import BROKER_NAMES
 
 
 class Source(IntEnum):
-    """Where a value comes from, by the code that DescribeConfigs answers with."""
+    """The source of a value, by its code in DescribeConfigs."""
 
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -29,7 +29,7 @@ class Source(IntEnum):
 
 
 class Found(NamedTuple):
-    """A value as it is written in one layer."""
+    """The text of a value in one layer."""
 
     name: str
     text: str
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All that was said about one broker's settings. Only names of the table, values that parse."""
+    """All layers of one broker's settings. Only known names and valid values."""
 
     static: Mapping[str, str] = field(default_factory=dict)
     """Its file and the overrides on the command line."""
@@ -48,7 +48,7 @@ class Layers:
     """Set for this broker while it runs."""
 
     def found(self, *names: str) -> Iterator[Found]:
-        """What the layers say of some names, the strongest first, defaults last."""
+        """The values of some names in all layers, the strongest first, defaults last."""
         layers = (
             (self.broker, Source.DYNAMIC_BROKER_CONFIG),
             (self.cluster, Source.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -64,14 +64,14 @@ class Layers:
                 yield Found(name, default, Source.DEFAULT_CONFIG)
 
     def value(self, name: str) -> Value:
-        """The value that holds; None if there is none."""
+        """The effective value; None if there is none."""
         for found in self.found(name):
             return BROKER[name].parse(found.text)
         return None
 
 
 class Unit(NamedTuple):
-    """A broker's setting that stands in for a topic's, and what one of it is worth."""
+    """A broker's synonym of a topic's setting, and its unit."""
 
     name: str
     worth: int
@@ -104,7 +104,7 @@ TOPIC_SYNONYMS: Mapping[str, tuple[Unit, ...]] = MappingProxyType(_broker_names(
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """A broker's setting and those that stand in for it, coarser units only."""
+    """A broker's setting and its synonyms in coarser units."""
     for units in TOPIC_SYNONYMS.values():
         names = [unit.name for unit in units]
         if name in names:

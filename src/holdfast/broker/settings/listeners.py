@@ -1,7 +1,7 @@
-"""Where a broker listens, and what it tells clients: `listeners` and `advertised.listeners`.
+"""The addresses a broker binds and advertises: `listeners` and `advertised.listeners`.
 
 For now one listener, in plain text. A server.properties of a KRaft cluster also names a listener of
-its controller: that one is not ours, and is left out.
+its controller: that one is skipped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Endpoint(NamedTuple):
     """A host and a port."""
 
     host: str
-    """Empty: every address of this machine; or, advertised, the machine's canonical name."""
+    """Empty: every address of this machine; if advertised, the machine's canonical name."""
     port: int
-    """0: any free one; or, advertised, the one that was taken."""
+    """0: any free port; if advertised, the bound port."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -29,7 +29,7 @@ class Endpoint(NamedTuple):
 
 
 def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> Endpoint:
-    """The one listener that is not a controller's; ValueError says what is wrong."""
+    """The only listener that is not a controller's; ValueError names the problem."""
     found = []
     for entry in entries:
         match = _LISTENER.fullmatch(entry)
@@ -51,8 +51,8 @@ def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> Endpoi
 def advertised(
     entries: Sequence[str] | None, controllers: Sequence[str], own: Endpoint
 ) -> Endpoint:
-    """What clients are told; ValueError if they could not use it."""
-    told = own if entries is None else parse_listener(entries, controllers)
-    if told.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
-        raise ValueError(f"clients cannot connect to {told.host}; advertise a name or an address")
-    return told
+    """The advertised address; ValueError if clients could not use it."""
+    public = own if entries is None else parse_listener(entries, controllers)
+    if public.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
+        raise ValueError(f"clients cannot connect to {public.host}; advertise a name or an address")
+    return public

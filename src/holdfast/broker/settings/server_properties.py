@@ -1,7 +1,7 @@
-"""From a server.properties and overrides to settings; every problem at once, each with its place.
+"""Reads a server.properties and overrides into settings; reports every problem with its place.
 
-Unknown and impossible is an error. Known but without effect here is a warning: a file that was
-written for Kafka starts a broker of ours, and says what it will not do.
+An unknown name or an invalid value is an error. A known setting without effect here is a warning: a
+file that was written for Kafka starts a Holdfast broker, and the warnings say what it ignores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OVERRIDE = "--config"
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, or that has no effect."""
+    """One error, or one setting without effect."""
 
     where: str
     """File and line, or the override."""
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
 
 
 class SettingsError(ValueError):
-    """Settings that no broker can run by."""
+    """Settings that a broker cannot start with."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))
@@ -47,7 +47,7 @@ class _Given(NamedTuple):
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read so far."""
+    """The settings and problems read so far."""
 
     title: str
     given: dict[str, _Given] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Reading:
     warnings: list[Problem] = field(default_factory=list)
 
     def where(self, *names: str) -> str:
-        """Where the first of them is that was given; the file if none was."""
+        """The place of the first one that is set; the file if none is."""
         return next((self.given[name].where for name in names if name in self.given), self.title)
 
     def layers(self) -> Layers:
@@ -66,21 +66,21 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, or what is wrong with them."""
+    """The settings, or their errors."""
 
     settings: BrokerSettings | None
     """None if there are errors."""
     layers: Layers
-    """What was given and is possible."""
+    """The valid settings that were given."""
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     where: Mapping[str, str]
-    """Where each setting was given."""
+    """The place of each setting."""
     title: str
     """The file."""
 
     def need(self) -> BrokerSettings:
-        """The settings; SettingsError with everything that is wrong."""
+        """The settings; SettingsError with all errors."""
         if self.settings is None:
             raise SettingsError(self.errors)
         return self.settings
@@ -89,7 +89,7 @@ class Loaded:
 def load_file(path: Path, overrides: Iterable[str] = ()) -> Loaded:
     """Read a server.properties; OSError if it cannot be read.
 
-    Java reads such files as Latin-1. Ours may be UTF-8; what is not counts as Latin-1.
+    Java reads such files as Latin-1. Holdfast reads UTF-8, and Latin-1 if that fails.
     """
     content = path.read_bytes()
     try:

@@ -1,6 +1,6 @@
-"""What is known of one setting: its type, its default, what it may be, whether it acts here.
+"""The definition of one setting: its type, default and valid values, and whether it acts here.
 
-The words in error messages are Kafka's, since AlterConfigs and CreateTopics answer with them.
+The error messages are Kafka's, since AlterConfigs and CreateTopics answer with them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _THROTTLED = re.compile(r"\*|[0-9]+:[0-9]+")
 
 
 class Kind(Enum):
-    """A setting's type, by the code that DescribeConfigs answers with."""
+    """A setting's type, by its code in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -41,14 +41,14 @@ class Kind(Enum):
 
 
 class Scope(Enum):
-    """Whose setting it is."""
+    """What a setting belongs to."""
 
     BROKER = "broker"
     TOPIC = "topic"
 
 
 class Change(Enum):
-    """Whether a setting can be changed while brokers run, and for whom."""
+    """Whether a setting can be changed at run time, and for which brokers."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -59,10 +59,10 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a value may be, beyond its type."""
+    """The valid values, beyond the type."""
 
     text: str = ""
-    """As in the table; empty if anything of the type will do."""
+    """The text of the table; empty if any value of the type is valid."""
     low: float | None = None
     high: float | None = None
     also: int | None = None
@@ -93,7 +93,7 @@ class Allowed:
         )
 
     def check(self, value: Value) -> None:
-        """ValueError says what is allowed."""
+        """ValueError names the valid values."""
         match value:
             case bool() | None:
                 return
@@ -134,20 +134,20 @@ class Setting:
     scope: Scope
     kind: Kind
     default: str | None
-    """None: nothing; what that means is in the meaning."""
+    """None: no default; the meaning explains that."""
     is_required: bool
-    """In Kafka. Ours are required where `BrokerSettings` says so."""
+    """Required in Kafka. `BrokerSettings` has Holdfast's own requirements."""
     allowed: Allowed
     change: Change
     importance: str
-    """high, medium, low; or internal, and then it is not shown."""
+    """high, medium, low; or internal, which is not shown."""
     test: str | None
     """The test that observes its effect on a running broker."""
     meaning: str
 
     @property
     def acts(self) -> bool:
-        """False: known, and without any effect here that was ever observed."""
+        """Whether it has an effect here that a test observes."""
         return self.test is not None
 
     @property
@@ -160,18 +160,18 @@ class Setting:
         return self.change is not Change.READ_ONLY
 
     def parse(self, text: str) -> Value:
-        """The value in its type; ValueError says what is allowed."""
+        """The typed value; ValueError names the valid values."""
         value = _typed(self.kind, text.strip())
         self.allowed.check(value)
         return value
 
     def default_value(self) -> Value:
-        """None also for what Kafka requires."""
+        """None also for a setting that Kafka requires."""
         return None if self.default is None else self.parse(self.default)
 
 
 def value_text(value: Value) -> str | None:
-    """A value as DescribeConfigs writes it."""
+    """The text of a value in DescribeConfigs."""
     match value:
         case None:
             return None
@@ -220,7 +220,7 @@ def _integer(kind: Kind, text: str) -> int:
 
 def _double(text: str) -> float:
     try:
-        value = float(text.replace("_", "x"))  # Python's "1_000" is no number in a file of Kafka's
+        value = float(text.replace("_", "x"))  # Python's "1_000" is not a number in Kafka's files
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

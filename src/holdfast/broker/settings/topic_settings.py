@@ -1,7 +1,7 @@
-"""What a topic's settings come to: its own, over those of its broker.
+"""The effective settings of a topic: its own, over those of its broker.
 
-A topic's setting falls back to the broker's of the same meaning (`TOPIC_SYNONYMS`), through all
-layers, and at last to the default.
+A topic's setting falls back to the broker's synonym (`TOPIC_SYNONYMS`), through all layers, and
+finally to the default.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _NEVER = 2**63 - 1
 
 
 class Effective(NamedTuple):
-    """The value that holds for a topic."""
+    """The effective value for a topic."""
 
     name: str
     value: Value
     source: Source
     synonyms: tuple[Found, ...]
-    """Everything that was said about it, the strongest first, as it is written there."""
+    """Its values in all layers, the strongest first, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
-    """Replicas whose copying is slowed down, as partition:broker; * are all."""
+    """Throttled replicas, as partition:broker; * for all."""
 
     entries: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class ThrottledReplicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """A topic's settings in types, for those who act by them."""
+    """A topic's typed settings."""
 
     log: LogSettings
     replica: Settings
@@ -79,11 +79,11 @@ class TopicConfigs:
         return Effective(name, value, first.source, tuple(found))
 
     def value(self, name: str) -> Any:
-        """The value that holds, in its type."""
+        """The effective value, typed."""
         return self.effective(name).value
 
     def log_settings(self) -> LogSettings:
-        """What storage goes by."""
+        """The settings of storage."""
         texts = {
             name: value_text(self.value(name))
             for name in (one.name.replace("_", ".") for one in fields(LogSettings))
@@ -97,7 +97,7 @@ class TopicConfigs:
         return log_settings({name: text for name, text in texts.items() if text is not None}, {})
 
     def replica_settings(self, broker: BrokerSettings) -> Settings:
-        """What the core goes by."""
+        """The settings of the core."""
         messages, interval_ms = self.value("flush.messages"), self.value("flush.ms")
         nearest = broker.reads_nearest_replica
         return Settings(
@@ -112,7 +112,7 @@ class TopicConfigs:
         )
 
     def settings(self, broker: BrokerSettings) -> TopicSettings:
-        """Everything that acts. `broker` is what the same layers come to."""
+        """All settings that act. `broker` has the settings from the same layers."""
         return TopicSettings(
             log=self.log_settings(),
             replica=self.replica_settings(broker),
@@ -127,7 +127,7 @@ class TopicConfigs:
 
 
 def flush_rule(messages: int, interval_ms: int) -> FlushRule:
-    """flush.messages=1 means more than a count: nothing is claimed before it is on the disk."""
+    """flush.messages=1 is more than a count: nothing is acknowledged before it is on the disk."""
     if messages == 1:
         return FlushRule.EVERY_APPEND
     by_count, by_time = messages != _NEVER, interval_ms != _NEVER

@@ -1,7 +1,7 @@
-"""What a broker runs by, in types: the settings that act, under Kafka's names with "_" for ".".
+"""The settings that act on a broker, with types, under Kafka's names with "_" for ".".
 
 There are no defaults here: they are in the tables, and an object is made from `Layers` only.
-What topics inherit (log.segment.bytes and its like) is in `TopicConfigs`.
+`TopicConfigs` has what topics inherit (log.segment.bytes and others).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STORE_FILE = "holdfast-store.sqlite"
 class BrokerSettings:
     """A broker's settings at one moment."""
 
-    # Who and where.
+    # Identity and addresses.
     node_id: int
     """node.id, or broker.id."""
     broker_rack: str | None
@@ -32,14 +32,14 @@ class BrokerSettings:
     log_dirs: tuple[Path, ...]
     """log.dirs, or log.dir."""
     store: Path | None
-    """The embedded store's file; None if ZooKeeper keeps the agreed state."""
+    """The file of the embedded store; None with ZooKeeper."""
     trace: Path | None
     control: Path | None
     zookeeper_connect: str | None
     zookeeper_session_timeout_ms: int
     zookeeper_connection_timeout_ms: int
     broker_session_timeout_ms: int
-    """How long the embedded store waits for a broker that went silent."""
+    """The session timeout of the embedded store."""
 
     # Connections.
     socket_request_max_bytes: int
@@ -84,7 +84,7 @@ class BrokerSettings:
     controlled_shutdown_max_retries: int
     controlled_shutdown_retry_backoff_ms: int
 
-    # Chores of the logs.
+    # Log maintenance.
     log_retention_check_interval_ms: int
     log_cleaner_enable: bool
     log_cleaner_backoff_ms: int
@@ -105,7 +105,7 @@ class BrokerSettings:
 
     @classmethod
     def of(cls, layers: Layers) -> BrokerSettings:
-        """From layers without errors (see `server_properties`); ValueError if they have some."""
+        """From layers without errors (see `server_properties`); otherwise ValueError."""
         chosen: dict[str, Any] = {}
         for field in fields(cls):
             name = field.name.replace("_", ".")
@@ -141,7 +141,7 @@ def _log_dirs(layers: Layers) -> tuple[Path, ...]:
 
 
 def _store(layers: Layers) -> Path | None:
-    """One file for all brokers of a machine, so it lies beside their data and in none of it."""
+    """One file for all brokers of a machine, so it lies beside their log directories."""
     if layers.value("zookeeper.connect"):
         return None
     return _path("holdfast.store")(layers) or _log_dirs(layers)[0].parent / STORE_FILE
@@ -193,6 +193,6 @@ PARSED: Mapping[str, Callable[[Layers], Any]] = {
     "advertised.listeners": _advertised,
     "max.connections.per.ip.overrides": _per_ip,
 }
-"""Settings whose text has a form of its own; each raises a ValueError for a wrong one."""
+"""Settings with a special format; each parser raises ValueError for an invalid text."""
 
 assert all(name in BROKER for name in PARSED)

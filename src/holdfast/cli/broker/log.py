@@ -1,4 +1,4 @@
-"""`holdfast log`: what is in the files of a log, ours or an Apache Kafka's. Reads only."""
+"""`holdfast log`: shows and verifies log files of Holdfast or Apache Kafka. Reads only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.storage.inspect.log_files import (
 )
 from holdfast.storage.segment.batch_scan import BadBatchError
 
-CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug in Holdfast."
 
 path_argument = click.argument("path", type=click.Path(exists=True, path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -71,7 +71,7 @@ def _asked(path: Path) -> Asked:
 
 
 def _in_directory(path: Path) -> Asked:
-    """A log directory, one of its partitions, or a broker's folder with one log directory in it."""
+    """A log directory, one partition in it, or a broker's folder with one log directory."""
     found = _logs_in(path)
     if found is not None:
         return found
@@ -200,7 +200,7 @@ def verify_command(ctx: click.Context, path: Path, deep: bool, as_json: bool) ->
 @json_option
 @click.pass_context
 def epochs_command(ctx: click.Context, path: Path, as_json: bool) -> None:
-    """Which reign wrote what: the checkpoint beside what the batches say."""
+    """Leader epochs: the checkpoint's entries beside those of the batches."""
     asked = _asked(path)
     described: list[dict[str, Any]] = []
     for files in asked.logs:

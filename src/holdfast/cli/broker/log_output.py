@@ -1,4 +1,4 @@
-"""What `holdfast log` prints: rows with stable names, as JSON or as a table."""
+"""Output of `holdfast log`: rows with stable names, as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def record_rows(batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def epoch_rows(
     checkpoint: Sequence[EpochEntry], batches: Sequence[EpochEntry], end_offset: int
 ) -> list[dict[str, Any]]:
-    """One row a reign; an epoch that wrote nothing is in the checkpoint only, and that is fine."""
+    """One row per leader epoch; an epoch that wrote nothing is only in the checkpoint, rightly."""
     said, found = dict(checkpoint), dict(batches)
     epochs = sorted({*said, *found})
     starts = {epoch: said.get(epoch, found.get(epoch)) for epoch in epochs}
@@ -98,7 +98,7 @@ def entry_rows(indexes: Indexes, kind: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table: numbers to the right, words to the left, one line a row."""
+    """A table: numbers right-aligned, text left-aligned, one line per row."""
     if not rows:
         click.echo("  nothing")
         return
@@ -129,7 +129,7 @@ def _cell(value: object) -> str:
 
 
 def verdict_text(logs: Sequence[Examined]) -> str:
-    """A line a log, and a line for everything wrong."""
+    """One line per log, and one line per problem."""
     lines = []
     for one in logs:
         sign = "✗" if one.findings else "✓"

@@ -14,7 +14,7 @@ from holdfast.broker.settings import (
     BROKER,
     TOPIC,
     BrokerSettings,
-    Described,
+    DescribedConfig,
     Layers,
     Loaded,
     Setting,
@@ -28,7 +28,7 @@ from holdfast.broker.settings import (
 from holdfast.cli.broker.log_output import show_rows
 from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
 
-CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug in Holdfast."
 EXIT_DISKS_LOST = 1
 
 file_argument = click.argument(
@@ -49,7 +49,7 @@ def server() -> None:
 @override_option
 @click.pass_context
 def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
-    """Every problem of a server.properties, one a line, before anything is started."""
+    """Every problem of a server.properties, one per line, without starting anything."""
     settings = _read(ctx, file, overrides)[0]
     click.echo(f"✓ {file}: {_summary(settings)}")
 
@@ -59,7 +59,7 @@ def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
 @override_option
 @click.pass_context
 def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
-    """Run one broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    """Run one broker until Ctrl-C or SIGTERM."""
     from holdfast.broker.errors import DisksLostError, StartError
     from holdfast.broker.process import run
 
@@ -76,7 +76,7 @@ def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
 def _read(
     ctx: click.Context, file: Path, overrides: tuple[str, ...]
 ) -> tuple[BrokerSettings, Layers]:
-    """The settings that a broker can start by; ends with every problem, one a line, otherwise."""
+    """The broker's settings; exits with every problem, one per line, if there are any."""
     from holdfast.broker.preflight import examined
 
     loaded = examined(load_file(file, overrides))
@@ -91,10 +91,10 @@ def _read(
 
 def _summary(settings: BrokerSettings) -> str:
     directories = ", ".join(str(path) for path in settings.log_dirs)
-    agreed = settings.store or f"ZooKeeper at {settings.zookeeper_connect}"
+    store = settings.store or f"ZooKeeper at {settings.zookeeper_connect}"
     return (
         f"broker {settings.node_id} listens on {settings.listener}, keeps its data in "
-        f"{directories} and agrees through {agreed}"
+        f"{directories} and uses the store {store}"
     )
 
 
@@ -127,8 +127,8 @@ def config_command(
     else:
         rows = _holding(load_file(file, overrides), settings, of_topic=of_topic)
     if as_json:
-        told = {"schema": "holdfast-server-config/1", "settings": rows}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        output = {"schema": "holdfast-server-config/1", "settings": rows}
+        click.echo(json.dumps(output, ensure_ascii=False))
     else:
         show_rows(rows)
 
@@ -179,13 +179,13 @@ def _holding(loaded: Loaded, settings: list[Setting], *, of_topic: bool) -> list
     ]
 
 
-def _described(layers: Layers, names: list[str], *, of_topic: bool) -> list[Described]:
+def _described(layers: Layers, names: list[str], *, of_topic: bool) -> list[DescribedConfig]:
     if of_topic:
         return describe_topic(TopicConfigs(layers=layers), names)
     return describe_broker(layers, names)
 
 
-def _origin(row: Described, loaded: Loaded) -> str:
+def _origin(row: DescribedConfig, loaded: Loaded) -> str:
     if row.source is Source.STATIC_BROKER_CONFIG:
         given = row.synonyms[0].name
         return loaded.where[given] + ("" if given == row.name else f" ({given})")

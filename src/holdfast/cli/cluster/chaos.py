@@ -1,4 +1,4 @@
-"""`holdfast chaos`: real clients and brokers under random faults, and then the check."""
+"""`holdfast chaos`: real clients and brokers under random faults, then a check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.cli.extras import needs
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
     "2 acknowledged records are lost; 3 duplicates or order only; 4 cannot decide; 64 bad input; "
-    "70 a bug of ours; 130 interrupted."
+    "70 a bug in Holdfast; 130 interrupted."
 )
 MOST_SEED = 2**31
 
@@ -28,16 +28,16 @@ MOST_SEED = 2**31
     default=1.0,
     show_default=True,
     type=click.FloatRange(0, 24 * 60, min_open=True),
-    help="How long faults are begun; healing and checking come on top.",
+    help="How long new faults begin; recovery and checks come after that.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Draws the faults.  [default: any]")
+@click.option("--seed", type=click.IntRange(0), help="Decides the faults.  [default: random]")
 @click.option(
-    "--unsafe", is_flag=True, help="acks=1, unclean elections, power failures of all: it loses."
+    "--unsafe", is_flag=True, help="acks=1, unclean elections, power loss of all: records are lost."
 )
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything goes, and stays.  [default: kept only if something is wrong]",
+    help="Where to keep all files.  [default: kept only if something is wrong]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.pass_context
@@ -51,7 +51,7 @@ def chaos(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Break a cluster at random under load, heal it, and check every acknowledged write.
+    """Inject random faults under load, end them, and check every acknowledged record.
 
     Three brokers, producers with acks=all (idempotent and not) and a consumer group. One seed gives
     one schedule of faults; what the clients and brokers do in between differs from run to run.
@@ -63,7 +63,7 @@ def chaos(
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty", hint="name a new one with --folder")
-    Stopper()  # SIGTERM and SIGHUP, too, end as an interrupt does, and leave nothing
+    Stopper()  # SIGTERM and SIGHUP end it like an interrupt, and leave nothing behind
     seed = random.randrange(MOST_SEED) if seed is None else seed  # noqa: S311  # no secret
     home = Path(tempfile.mkdtemp(prefix="holdfast-chaos-")) if folder is None else folder.absolute()
     click.echo(f"seed {seed}: holdfast chaos {_again(minutes, seed, unsafe=unsafe)}", err=True)

@@ -1,4 +1,4 @@
-"""A chaos run on the terminal, and as JSON."""
+"""Output of a chaos run: tables and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA: Final = "holdfast-chaos/1"
 
 
 def show(checked: Checked) -> None:
-    """Tables on stdout."""
+    """Print tables on stdout."""
     console = Console(highlight=False)
     is_good = checked.exit_code == Exit.GOOD
     console.print(Text(_headline(checked), style="bold green" if is_good else "bold red"))
@@ -34,7 +34,7 @@ def show(checked: Checked) -> None:
 
 def _headline(checked: Checked) -> str:
     if checked.problems and checked.exit_code == Exit.WRONG:
-        return "nothing acknowledged is gone, but something is wrong; it is said below"
+        return "nothing acknowledged is gone, but something is wrong; see below"
     return headline(checked.audit.verdict, checked.exit_code)
 
 
@@ -70,12 +70,12 @@ def _seconds(milliseconds: int) -> str:
 
 
 def _faults(checked: Checked) -> Text:
-    told = ", ".join(f"{kind} {count}" for kind, count in checked.happened.faults.items())
-    return Text(f"{checked.happened.phases} phases; faults: {told or 'none'}")
+    faults = ", ".join(f"{kind} {count}" for kind, count in checked.happened.faults.items())
+    return Text(f"{checked.happened.phases} phases; faults: {faults or 'none'}")
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
-    """The JSON: documented in docs/chaos.md, and kept stable."""
+    """The JSON output: documented in docs/chaos.md, and kept stable."""
     happened = checked.happened
     return {
         "schema": SCHEMA,

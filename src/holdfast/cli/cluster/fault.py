@@ -1,4 +1,4 @@
-"""`holdfast fault`: breaking a running cluster on purpose."""
+"""`holdfast fault`: injects faults into a running cluster."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from holdfast.cli.errors import BadInput
 from holdfast.cluster import ClusterError
 from holdfast.cluster.testserver.server import ask_owner
 
-CODES: Final = "Exit codes: 0 done, 64 bad input or no such cluster or broker, 70 a bug of ours."
+CODES: Final = "Exit codes: 0 done, 64 bad input, no such cluster or broker, 70 a bug in Holdfast."
 PATIENCE_S: Final = 90.0
 Command = Callable[..., None]
 
 
 @click.group(epilog=CODES)
 def fault() -> None:
-    """Break a cluster that 'holdfast up' runs, and mend it again."""
+    """Inject faults into a cluster that 'holdfast up' runs, and end them."""
 
 
 def _do(data_dir: Path, call: str, **fields: Any) -> Any:
@@ -36,7 +36,7 @@ brokers_argument = click.argument(
 
 
 def _simple(name: str, help_text: str) -> None:
-    """A fault that needs nothing but brokers."""
+    """Add a fault that takes only broker ids."""
 
     @fault.command(name, help=help_text, epilog=CODES)
     @brokers_argument
@@ -50,10 +50,10 @@ for _name, _help in {
     "kill": "kill -9. What was written survives in the page cache.",
     "restart": "Start again; a broker that runs is stopped first.",
     "stop": "A controlled shutdown: leaderships move first.",
-    "pause": "Stand still (SIGSTOP); the session runs out meanwhile.",
-    "resume": "Go on after a pause.",
-    "isolate": "Cut off from other brokers, clients and the store, both ways.",
-    "expire-session": "The store takes the broker for dead; it registers anew.",
+    "pause": "Pause the process (SIGSTOP); its session expires meanwhile.",
+    "resume": "Continue after a pause.",
+    "isolate": "Disconnect from other brokers, clients and the store, both ways.",
+    "expire-session": "End the broker's session in the store; it registers again.",
 }.items():
     _simple(_name, _help)
 
@@ -63,8 +63,8 @@ for _name, _help in {
 @data_dir_option
 def power_loss(brokers: tuple[int, ...], data_dir: Path) -> None:
     """Kill, and remove from the files everything that was not flushed."""
-    cut = _do(data_dir, "power-loss", brokers=list(brokers))
-    for broker, files in sorted(cut.items()):
+    truncated = _do(data_dir, "power-loss", brokers=list(brokers))
+    for broker, files in sorted(truncated.items()):
         lost = sum(before - after for before, after in files.values())
         click.echo(f"broker {broker}: {lost} bytes of {len(files)} files are gone", err=True)
         for path, (before, after) in sorted(files.items()):
@@ -75,9 +75,9 @@ def power_loss(brokers: tuple[int, ...], data_dir: Path) -> None:
 @click.argument("groups", metavar="GROUP...", nargs=-1, required=True)
 @data_dir_option
 def partition(groups: Sequence[str], data_dir: Path) -> None:
-    """Part the brokers: a GROUP is 1,2; whoever is not named makes one more.
+    """Disconnect groups of brokers: a GROUP is 1,2; brokers not named form one more.
 
-    Clients and the store still reach everybody.
+    Clients and the store still reach every broker.
     """
     parted = [_numbers(group) for group in groups]
     _do(data_dir, "partition", groups=parted)
@@ -88,12 +88,12 @@ def partition(groups: Sequence[str], data_dir: Path) -> None:
 @click.argument("brokers", metavar="[BROKER]...", nargs=-1, type=click.IntRange(0))
 @data_dir_option
 def heal(brokers: tuple[int, ...], data_dir: Path) -> None:
-    """Mend links, the way to the store and disks, of all brokers if none is named.
+    """End faults of links, store and disks, of all brokers if none is named.
 
     A log that has failed stays offline until its broker is restarted.
     """
     _do(data_dir, "heal", brokers=list(brokers))
-    click.echo("healed", err=True)
+    click.echo("heal: the faults are ended", err=True)
 
 
 to_option = click.option(
@@ -107,7 +107,7 @@ to_option = click.option(
 @to_option
 @data_dir_option
 def delay(brokers: tuple[int, ...], ms: int, ends: str | None, data_dir: Path) -> None:
-    """What the broker sends arrives later."""
+    """Delay what the broker sends."""
     _do(data_dir, "delay", brokers=list(brokers), seconds=ms / 1000, to=_ends(ends))
     click.echo(f"delay: {ms} ms from broker {', '.join(map(str, brokers))}", err=True)
 
@@ -120,7 +120,7 @@ def delay(brokers: tuple[int, ...], ms: int, ends: str | None, data_dir: Path) -
 @to_option
 @data_dir_option
 def drop(brokers: tuple[int, ...], probability: float, ends: str | None, data_dir: Path) -> None:
-    """What the broker sends is lost, and the connection with it."""
+    """Lose what the broker sends, and the connection with it."""
     _do(data_dir, "drop", brokers=list(brokers), probability=probability, to=_ends(ends))
     click.echo(f"drop: {probability:g} from broker {', '.join(map(str, brokers))}", err=True)
 
@@ -133,13 +133,13 @@ def _disk(name: str, help_text: str) -> None:
     @data_dir_option
     def command(brokers: tuple[int, ...], only: str, directory: str, data_dir: Path) -> None:
         _do(data_dir, name, brokers=list(brokers), partition=only, directory=directory)
-        told = " ".join([", ".join(map(str, brokers)), only, directory])
-        click.echo(f"{name}: broker {told}".rstrip(), err=True)
+        target = " ".join([", ".join(map(str, brokers)), only, directory])
+        click.echo(f"{name}: broker {target}".rstrip(), err=True)
 
 
 _disk("disk-full", "Writes fail with ENOSPC from now on.")
 _disk("io-error", "Reads, writes and flushes fail with EIO from now on.")
-_disk("slow-flush", "Flushes take half a minute longer from now on, or until `heal`.")
+_disk("slow-flush", "Flushes take half a minute longer, until `heal`.")
 
 
 def _numbers(text: str) -> list[int]:

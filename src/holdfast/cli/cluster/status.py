@@ -23,27 +23,27 @@ STYLES: Final = {"running": "green", "died": "red", "silent": "yellow", "paused"
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_context
 def status(ctx: click.Context, /, data_dir: Path, as_json: bool) -> None:
-    """Who runs, who leads, and how far every replica is."""
+    """Show brokers, leaders, and the offsets of every replica."""
     try:
-        told = status_of(data_dir.absolute())
+        report = status_of(data_dir.absolute())
     except ClusterError as error:
         raise refused(error) from None
     if as_json:
-        click.echo(json.dumps({"schema": "holdfast-status/1", **told}, indent=2))
+        click.echo(json.dumps({"schema": "holdfast-status/1", **report}, indent=2))
     else:
-        _show(told)
-    ctx.exit(0 if told["is_running"] else 1)
+        _show(report)
+    ctx.exit(0 if report["is_running"] else 1)
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(report: dict[str, Any]) -> None:
     console = Console(width=WIDTH, highlight=False)
-    running = "running" if told["is_running"] else "not running"
-    console.print(f"{told['data_dir']}: {running}, store {told['store']}", soft_wrap=True)
-    console.print(f"bootstrap {told['bootstrap']}\n", soft_wrap=True)
-    console.print(_brokers(told["brokers"]))
-    if told["partitions"]:
+    running = "running" if report["is_running"] else "not running"
+    console.print(f"{report['data_dir']}: {running}, store {report['store']}", soft_wrap=True)
+    console.print(f"bootstrap {report['bootstrap']}\n", soft_wrap=True)
+    console.print(_brokers(report["brokers"]))
+    if report["partitions"]:
         console.print()
-        console.print(_partitions(told["partitions"]))
+        console.print(_partitions(report["partitions"]))
 
 
 def _brokers(rows: list[dict[str, Any]]) -> Table:

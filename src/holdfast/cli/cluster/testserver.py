@@ -18,15 +18,15 @@ from holdfast.cluster.testserver.server import LineServer, TestSession
 STDIN = 0
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input, 70 a bug of ours.")
+@click.command(epilog="Exit codes: 0 stopped, 64 bad input, 70 a bug in Holdfast.")
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
 )
-@click.option("--until-stdin-closes", is_flag=True, help="End with whoever holds our stdin.")
+@click.option("--until-stdin-closes", is_flag=True, help="Exit when stdin closes.")
 def testserver(port: int, until_stdin_closes: bool) -> None:
     """Start, use and break clusters over a JSON socket on 127.0.0.1 (docs/testserver.md).
 
-    The first line on stdout says where: {"host": "127.0.0.1", "port": N}. SIGTERM ends it.
+    The first line on stdout has the address: {"host": "127.0.0.1", "port": N}. SIGTERM ends it.
     """
     try:
         listener = socket.create_server(("127.0.0.1", port))
@@ -47,9 +47,9 @@ def testserver(port: int, until_stdin_closes: bool) -> None:
 
 
 def _watch_input(stop: threading.Event) -> None:
-    """Whoever started us dies, and our stdin closes.
+    """Exit when stdin closes, which happens when the parent process dies.
 
-    Not through sys.stdin: Python aborts when it ends while a thread holds that one's lock.
+    This does not use sys.stdin: Python aborts if it exits while a thread holds that stream's lock.
     """
     with contextlib.suppress(OSError):
         while os.read(STDIN, 4096):

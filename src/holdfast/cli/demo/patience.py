@@ -1,4 +1,4 @@
-"""How long the demo waits: as long as something moves, however slow the machine is."""
+"""How long the demo waits: as long as something makes progress, however slow the machine is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final
 
 IDLE_S: Final = 600.0
-"""Without any sign of progress. So long that only what hangs takes longer."""
+"""Seconds without any progress. Generous, so that only a hang takes longer."""
 LOOK_S: Final = 1.0
 
 
 class Patience:
-    """Ends when nothing that can be seen from outside has changed for a while."""
+    """Expires when nothing visible has changed for a while."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        """Cheap: it looks once per second at most."""
+        """Cheap: it looks at most once per second."""
         now_s = self._clock()
         if now_s - self._looked_s < LOOK_S:
             return False

@@ -1,4 +1,4 @@
-"""The demo's end: the audit, and a question to the table that shows it is real data."""
+"""The end of the demo: the audit, and a query of the table's real data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN: Final = 5
 
 
 def report(console: Console, folder: Path, cluster: Cluster, is_safe: bool) -> bool:
-    """Whether the audit finds what the settings let expect: nothing, or a loss with its cause."""
+    """Whether the audit's result fits the settings: nothing lost, or a loss with its cause."""
     page = folder / "report.html"
     table = folder / "table"
     with spark_session("holdfast demo", None, conf_options()[1::2]) as spark:

@@ -1,4 +1,4 @@
-"""The demo's story: what happens when, told as it happens, and the report at the end."""
+"""The demo's run: prints each step as it happens, and the report at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAUSE_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safe:
-    """What the README recommends."""
+    """The settings that the README recommends."""
 
     is_safe: bool = True
     title: str = "acks=all, min.insync.replicas=2, no unclean election"
@@ -35,7 +35,7 @@ class Safe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsafe(Safe):
-    """What many run."""
+    """Unsafe settings that are common in practice."""
 
     is_safe: bool = False
     title: str = "acks=1, min.insync.replicas=1, unclean elections allowed"
@@ -48,15 +48,15 @@ class Unsafe(Safe):
     )
 
 
-def tell(console: Console, folder: Path, settings: Safe) -> bool:
-    """Whether everything is as these settings promise."""
+def run_demo(console: Console, folder: Path, settings: Safe) -> bool:
+    """Whether the result is what these settings guarantee."""
     try:
-        return _Story(console, folder, settings).tell()
+        return _Demo(console, folder, settings).run()
     except (ClusterError, LedgerError) as error:
         raise Failed(error.message, hint=error.hint or f"see {folder}") from None
 
 
-class _Story:
+class _Demo:
     def __init__(self, console: Console, folder: Path, settings: Safe) -> None:
         self.console = console
         self.folder = folder
@@ -65,7 +65,7 @@ class _Story:
         config = {"replica.lag.time.max.ms": "2000"}
         self.cluster = Cluster(folder / "cluster", brokers=3, config=config, trace=True)
 
-    def tell(self) -> bool:
+    def run(self) -> bool:
         self.say(f"Settings: {self.settings.title}.")
         with self.cluster as cluster:
             cluster.create_topic(TOPIC, PARTITIONS, config=self.settings.topic)
@@ -95,7 +95,7 @@ class _Story:
         self._wait("rows in the table", lambda: self.driver.landed() > 0)
         self._kill_driver()
         self._until(0.6)
-        self._cut_power()
+        self._fail_power()
         self.traffic.allow(1.0)
         self._wait("the last answers", lambda: self.traffic.is_done)
         for partition in range(PARTITIONS):
@@ -120,10 +120,10 @@ class _Story:
         self.say(f"Broker {leader} is back.")
 
     def _depose_leader(self) -> None:
-        """Its followers are cut off, it goes on promising, and dies.
+        """Disconnect a leader from its followers, let it acknowledge alone, and kill it.
 
-        It is the controller, too: another leader could not reach that one any more, and nobody
-        would agree to its being alone.
+        The leader must also be the controller: a leader that cannot reach the controller could not
+        shrink its ISR to itself.
         """
         leader = self.cluster.controller()
         others = [one for one in self.cluster.brokers if one != leader]
@@ -133,15 +133,15 @@ class _Story:
         answers = self.traffic.last_answer_s
         self._wait_isr(led, 1)
         alone = time.monotonic()
-        self._wait("a promise of the lonely leader", lambda: answers[led] > alone)
+        self._wait("an acknowledgement of the isolated leader", lambda: answers[led] > alone)
         self.cluster.kill(leader)
         killed = time.monotonic()
-        self.say(f"It has promised on alone for a while. Broker {leader}: kill -9.")
+        self.say(f"It acknowledged alone for a while. Broker {leader}: kill -9.")
         self._wait("a new leader", lambda: answers[led] > killed)
         self.say("A follower that never saw those records leads now, by an unclean election.")
         self.cluster.heal()
         self.cluster.restart(leader)
-        self.say(f"Broker {leader} is back, and cuts its log to fit the new leader's.")
+        self.say(f"Broker {leader} is back, and truncates its log to match the new leader's.")
 
     def _kill_driver(self) -> None:
         rows = self.driver.landed()
@@ -149,26 +149,26 @@ class _Story:
         self.driver.start()
         self.say(f"Spark has landed {rows:,} flights. Its driver: kill -9, and started again.")
 
-    def _cut_power(self) -> None:
+    def _fail_power(self) -> None:
         leader = self.cluster.leader(TOPIC, 0)
         follower = next(one for one in self.cluster.brokers if one != leader)
-        cut = self.cluster.power_loss(follower)[follower]
-        gone = sum(was - kept for name, (was, kept) in cut.items() if name.endswith(".log"))
+        truncated = self.cluster.power_loss(follower)[follower]
+        gone = sum(was - kept for name, (was, kept) in truncated.items() if name.endswith(".log"))
         self.say(f"Broker {follower} loses its power, and {gone / 1e6:.1f} MB it had not flushed.")
         self.cluster.restart(follower)
         self.say(f"Broker {follower} is back, and copies what it lost from the others.")
 
-    # Saying and waiting.
+    # Output and waiting.
 
     def say(self, words: str) -> None:
-        """One line, with the time."""
+        """Print one line, with the time."""
         self.console.print(f"[dim]{time.monotonic() - self.begun:5.1f} s[/]  {words}")
 
     def _until(self, share: float) -> None:
         self._wait("flights to be sent", lambda: self.traffic.sent >= COUNT * share)
 
     def _end(self) -> int:
-        """Offsets in the topic, all partitions together."""
+        """The number of offsets in the topic, all partitions together."""
         leaders = {one: self.cluster.leader(TOPIC, one) for one in range(PARTITIONS)}
         return sum(self.cluster.replica(TOPIC, *place).hw for place in leaders.items())
 
@@ -179,7 +179,7 @@ class _Story:
         )
 
     def _wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """As long as anything moves: records, answers, the table."""
+        """Wait as long as anything makes progress: records, answers, the table."""
         patience = Patience(self._progress)
         while not condition():
             if self.traffic.failure is not None:

@@ -1,4 +1,4 @@
-"""The demo's producer: the year's flights, at a steady pace, every send in the ledger."""
+"""The demo's producer: sends the year's flights at a steady rate, every send in the ledger."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from holdfast.cli.demo.flights import COUNT, TOPIC, events
 from holdfast.ledger import LedgerProducer
 
 RATE: Final = 7_000
-"""Events a second: slow enough that the faults fall into the middle of the stream."""
+"""Events per second: slow enough that the faults fall into the middle of the stream."""
 STEP: Final = 200
 """Events between two looks at the clock."""
 FLUSH_S: Final = 1.0
 
 
 class Traffic:
-    """Sends on a thread of its own, as far as it is allowed to go."""
+    """Sends on a thread of its own, up to the allowed share."""
 
     def __init__(self, bootstrap: str, ledger: Path, settings: dict[str, Any]) -> None:
         config = {"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0, **settings}
@@ -57,8 +57,8 @@ class Traffic:
         try:
             self._send_all()
             while self._producer.flush(FLUSH_S) and not self._stop:
-                pass  # each record is acknowledged or given up in the end
-        except BaseException as error:  # noqa: BLE001  # told by whoever waits for us
+                pass  # each record is acknowledged or fails in the end
+        except BaseException as error:  # noqa: BLE001  # raised by the waiting thread
             self.failure = error
 
     def _send_all(self) -> None:
@@ -70,7 +70,7 @@ class Traffic:
                         TOPIC, event.value, event.key, on_delivery=self._delivered
                     )
                     break
-                except BufferError:  # nobody answers now: wait until somebody does
+                except BufferError:  # the queue is full: wait for answers
                     self._producer.poll(0.1)
             self.sent += 1
             if self.sent % STEP == 0:
@@ -83,7 +83,7 @@ class Traffic:
                     return
 
     def _wait_for_permission(self) -> float:
-        """How long we had to stand still; answers are served meanwhile."""
+        """How long it had to wait; answers are handled meanwhile."""
         begun = time.monotonic()
         while self.sent >= self._limit and self.sent < COUNT and not self._stop:
             self._producer.poll(0.05)

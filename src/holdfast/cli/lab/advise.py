@@ -28,13 +28,13 @@ from holdfast.search.advise import (
     of_logs,
     of_producer,
     read_file,
-    told,
+    setting_text,
 )
 
 SECONDS = 20.0
-"""For all searches together; counting what is survived comes on top."""
+"""The limit for all searches together; counting survived failures comes after that."""
 SHOWN = 4
-"""So many runs are named for a line; --json has all."""
+"""The number of runs that a line names; --json has all."""
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _OF_LAB = {
@@ -78,7 +78,7 @@ _OF_LAB = {
     "--failures",
     type=click.IntRange(1, MOST_REPLICAS),
     metavar="N",
-    help="So many failures of a kind at most [all replicas].",
+    help="At most this many failures of a kind [all replicas].",
 )
 @click.option(
     "--save",
@@ -91,10 +91,10 @@ _OF_LAB = {
 def advise_command(
     ctx: click.Context, /, failures: int | None, save: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """Say what a combination of settings can lose, and under which faults.
+    """Show what a combination of settings can lose, and under which faults.
 
-    Every line is a run in the lab that can be seen again. Options win over files, files over a
-    running cluster; what is not given is as Kafka has it.
+    Every line is a run in the lab that can be repeated. Options override files, files override a
+    running cluster; anything else has Kafka's default.
     """
     try:
         asked = asked_of(_givens(given))
@@ -114,7 +114,7 @@ def _say(text: str) -> None:
     click.echo(f"{text} …", err=True)
 
 
-# What is asked about.
+# Input.
 
 
 def _givens(given: dict[str, Any]) -> Iterator[Given]:
@@ -167,7 +167,7 @@ def _running(bootstrap: str, topic: str) -> Given:
         raise BadInput(str(error), hint="is the cluster running?") from None
 
 
-# What is answered.
+# Output.
 
 
 def _save(folder: Path, advice: Advice) -> None:
@@ -175,9 +175,9 @@ def _save(folder: Path, advice: Advice) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for number, line in enumerate(advice.lines, 1):
             for one in line.loss.evidence:
-                if one.story is not None:
+                if one.scenario_text is not None:
                     path = folder / f"{number:02}_{line.loss.outcome}.scenario"
-                    path.write_text(one.story, encoding="utf-8")
+                    path.write_text(one.scenario_text, encoding="utf-8")
                     click.echo(f"saved: {path}", err=True)
     except OSError as error:
         raise BadInput(f"cannot write to {folder}: {error.strerror}") from None
@@ -226,15 +226,17 @@ def _line(line: Line) -> Iterator[str]:
     more = len(line.loss.evidence) - SHOWN
     if more > 0:
         yield f"    and {more} more (--json)"
-    helps = " | ".join(told(one) for one in line.remedies) or "no single change that was tried"
+    helps = (
+        " | ".join(setting_text(one) for one in line.remedies) or "no single change that was tried"
+    )
     yield f"    what helps: {helps}"
     if line.undecided:
-        yield f"    not decided in time: {' | '.join(told(one) for one in line.undecided)}"
+        yield f"    not decided in time: {' | '.join(setting_text(one) for one in line.undecided)}"
 
 
 def _survives(advice: Advice) -> Iterator[str]:
-    yield f"Failures at once that writes survive:             {advice.price.writes_survive}"
-    yield f"Power failures at once that promises survive:     {advice.data_survives}"
+    yield f"Simultaneous failures that writes survive:        {advice.price.writes_survive}"
+    yield f"Simultaneous power failures that records survive: {advice.data_survives}"
     yield f"  the same while as few are in sync as writes need: {advice.data_survives_least}"
 
 
@@ -243,11 +245,11 @@ def _safer(advice: Advice) -> Iterator[str]:
     if nearest is None:
         return
     yield ""
-    yield f"Nearest safer setting: {nearest.told}"
+    yield f"Nearest safer setting: {nearest.setting_text}"
     rows: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         ("fewest copies at an acknowledgement", lambda one: one.copies_least),
         ("round trips to an acknowledgement", lambda one: f"{one.round_trips:g}"),
-        ("flushes a record, all disks", lambda one: f"{one.flushes:g}"),
+        ("flushes per record, all disks", lambda one: f"{one.flushes:g}"),
         ("failures that writes survive", lambda one: one.writes_survive),
     )
     for title, value in rows:

@@ -55,9 +55,9 @@ def broker(
 ) -> None:
     """Run whole brokers in a simulated world: virtual time, network, disks and store.
 
-    A seed decides everything: faults, delays, traffic. First anything may fail, then everything is
-    mended, and the cluster must come to rest with every promise kept. Give one SEED to see what
-    happens in it, or --seeds A..B to look for one that fails.
+    A seed decides everything: faults, delays, traffic. First anything may fail, then all faults
+    end, and the cluster must converge with every acknowledged record in place. Give one SEED to see
+    what happens in it, or --seeds A..B to look for one that fails.
     """
     if (seed is None) == (seeds is None):
         raise BadInput("give one seed, or --seeds A..B", hint="try --seeds 0..99")
@@ -123,13 +123,13 @@ def _facts(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> d
 
 
 def _text(run: SimulatedRun, path: str | None, changes: Mapping[str, Any]) -> str:
-    """What happened, without the hum of replication, and how it ended."""
+    """What happened, without routine replication, and the result."""
     names = names_of(run.events)
     lines = [run.plan.summary]
     for event in run.events:
-        told = None if event.kind in _QUIET else line(event, names)
-        if told is not None:
-            lines.append(f"{event.t:>7}  {f'{event.partition} ' if event.partition else ''}{told}")
+        text = None if event.kind in _QUIET else line(event, names)
+        if text is not None:
+            lines.append(f"{event.t:>7}  {f'{event.partition} ' if event.partition else ''}{text}")
     lines.append(
         f"acknowledged: {run.acknowledged}, read: {run.consumed}, compactions: {run.compactions}, "
         f"{run.virtual_s:.1f} s of virtual time, trace {run.trace_hash[:16]}"

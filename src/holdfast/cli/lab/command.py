@@ -1,4 +1,4 @@
-"""`holdfast lab`: scenarios, step by step."""
+"""`holdfast lab`: lists, runs and explains scenarios."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from holdfast.lab import (
 )
 from holdfast.model import MalformedTraceError, TraceEvent, parse_trace
 
-CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug of ours."
+CODES = "Exit codes: 0 as expected, 1 not as expected, 64 bad input, 70 a bug in Holdfast."
 
 
 HEAVY = {
@@ -67,22 +67,24 @@ HEAVY = {
         "holdfast.cli.lab.search:search", "Every schedule within bounds, or many random ones."
     ),
     "spec": LazyCommand("holdfast.cli.lab.spec:spec", "Explore the published specification."),
-    "tour": LazyCommand("holdfast.cli.lab.tour:tour", "A guided tour: stories, pictures, seeds."),
+    "tour": LazyCommand("holdfast.cli.lab.tour:tour", "A guided tour: scenarios, pictures, seeds."),
 }
 
 
 @click.group(cls=LazyGroup, lazy=HEAVY, epilog=CODES)
 def lab() -> None:
-    """Every known way to lose acknowledged data, as a story that the real core plays."""
+    """Every known way to lose acknowledged data, as scenarios that run the real core."""
 
 
-variant_option = click.option("--variant", metavar="NAME", help="Only this variant of the story.")
+variant_option = click.option(
+    "--variant", metavar="NAME", help="Only this variant of the scenario."
+)
 
 
 @lab.command("list", epilog=CODES)
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the scenarios with what each one claims."""
+    """List the scenarios with the claim of each."""
     scenarios = [load(one) for one in ids()]
     click.echo(_json(list_dict(scenarios)) if as_json else list_text(scenarios))
 
@@ -108,7 +110,7 @@ def commands(as_json: bool) -> None:
 @lab.command(epilog=CODES)
 @json_option
 def guards(as_json: bool) -> None:
-    """List the guards that --without can take out, with what each one demands."""
+    """List the guards that --without can remove, with the rule that each one enforces."""
     known = {name: guard_explanation(name) for name in guard_names()}
     if as_json:
         rows = [{"name": name, "explanation": text} for name, text in known.items()]
@@ -139,7 +141,7 @@ def run(
 ) -> None:
     """Run scenarios under their variants and compare with what they expect.
 
-    With --set or --without the story is played under other rules, and nothing is expected of it.
+    With --set or --without the scenario runs under other rules, and no result is expected.
     """
     if everything == bool(names):
         raise BadInput("name scenarios, or give --all", hint="try 'holdfast lab list'")
@@ -179,7 +181,7 @@ def step(
     as_json: bool,
     **pictures: Any,
 ) -> None:
-    """Step through a scenario in the terminal: arrow keys, v for the next variant, q to leave.
+    """Step through a scenario in the terminal: arrow keys, v for the next variant, q to quit.
 
     Without a terminal, or with --all, every step is printed. --html and --svg write pictures; the
     page shows every variant side by side unless one is chosen.
@@ -187,8 +189,8 @@ def step(
     scenario = _load(name)
     overrides = overrides_of(settings, without)
     chosen = _variants(scenario, variant)
-    stories = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
-    _show(stories, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
+    variants = [(one.name, fold(_run(scenario, one, overrides).events)) for one in chosen]
+    _show(variants, f"{scenario.id}: {scenario.title}", as_json=as_json, pictures=pictures)
 
 
 @lab.command("explain", epilog=CODES)
@@ -207,7 +209,7 @@ def explain_command(
     without: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say why a record is gone, or where it is: promised when, living where, removed by what."""
+    """Explain why a record is gone, or where it is: when acknowledged, and what removed it."""
     if (offset is None) == (record is None):
         raise BadInput("give --offset N or --record LABEL", hint="try --offset 0")
     about: int | str = offset if offset is not None else record or ""
@@ -282,13 +284,13 @@ def _demand_record(name: str, about: int | str, explanation: Explanation) -> Non
 
 
 def _show(
-    stories: list[tuple[str, list[Frame]]],
+    variants: list[tuple[str, list[Frame]]],
     title: str,
     *,
     as_json: bool,
     pictures: Mapping[str, Any],
 ) -> None:
-    written = show(stories, title, as_json=as_json, **pictures)
+    written = show(variants, title, as_json=as_json, **pictures)
     if written is not None:
         click.echo(_json(written))
 
@@ -343,7 +345,7 @@ def _read_trace(name: str) -> list[TraceEvent]:
         line = content[: error.start].count(b"\n") + 1
         raise BadInput(f"{name}: line {line}: not UTF-8 text", hint=hint) from None
     except MalformedTraceError as error:
-        raise BadInput(f"{name}: {error}", hint="one JSON object a line") from None
+        raise BadInput(f"{name}: {error}", hint="one JSON object per line") from None
     if not events:
         raise BadInput(f"{name}: line 1: the trace is empty", hint=hint)
     return events

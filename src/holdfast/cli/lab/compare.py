@@ -22,14 +22,14 @@ ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("round trips to an acknowledgement", lambda one: f"{one.round_trips:.1f}"),
     ("wait, median", lambda one: f"{one.wait_median_ms:.0f} ms"),
     ("wait, 99th percentile", lambda one: f"{one.wait_p99_ms:.0f} ms"),
-    ("crashes at once that writes survive", lambda one: f"{one.writes_survive}"),
-    ("power failures that promises survive", lambda one: f"{one.data_survives}"),
+    ("simultaneous crashes writes survive", lambda one: f"{one.writes_survive}"),
+    ("power failures that records survive", lambda one: f"{one.data_survives}"),
     ("the same with the fewest copies", lambda one: f"{one.data_survives_least}"),
 )
 MOST_REPLICAS = 7
 
 
-@click.command("compare", epilog="Exit codes: 0 compared, 64 bad input, 70 a bug of ours.")
+@click.command("compare", epilog="Exit codes: 0 compared, 64 bad input, 70 a bug in Holdfast.")
 @click.option(
     "--replicas", default=3, show_default=True, type=click.IntRange(2, MOST_REPLICAS), metavar="N"
 )
@@ -42,7 +42,7 @@ MOST_REPLICAS = 7
 def compare_command(
     replicas: int, seeds: str, settings: Sequence[str], svg_file: str | None, as_json: bool
 ) -> None:
-    """The same faults, at the same moments, under the ISR rule and under a majority rule.
+    """Compare the ISR rule with a majority rule under the same faults at the same times.
 
     Waits are measured without faults; survivors by trying every group of brokers.
     """

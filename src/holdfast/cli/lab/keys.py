@@ -1,4 +1,4 @@
-"""Reads single keys from a terminal, and gives the terminal back as it was.
+"""Reads single keys from a terminal, and restores the terminal afterwards.
 
 `decode` turns bytes into names of keys and can be tested without a terminal.
 """
@@ -32,7 +32,7 @@ class Keys:
         if not self._waits(timeout_s):
             return []
         data = os.read(self._fd, 1024)
-        # A sequence may arrive in two pieces; its rest is then on its way already.
+        # A sequence may arrive in two pieces; the rest is then already on its way.
         while data.endswith((b"\x1b", b"\x1b[", b"\x1bO")) and self._waits(0.05):
             data += os.read(self._fd, 1024)
         return decode(data)
@@ -44,7 +44,7 @@ class Keys:
 def decode(data: bytes) -> list[str]:
     """Special keys by name, other characters as they are. Unknown sequences are dropped."""
     keys: list[str] = []
-    # Every round takes at least one byte.
+    # Every round consumes at least one byte.
     while data:
         length = _known_prefix(data)
         if length:
@@ -66,7 +66,7 @@ def _known_prefix(data: bytes) -> int:
 
 
 def _unknown_sequence(data: bytes) -> int:
-    """The length of an escape sequence that we do not know: up to its final letter or tilde."""
+    """The length of an unknown escape sequence: up to its final letter or tilde."""
     if data[1:2] not in (b"[", b"O"):
         return 1
     for place in range(2, len(data)):

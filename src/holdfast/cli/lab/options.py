@@ -13,14 +13,14 @@ from holdfast.lab.scenarios.scenario import near_or_known, normal
 from holdfast.lab.seeds.rng import FAULTS
 
 MOST_DIGITS = 18
-"""Of a seed."""
+"""The default limits of a seed."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 limit_option = click.option(
     "--limit",
     "limits",
     multiple=True,
     metavar="N|TIME|MEMORY",
-    help="Stop after so many states (1000000), so much time (60s, 5m) or memory (2GiB). May be "
+    help="Stop after this many states (1000000), this time (60s, 5m) or memory (2GiB). May be "
     "given for each of them.",
 )
 
@@ -44,7 +44,7 @@ def rule_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def overrides_of(settings: Sequence[str], without: Sequence[str]) -> dict[str, str]:
-    """What --set and --without ask for, as a story's options; BadInput if it cannot be."""
+    """The scenario options that --set and --without ask for; BadInput if one is unknown."""
     overrides: dict[str, str] = {}
     for one in settings:
         key, equals, value = one.partition("=")
@@ -72,7 +72,7 @@ def seed_range(text: str) -> tuple[int, int]:
 
 
 def plan_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Options that change what a seed has decided, as a minimised run needs them."""
+    """Options that override a seed's decisions, as a minimised run needs them."""
     for option in (
         click.option("--faults", metavar="A,B|none", help="Only these classes of faults."),
         click.option(
@@ -80,14 +80,14 @@ def plan_options(command: click.decorators.FC) -> click.decorators.FC:
             "duration_ms",
             type=click.IntRange(1),
             metavar="MS",
-            help="Faults so long.",
+            help="How long faults occur.",
         ),
         click.option(
             "--send-every",
             "send_every_ms",
             type=click.IntRange(1),
             metavar="MS",
-            help="A record so often.",
+            help="How often a record is sent.",
         ),
     ):
         command = option(command)
@@ -97,7 +97,7 @@ def plan_options(command: click.decorators.FC) -> click.decorators.FC:
 def split_plan(
     given: Mapping[str, Any], known: Sequence[str] = FAULTS
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The changes of a plan, and the other options; BadInput for a fault nobody knows."""
+    """The changes of a plan, and the other options; BadInput for an unknown fault."""
     names = ("faults", "duration_ms", "send_every_ms")
     changes = {name: given[name] for name in names if given[name] is not None}
     if "faults" in changes:

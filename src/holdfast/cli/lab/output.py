@@ -91,7 +91,7 @@ def _variant_dict(run: Run, *, changed: bool) -> dict[str, Any]:
 
 
 def run_text(runs: Sequence[Run], *, changed: bool, verbose: bool) -> str:
-    """One scenario: a line for each variant, and where it went otherwise."""
+    """One scenario: one line per variant, and where it differs from its expectation."""
     scenario = runs[0].scenario
     lines = [f"{scenario.id}: {scenario.title}"]
     width = max(len(one.variant.name) for one in runs)
@@ -138,14 +138,14 @@ def seed_dict(result: SeededRun) -> dict[str, Any]:
 def seed_text(
     result: SeededRun, overrides: Mapping[str, str], changes: Mapping[str, Any] | None = None
 ) -> str:
-    """The seed first, then what happened, then the verdict; on failure, how to see it again."""
+    """The seed first, then the events, then the verdict; on failure, how to repeat it."""
     names = names_of(result.events)
     lines = [result.plan.summary]
     quiet = ("fetch-sent", "fetched", "fetch-answered", "fetch-parked", "consumed", "sent")
     for event in result.events:
-        told = None if event.kind in quiet else line(event, names)
-        if told is not None:
-            lines.append(f"{event.t:>7}  {told}")
+        text = None if event.kind in quiet else line(event, names)
+        if text is not None:
+            lines.append(f"{event.t:>7}  {text}")
     verdict = result.verdict
     lines.append(f"acknowledged: {result.acknowledged}, trace {result.trace_hash[:16]}")
     lines.append(f"outcome: {verdict.outcome} ({verdict.verdict}: {verdict.reason})")

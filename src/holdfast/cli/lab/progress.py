@@ -1,4 +1,4 @@
-"""How far a search has come: a bar on a terminal, else a line now and then. All on stderr."""
+"""Progress of a search: a bar on a terminal, otherwise a line now and then. All on stderr."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_GAP_S = 60.0
 
 
 class Coverage(Protocol):
-    """How far a search has come."""
+    """What a search has covered so far."""
 
     @property
     def distinct(self) -> int: ...
@@ -28,7 +28,7 @@ class Coverage(Protocol):
 def watching(
     noun: str = "states", *, by_level: bool = True
 ) -> Iterator[Callable[[Coverage], None]]:
-    """Show how far the search is: a bar on a terminal, else a line now and then.
+    """Show the progress of a search: a bar on a terminal, otherwise a line now and then.
 
     `by_level`: states are visited in the order of their depth.
     """

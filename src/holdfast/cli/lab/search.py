@@ -29,8 +29,8 @@ from holdfast.search import (
     Found,
     Question,
     Rung,
-    Story,
     Watch,
+    WrittenScenario,
     bound_meaning,
     bound_names,
     explore,
@@ -38,7 +38,7 @@ from holdfast.search import (
     ladder,
     spread,
     spread_many,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.limits import LimitError, Limits, parse_limits
 
@@ -49,7 +49,7 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
 
 
 def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
-    """One option a bound."""
+    """One option per bound."""
     for name in reversed(bound_names()):
         meaning, default, most = bound_meaning(name)
         command = click.option(
@@ -77,12 +77,12 @@ def _bound_options(command: click.decorators.FC) -> click.decorators.FC:
     default=20,
     show_default=True,
     metavar="N",
-    help="From how many visited states peace must lead to rest.",
+    help="From how many visited states the cluster must converge without faults.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Count a loss that the settings never promised to prevent, too.",
+    help="Also count a loss that the settings do not rule out.",
 )
 @click.option(
     "--symmetry/--no-symmetry",
@@ -115,9 +115,9 @@ def search(
 ) -> None:
     """Visit every state of a small cluster within bounds, and look for a lost record.
 
-    The bounds say how much may happen; without any, small ones are widened step by step. The real
-    core runs in every step. A violation is minimised, told as a story and saved as a scenario file
-    that 'holdfast lab run' plays again.
+    The bounds limit what may happen; without any, small bounds are widened step by step. The real
+    core runs in every step. A violation is minimised, shown as a scenario and saved as a scenario
+    file that 'holdfast lab run' runs again.
     """
     options = overrides_of(settings, without)
     stop_at = _limits(limits)
@@ -131,9 +131,9 @@ def search(
         if first_and_last is not None:
             ctx.exit(run_seeds(first_and_last, options, stop_at, save, pool, as_json=as_json))
         found = _search(questions, stop_at, more["rests"], pool, quiet=as_json)
-        story = _story(found, pool) if found.verdict == VIOLATED else None
-    path = _save(save or _file_name(found), story) if story else None
-    click.echo(_json(found, story, path) if as_json else _text(found, story, path))
+        scenario = _scenario(found, pool) if found.verdict == VIOLATED else None
+    path = _save(save or _file_name(found), scenario) if scenario else None
+    click.echo(_json(found, scenario, path) if as_json else _text(found, scenario, path))
     ctx.exit({VIOLATED: 1, LIMIT: 2}.get(found.verdict, 0))
 
 
@@ -167,7 +167,7 @@ def _search(
     *,
     quiet: bool,
 ) -> Found:
-    """Search within each bounds until one finds something."""
+    """Search within each of the bounds until one finds something."""
     found: Found | None = None
     with watching(by_level=pool is None) as watch:
         for one in _answers(questions, limits, rests, pool, watch):
@@ -183,7 +183,7 @@ def _search(
 def _answers(
     questions: Sequence[Question], limits: Limits, rests: int, pool: SparkPool | None, watch: Watch
 ) -> Iterator[Found]:
-    """One after the other; in a pool many small searches at once, or a large one in parts."""
+    """One after the other; in a pool, small searches at the same time, or a large one in parts."""
     if pool is None:
         for question in questions:
             yield explore(question, limits, watch, rests=rests)
@@ -193,11 +193,11 @@ def _answers(
         yield from spread_many(questions, pool, limits, rests=rests)
 
 
-def _story(found: Found, pool: SparkPool | None) -> Story:
+def _scenario(found: Found, pool: SparkPool | None) -> WrittenScenario:
     command = found.question.command
     if pool is None:
-        return story_of(found, command)
-    return pool.submit(story_of, found, command).result()
+        return write_scenario(found, command)
+    return pool.submit(write_scenario, found, command).result()
 
 
 def _file_name(found: Found) -> str:
@@ -207,9 +207,9 @@ def _file_name(found: Found) -> str:
     return "_".join(("without", *changed) if changed else ("violation",)) + ".scenario"
 
 
-def _save(name: str, story: Story) -> str:
+def _save(name: str, scenario: WrittenScenario) -> str:
     try:
-        Path(name).write_text(story.text, encoding="utf-8")
+        Path(name).write_text(scenario.text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write {name}: {error.strerror}", hint="try --save FILE") from None
     return name
@@ -217,20 +217,21 @@ def _save(name: str, story: Story) -> str:
 
 def _covered(found: Found) -> str:
     coverage = found.coverage
+    bounds = found.question.bounds.describe()
     return (
-        f"{found.verdict}: {found.question.bounds.told()}: {coverage.distinct:,} distinct states "
+        f"{found.verdict}: {bounds}: {coverage.distinct:,} distinct states "
         f"({coverage.generated:,} generated, depth {coverage.depth}) in {coverage.seconds:.1f} s"
     )
 
 
-def _text(found: Found, story: Story | None, path: str | None) -> str:
+def _text(found: Found, scenario: WrittenScenario | None, path: str | None) -> str:
     lines = []
-    if story is not None and found.violation is not None:
-        lines += [story.text, f"{found.violation.outcome}: {found.violation.text}"]
-        lines.append(f"outcome: {story.outcome}, after {len(found.path)} steps")
+    if scenario is not None and found.violation is not None:
+        lines += [scenario.text, f"{found.violation.outcome}: {found.violation.text}"]
+        lines.append(f"outcome: {scenario.outcome}, after {len(found.path)} steps")
     lines.append(_covered(found))
     if found.rested:
-        lines.append(f"peace leads to rest from {found.rested} of these states")
+        lines.append(f"without faults it converges from {found.rested} of these states")
     if found.limit:
         lines.append(f"stopped by the limit: {found.limit}")
     if path is not None:
@@ -239,7 +240,7 @@ def _text(found: Found, story: Story | None, path: str | None) -> str:
     return "\n".join(lines)
 
 
-def _json(found: Found, story: Story | None, path: str | None) -> str:
+def _json(found: Found, scenario: WrittenScenario | None, path: str | None) -> str:
     question, coverage = found.question, found.coverage
     without = question.options.get("without", "").strip("()")
     facts: dict[str, Any] = {
@@ -253,9 +254,9 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
         "depth": coverage.depth,
         "verdict": found.verdict,
         "invariant": found.violation.outcome if found.violation else None,
-        "outcome": story.outcome if story else None,
-        "steps": len(found.path) if story else None,
-        "trace": _trace(story) if story else None,
+        "outcome": scenario.outcome if scenario else None,
+        "steps": len(found.path) if scenario else None,
+        "trace": _trace(scenario) if scenario else None,
         "file": path,
         "rested": found.rested,
         "seconds": round(coverage.seconds, 3),
@@ -263,5 +264,5 @@ def _json(found: Found, story: Story | None, path: str | None) -> str:
     return json.dumps(facts, ensure_ascii=False, indent=2)
 
 
-def _trace(story: Story) -> list[dict[str, Any]]:
-    return [{"words": one.words or None, "commands": one.commands} for one in story.lines]
+def _trace(scenario: WrittenScenario) -> list[dict[str, Any]]:
+    return [{"words": one.words or None, "commands": one.commands} for one in scenario.lines]

@@ -32,7 +32,7 @@ def run_seeds(
     *,
     as_json: bool,
 ) -> int:
-    """Search, print, and say how the command ends."""
+    """Search, print the result, and return the exit code."""
     first, last = first_and_last
     with watching("seeds") as watch:
         if pool is None:
@@ -47,7 +47,7 @@ def run_seeds(
 
 
 def save_trace(name: str, events: Sequence[TraceEvent]) -> str:
-    """Write a trace; its name. BadInput if it cannot be written."""
+    """Write a trace and return its name. BadInput if it cannot be written."""
     trace = "".join(f"{event.to_json()}\n" for event in events)
     try:
         Path(name).write_text(trace, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`holdfast lab spec`: the published specification, explored by our own engine."""
+"""`holdfast lab spec`: the published specification, explored by Holdfast's own engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
     default="strong-isr",
     show_default=True,
     help="What must hold: all that a presumed leader has committed is held by its own ISR (weak) "
-    "or by the agreed ISR (strong).",
+    "or by the ISR in the store (strong).",
 )
 @click.option(
     "--without",
@@ -65,7 +65,7 @@ def spec(
     """Explore the published specification of Kafka's replication under VARIANT's rules.
 
     hw truncates to the high watermark; kip101, kip279, kip320-first and kip320 are the rules that
-    followed. Every state within the bounds is visited; a violation is told as a shortest trace.
+    followed. Every state within the bounds is visited; a violation is shown as a shortest trace.
     """
     try:
         stop_at = parse_limits(limits)
@@ -142,7 +142,7 @@ def _json(question: Question, result: Exploration) -> str:
 
 
 def _text(question: Question, result: Exploration) -> str:
-    from holdfast.search.spec import FENCES, INVARIANTS, VARIANTS, tell
+    from holdfast.search.spec import FENCES, INVARIANTS, VARIANTS, render_trace
 
     bounds, coverage, checked = question.bounds, result.coverage, question.invariant
     world = (
@@ -160,7 +160,7 @@ def _text(question: Question, result: Exploration) -> str:
             assert result.trace is not None
             assert checked is not None
             steps = _number(len(result.trace) - 1, "step")
-            lines += ["", *tell(result.trace, checked), ""]
+            lines += ["", *render_trace(result.trace, checked), ""]
             lines.append(f"violated after {steps}; no shorter way exists. Visited {covered}.")
         case "limit":
             holds = "" if checked is None else f" {checked} holds in them."

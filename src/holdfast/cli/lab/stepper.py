@@ -1,8 +1,8 @@
-"""The stepper in a terminal: a lane per replica, drawn anew for every event.
+"""The stepper in a terminal: one lane per replica, drawn again for every event.
 
 `render` makes one picture; the interactive stepper and the plain print-out share it. Nothing is
-told by colour alone: committed cells stand between solid bars, others between dotted ones, and each
-cell has its epoch written under it. So a pipe, which gets no colours, loses no information.
+shown by colour alone: committed cells stand between solid bars, others between dotted ones, and
+each cell has its epoch written under it. So a pipe, which gets no colours, loses no information.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from rich.text import Text
 
 from holdfast.cli.lab.keys import raw_keys
 from holdfast.lab.render.frames import Frame
-from holdfast.lab.render.views import Cell, Promise, ReplicaView, Snapshot, alike
+from holdfast.lab.render.views import Acknowledgement, Cell, ReplicaView, Snapshot, alike
 
 _INDENT = 9
 """Left of the cells: room for a mark at offset 0."""
 _SOLID = ("#2f6fb5", "#c2570c", "#7b4fc4", "#0d7f78", "#b83a7a", "#6d7215", "#8a5638", "#64748b")
 _LINED = ("#4f8fd6", "#e07b2e", "#9a76dd", "#1fa59c", "#d65d9b", "#9aa02c", "#b57f5c", "#8594a8")
-"""Colours of epochs: behind white letters; and as letters, legible on light and dark alike."""
+"""Colours of epochs: as background of white letters; and as letters, legible on light and dark."""
 _PLAIN_WIDTH = 80
-_MOST_PROMISES = 14
+_MOST_ACKNOWLEDGEMENTS = 14
 _HELP = "← → event · PgUp PgDn step · Home End · g N step N · q quit"
 _STATUS = {
     "sent": ("…", "waiting", "dim"),
-    "acknowledged": ("✓", "promised", "green"),
+    "acknowledged": ("✓", "acknowledged", "green"),
     "refused": ("✗", "refused", "dim"),
     "unanswered": ("?", "no answer", "yellow"),
     "endangered": ("⚠", "in danger", "bold yellow"),
@@ -38,26 +38,26 @@ _STATUS = {
 }
 
 
-Stories = Sequence[tuple[str, Sequence[Frame]]]
+Variants = Sequence[tuple[str, Sequence[Frame]]]
 """The frames of each variant, with its name."""
 
 
-def run_stepper(stories: Stories, title: str) -> None:
+def run_stepper(variants: Variants, title: str) -> None:
     """Show the frames one by one as keys are pressed; `q` and Ctrl-C leave immediately."""
     with suppress(KeyboardInterrupt):
-        _step_through(stories, title)
+        _step_through(variants, title)
 
 
-def _step_through(stories: Stories, title: str) -> None:
+def _step_through(variants: Variants, title: str) -> None:
     console = Console(highlight=False)
     chosen, place, typed = 0, 0, None
     with console.screen(hide_cursor=True) as screen, raw_keys(sys.stdin.fileno()) as keys:
         while True:
-            name, frames = stories[chosen]
+            name, frames = variants[chosen]
             width, height = console.size
-            heading = _title(title, name, chosen, len(stories), width)
+            heading = _title(title, name, chosen, len(variants), width)
             picture = render(frames[place], len(frames), width, height=height - 2, place=place)
-            footer = _footer(typed, several=len(stories) > 1)
+            footer = _footer(typed, several=len(variants) > 1)
             screen.update(Group(heading, picture, Text(footer, style="dim")))
             pressed: list[str] = []
             # Ends with a key or with a new size, whichever comes first.
@@ -67,14 +67,14 @@ def _step_through(stories: Stories, title: str) -> None:
                 if key == "q":
                     return
                 if key == "v" and typed is None:
-                    chosen, place = (chosen + 1) % len(stories), 0
-                    frames = stories[chosen][1]
+                    chosen, place = (chosen + 1) % len(variants), 0
+                    frames = variants[chosen][1]
                 else:
                     place, typed = press(frames, place, typed, key)
 
 
 def _title(title: str, variant: str, chosen: int, count: int, width: int) -> Text:
-    """What is played, and which of its variants."""
+    """The title, and the variant that is shown."""
     shown = Text(title, style="bold", no_wrap=True)
     if variant != title:
         which = f" ({chosen + 1} of {count})" if count > 1 else ""
@@ -95,7 +95,7 @@ def print_all(frames: Sequence[Frame], file: TextIO) -> None:
 def press(
     frames: Sequence[Frame], place: int, typed: str | None, key: str
 ) -> tuple[int, str | None]:
-    """Where a key leads: the new place, and what has been typed of a step's number after `g`."""
+    """The position that a key leads to, and what has been typed of a step's number after `g`."""
     if typed is not None:
         if key.isdigit():
             return place, typed + key
@@ -145,8 +145,9 @@ def render(
     snapshot = frame.snapshot
     above = [*_heading(frame, total, width, place), _arrow(frame), _store(snapshot)]
     if height is not None and len(frame.sentence) < width:
-        above.append(Text())  # So that the lanes stay put when the next sentence takes two lines.
-    below = [_promises(snapshot), *_readers(snapshot), *_verdict(snapshot)]
+        # So that the lanes do not move when the next sentence takes two lines.
+        above.append(Text())
+    below = [_acknowledgements(snapshot), *_readers(snapshot), *_verdict(snapshot)]
     room = 99 if height is None else height - _lines(above + below, width)
     rows = 5
     # At most two rounds: a lane has no fewer than three rows.
@@ -193,13 +194,13 @@ def _store(snapshot: Snapshot) -> Text:
         text.append(f"  eligible {{{snapshot.names(store.eligible)}}}", style="blue")
     if store.rule:
         text.append(f"  by rule: {store.rule}", style="yellow")
-    for source, target in snapshot.cuts:
+    for source, target in snapshot.disconnected:
         text.append(f"  ✂ {source}→{target}", style="yellow")
     return text
 
 
 class _Grid:
-    """Which offsets are in view, and how wide a cell is: the same for all lanes."""
+    """The visible offsets and the width of a cell: the same for all lanes."""
 
     def __init__(self, snapshot: Snapshot, removed: tuple[Cell, ...], width: int) -> None:
         cells = [cell for view in snapshot.replicas for cell in view.cells] + list(removed)
@@ -213,7 +214,7 @@ class _Grid:
         self.end = end
 
     def column(self, offset: int) -> int:
-        """Where the bar at the left of this offset stands."""
+        """The column of the bar at the left of this offset."""
         return _INDENT + (max(offset, self.first) - self.first) * (self.cell + 1)
 
     def ruler(self) -> Text:
@@ -335,9 +336,9 @@ def _marks(view: ReplicaView, grid: _Grid) -> Text:
 # Below the lanes.
 
 
-def _promises(snapshot: Snapshot) -> Text:
-    text = Text().append("promises", style="dim")
-    for group in alike(snapshot.promises, _MOST_PROMISES):
+def _acknowledgements(snapshot: Snapshot) -> Text:
+    text = Text().append("records ", style="dim")
+    for group in alike(snapshot.acknowledgements, _MOST_ACKNOWLEDGEMENTS):
         first, last = group[0], group[-1]
         sign, word, style = _STATUS[first.status]
         words = f"{first.record} {_word(first, word)}".rstrip()
@@ -347,12 +348,12 @@ def _promises(snapshot: Snapshot) -> Text:
     return text
 
 
-def _word(promise: Promise, word: str) -> str:
-    if promise.status == "refused" and promise.held:
+def _word(acknowledgement: Acknowledgement, word: str) -> str:
+    if acknowledgement.status == "refused" and acknowledgement.held:
         word = "refused, kept"
-    if promise.status == "acknowledged":
-        word = "" if promise.acks == "all" else f"acks={promise.acks}"
-    return f"{word} ×{promise.copies}" if promise.copies > 1 else word
+    if acknowledgement.status == "acknowledged":
+        word = "" if acknowledgement.acks == "all" else f"acks={acknowledgement.acks}"
+    return f"{word} ×{acknowledgement.copies}" if acknowledgement.copies > 1 else word
 
 
 def _readers(snapshot: Snapshot) -> list[Text]:

@@ -1,4 +1,4 @@
-"""`holdfast audit run`: was anything lost? Exit codes say it, tables and pages show it."""
+"""`holdfast audit run`: was anything lost? The exit code answers; tables and pages show details."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import click
 from holdfast.cli.errors import BadInput, Failed
 from holdfast.cli.extras import needs
 from holdfast.cli.pipeline.ingest import absolute
-from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
+from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but copies or readers "
     "contradict each other; 2 acknowledged records are lost; 3 duplicates or order only; "
-    "4 cannot decide (says what is missing); 64 bad input; 70 a bug of ours; 130 interrupted."
+    "4 cannot decide (says what is missing); 64 bad input; 70 a bug in Holdfast; 130 interrupted."
 )
 
 
 class Undecided(BadInput):
-    """Spark failed on the way: nothing can be said."""
+    """Spark failed during the audit: there is no verdict."""
 
     exit_code = 4
 
 
 @contextmanager
 def _undecided_if_spark_fails() -> Iterator[None]:
-    """Also if it does not start, or its Java dies: 1 is a verdict here, and not a failure."""
+    """Also if Spark does not start, or its Java dies: exit code 1 is a verdict here."""
     try:
         yield
     except Failed as error:
@@ -52,13 +52,13 @@ class Logs(click.ParamType[dict[str, Path]]):
                 self.fail(f"{part!r} is not NAME=DIR", param, ctx)
             if name in logs:
                 self.fail(f"{name} is named twice", param, ctx)
-            logs[name] = Path(folder).absolute()  # workers stand elsewhere
+            logs[name] = Path(folder).absolute()  # workers run elsewhere
         return logs
 
 
 @click.group(epilog=CODES)
 def audit() -> None:
-    """Hold what producers were promised against what every copy and reader has."""
+    """Compare what brokers acknowledged to producers with every replica and reader."""
 
 
 @audit.command("run", epilog=CODES)
@@ -66,7 +66,7 @@ def audit() -> None:
     "--ledger",
     required=True,
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    help="What was promised: the directory given to LedgerProducer.",
+    help="The ledgers: the directory given to LedgerProducer.",
 )
 @click.option("--logs", required=True, type=Logs(), help="The log directory of every broker.")
 @click.option("--table", metavar="PATH", help="A table that `holdfast ingest` fills.")
@@ -80,7 +80,7 @@ def audit() -> None:
 @click.option(
     "--consumed",
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    help="What consumers were given: the directory given to LedgerConsumer.",
+    help="Ledgers of consumers: the directory given to LedgerConsumer.",
 )
 @click.option(
     "--store",
@@ -117,7 +117,7 @@ def run_command(
 ) -> None:
     """Name every lost, doubled, reordered or contradicted record, with its evidence.
 
-    What is expected comes from the ledger alone, so that a lost tail is a loss.
+    Only the ledger says what is expected, so a lost tail counts as a loss.
     """
     for path in (html, findings):
         if path is not None and not path.absolute().parent.is_dir():
@@ -128,7 +128,7 @@ def run_command(
     from holdfast.pipeline.audit import AuditInputs, run
 
     inputs = AuditInputs(table=None if table is None else absolute(table), **asked)
-    with errors_told():
+    with errors_reported():
         inputs.check()
     with _undecided_if_spark_fails(), spark_session("holdfast audit", master, conf) as spark:
         done = run(spark, inputs)

@@ -1,4 +1,4 @@
-"""An audit on the terminal, and as JSON."""
+"""Output of an audit: tables and JSON."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def headline(verdict: Verdict, code: int) -> str:
         case Exit.WRONG:
             return "nothing acknowledged is gone, but copies or readers contradict each other"
         case Exit.UNDECIDED:
-            return "cannot decide; what is missing is said below"
+            return "cannot decide; see below what is missing"
 
 
 def show(audit: Audit, console: Console) -> None:
-    """Tables on stdout."""
+    """Print tables on stdout."""
     verdict = audit.verdict
     is_good = verdict.exit_code == Exit.GOOD
     console.print(
@@ -70,7 +70,7 @@ def _numbers(audit: Audit) -> Table:
         ("refused", verdict.refused),
         ("unknown", verdict.unknown),
         *((f"of the acknowledged, on {broker}", n) for broker, n in verdict.found.items()),
-        ("in the leader's line", verdict.in_truth),
+        ("in the leader's log", verdict.in_truth),
         ("in the table", verdict.in_table),
         ("delivered to consumers", verdict.in_consumed),
         ("of other producers", verdict.foreign or None),
@@ -84,7 +84,7 @@ def _numbers(audit: Audit) -> Table:
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """The first of them, one a row."""
+    """The first findings, one per row."""
     table = Table(box=None, pad_edge=False)
     for name in ("finding", "where", "offsets", "records", "has it", "lacks it", "detail"):
         table.add_column(name, justify="right" if name == "records" else "left")
@@ -111,16 +111,18 @@ def offsets(finding: Finding) -> str:
 
 def causes(findings: Sequence[Finding]) -> list[str]:
     """Each cause once, with its remedy."""
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for one in findings:
         if one.cause is not None:
-            remedy = f" (kept by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
-            told[f"{one.kind}: {one.cause.sentence}{remedy}"] = None
-    return list(told)
+            remedy = (
+                f" (prevented by {one.remedy.setting}={one.remedy.value})" if one.remedy else ""
+            )
+            sentences[f"{one.kind}: {one.cause.sentence}{remedy}"] = None
+    return list(sentences)
 
 
 def as_data(audit: Audit) -> dict[str, Any]:
-    """The JSON: documented in docs/audit.md, and kept stable."""
+    """The JSON output: documented in docs/audit.md, and kept stable."""
     verdict = audit.verdict
     return {
         "schema": "holdfast-audit/1",

@@ -1,4 +1,4 @@
-"""`holdfast ingest`: topics into a lake table, exactly once."""
+"""`holdfast ingest`: topics into a Delta table, exactly once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from holdfast.cli.cluster.up import Stopper
 from holdfast.cli.errors import EXIT_INTERRUPTED
 from holdfast.cli.extras import needs
-from holdfast.cli.pipeline.spark_options import errors_told, spark_options, spark_session
+from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
 if TYPE_CHECKING:
     from holdfast.pipeline.ingest import Summary
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Exit codes: 0 all is in the table, or a continuous ingest was asked to end; 1 the "
-    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug of ours; "
+    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug in Holdfast; "
     "130 interrupted."
 )
 @click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,…", help="Brokers.")
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     "--topic",
     required=True,
     metavar="T[,T2]|PATTERN",
-    help="Names with commas, or a regular expression: whatever no topic can be called.",
+    help="Names with commas; anything that is no topic name is a regular expression.",
 )
-@click.option("--table", required=True, metavar="PATH", help="The Delta table; made if need be.")
+@click.option("--table", required=True, metavar="PATH", help="The Delta table; created if needed.")
 @click.option(
-    "--once/--continuous", default=True, show_default=True, help="End when all is in, or go on."
+    "--once/--continuous",
+    default=True,
+    show_default=True,
+    help="End when all records are in, or continue.",
 )
 @click.option(
     "--value-format", type=click.Choice(["raw", "json"]), default="raw", show_default=True
@@ -63,15 +66,15 @@ def ingest(
 ) -> None:
     """Stream topics into a Delta table, each record once.
 
-    Start it again after any end, also kill -9: it goes on where it was. Values that are not what
-    --schema says go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
+    After any end, also kill -9, start it again: it continues where it was. Values that do not match
+    --schema go to PATH/_quarantine with the reason. The checkpoint is PATH/_checkpoint.
     """
     Stopper()  # until Spark runs, an end is an interrupt
     from holdfast.pipeline.ingest import Ingest, Topics, cluster_of
     from holdfast.pipeline.ingest import ingest as run
     from holdfast.pipeline.spark.progress import meter
 
-    with errors_told():
+    with errors_reported():
         asked = Ingest(
             topics=Topics.parsed(topic),
             table=absolute(table),
@@ -83,16 +86,16 @@ def ingest(
         stopper = Stopper()  # again: Spark's session takes Ctrl-C for itself
         stopper.is_running = True
         done = run(spark, asked, meter("ingest"), stopper.asked)
-    _tell(done, asked.table)
+    _print_summary(done, asked.table)
     if done.was_stopped and asked.once:
         ctx.exit(EXIT_INTERRUPTED)
 
 
 def absolute(table: str) -> str:
-    """Spark takes names without a scheme for its own file system's; say which is meant."""
+    """Spark resolves names without a scheme in its own file system; add the scheme."""
     return table if "://" in table else str(Path(table).absolute())
 
 
-def _tell(done: Summary, table: str) -> None:
-    ended = "stopped; start it again to go on" if done.was_stopped else "done"
+def _print_summary(done: Summary, table: str) -> None:
+    ended = "stopped; start it again to continue" if done.was_stopped else "done"
     click.echo(f"{done.reading} ({ended}): {table}")

@@ -1,4 +1,4 @@
-"""What every command that uses Spark shares: its options, its session, its errors."""
+"""Shared by every command that uses Spark: its options, its session, its errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ conf_option = click.option(
 
 
 def spark_options(command: F) -> F:
-    """--master and --conf, passed on to Spark as they are."""
+    """--master and --conf, passed to Spark unchanged."""
     master = click.option(
         "--master",
         metavar="URL",
@@ -33,11 +33,11 @@ def spark_options(command: F) -> F:
 
 @contextmanager
 def spark_session(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Any]:
-    """A SparkSession for the block; what the pipeline cannot do is told in one line."""
+    """A SparkSession for the block; errors of the pipeline become one line."""
     from holdfast.pipeline.spark import running
 
     _keep_logging_off_the_terminal()
-    with errors_told(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
+    with errors_reported(), running(app, master=master, conf=_parsed(conf), say=_say) as spark:
         yield spark
 
 
@@ -52,12 +52,12 @@ def spark_pool(app: str, master: str | None, conf: Sequence[str]) -> Iterator[Sp
     from holdfast.pipeline.spark.pool import executors
 
     _keep_logging_off_the_terminal()
-    with errors_told(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
+    with errors_reported(), executors(app, master=master, conf=_parsed(conf), say=_say) as pool:
         yield pool
 
 
 def _keep_logging_off_the_terminal() -> None:
-    """Py4J logs whole tracebacks when Java ends; they belong beside what Spark says."""
+    """Py4J logs whole tracebacks when Java ends; they belong in Spark's log."""
     import logging
 
     from holdfast.pipeline.spark.scratch import log_file
@@ -70,8 +70,8 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
-    """The pipeline's errors as the command line tells them."""
+def errors_reported() -> Iterator[None]:
+    """Turns the pipeline's errors into command line errors."""
     from holdfast.pipeline import PipelineError
     from holdfast.pipeline.spark.failures import StreamFailedError
 

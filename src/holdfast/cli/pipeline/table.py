@@ -1,4 +1,4 @@
-"""`holdfast table`: looking after a lake table."""
+"""`holdfast table`: maintenance of a Delta table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from holdfast.cli.pipeline.ingest import absolute
 from holdfast.cli.pipeline.spark_options import spark_options, spark_session
 
 
-@click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug of ours.")
+@click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug in Holdfast.")
 def table() -> None:
-    """Look after a lake table: compact, history."""
+    """Maintain a Delta table: compact, history."""
 
 
 @table.command()
@@ -22,7 +22,7 @@ def table() -> None:
 @spark_options
 @needs("spark")
 def compact(path: str, master: str | None, conf: Sequence[str]) -> None:
-    """Make few large files of many small ones. Rows and running ingests are not touched."""
+    """Rewrite many small files as few large ones. Rows and running ingests are not affected."""
     with spark_session("holdfast table compact", master, conf) as spark:
         from holdfast.pipeline.ingest import compact as run
 
@@ -43,7 +43,7 @@ def _mb(files: Mapping[str, Any]) -> str:
 @spark_options
 @needs("spark")
 def history(path: str, limit: int, master: str | None, conf: Sequence[str]) -> None:
-    """The newest versions: when, what was done, how many rows and files."""
+    """The newest versions: when, which operation, how many rows and files."""
     with spark_session("holdfast table history", master, conf) as spark:
         from holdfast.pipeline.ingest import history as run
 

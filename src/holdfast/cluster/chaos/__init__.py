@@ -1,7 +1,7 @@
 """Clients under random faults: what `holdfast chaos` does before it checks.
 
 `schedule` draws the faults from one seed, `fault_injection` carries them out, `senders` and
-`readers` are the clients, `run` runs everything and gives back what is to be checked.
+`readers` are the clients, and `run` runs everything and returns what is to be checked.
 """
 
 from holdfast.cluster.chaos.run import Ground, Happened, Plan, play

@@ -1,7 +1,7 @@
-"""Carrying out a phase: every fault begins, lasts and is undone at its time.
+"""Carries out a phase: begins each fault at its time, and ends it when its duration is over.
 
-A broker has one fault at a time. A fault whose target has one already, or that would break more
-brokers at once than its phase allows, is left out and said to be.
+A broker has one fault at a time. A fault is skipped, and reported as skipped, if its target has a
+fault already or if it would break more brokers at the same time than the phase allows.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from holdfast.cluster.status import cluster_status
 from holdfast.cluster.waiting import wait_for
 
 STOP_S: Final = 20.0
-"""A controlled shutdown waits for a controller that does not answer, but not for ever."""
+"""A controlled shutdown waits this long for a controller that does not answer."""
 REST_S: Final = 90.0
 ALONE_S: Final = 1.5
-"""How long a leader promises alone before it dies."""
+"""How long a leader acknowledges alone before it is killed."""
 DISK: Final = ("io-error", "disk-full")
 PROCESS: Final = ("kill", POWER_LOSS, "stop", DEPOSE, *DISK)
 """Undone by a restart."""
 NETWORK: Final = ("isolate", "partition", "one-way", "deaf", "delay", "drop")
-HEALED: Final = (*NETWORK, "store-cut", *DISK)
-"""Undone by healing, which heals the others of these, too."""
+UNDONE_BY_HEAL: Final = (*NETWORK, "store-cut", *DISK)
+"""Ended by `heal`, which ends all the others of these as well."""
 
 Say = Callable[[str], None]
 
 
 class Network(Protocol):
-    """What lies between the brokers, where that is not our own broken links."""
+    """The network between brokers, where it is not loopback with injected link faults."""
 
     def strike(self, kind: str, broker: int) -> None:
-        """One of NETWORK; the way to the store is broken with the others."""
+        """Apply one of NETWORK; it also breaks the connection to the coordination store."""
 
     def heal(self) -> None:
-        """Everything is as it should be."""
+        """End all faults."""
 
 
 class Breaker:
-    """Breaks and mends one cluster, on one thread."""
+    """Injects faults into one cluster and ends them, on one thread."""
 
     def __init__(
         self, cluster: Cluster, topic: str, say: Say, network: Network | None = None
@@ -64,23 +64,23 @@ class Breaker:
         self._cluster = cluster
         self._network = network
         self._topic = topic
-        """Whose leaders are meant."""
+        """Faults that target a leader target a leader of this topic."""
         self._say = say
         self._broken: dict[int, Fault] = {}
-        """What is wrong with whom just now."""
+        """The current fault of each broker."""
         self.struck: Counter[str] = Counter()
         """Faults by kind."""
         self.problems: list[str] = []
-        """What no fault explains, in sentences."""
+        """Problems that no injected fault explains, in sentences."""
 
     def strike(self, phase: Phase) -> None:
-        """From its first fault to its last repair."""
+        """Run a phase from its first fault to its last repair."""
         begun = time.monotonic()
         order = itertools.count()
         due: list[tuple[float, int, Fault, tuple[int, ...]]] = [
             (fault.at_s, next(order), fault, ()) for fault in phase.faults
         ]
-        while due:  # at most twice a fault: its beginning and its end
+        while due:  # at most two entries per fault: its beginning and its end
             at_s, _, fault, struck = heapq.heappop(due)
             time.sleep(max(0.0, begun + at_s - time.monotonic()))
             if struck:
@@ -94,7 +94,7 @@ class Breaker:
     # One fault.
 
     def _begin(self, fault: Fault, most_at_once: int) -> tuple[int, ...]:
-        """Whom it struck; nobody if it was left out."""
+        """The brokers that the fault hit; none if it was skipped."""
         try:
             brokers = self._targets(fault)
         except ClusterError as error:
@@ -161,17 +161,17 @@ class Breaker:
                 self._cluster.resume(brokers[0])
             elif fault.kind in PROCESS:
                 self._restart(brokers)
-            if fault.kind in (*HEALED, DEPOSE):
-                self._heal()
-                for broker, other in self._broken.items():  # which was healed, too
-                    if other.kind in HEALED:
+            if fault.kind in (*UNDONE_BY_HEAL, DEPOSE):
+                self._end_faults()
+                for broker, other in self._broken.items():  # ended as well: begin again
+                    if other.kind in UNDONE_BY_HEAL:
                         self._do(other, (broker,))
         except ClusterError as error:
             self._say(f"  {_short(error)}")
         self._say(f"{fault.kind} is over: broker {', '.join(map(str, brokers))}")
 
-    def _heal(self) -> None:
-        """Of all: a link has two ends. Who is only just starting has nothing to heal."""
+    def _end_faults(self) -> None:
+        """End the faults of all brokers: a link has two ends. A starting broker has none."""
         if self._network is not None:
             self._network.heal()
         for broker in self._cluster.running():
@@ -179,16 +179,16 @@ class Breaker:
                 self._cluster.heal(broker)
 
     def _restart(self, brokers: tuple[int, ...]) -> None:
-        """One whose disk failed may have ended by itself, or still run."""
+        """A broker whose disk failed may have stopped by itself, or still be running."""
         for broker in brokers:
             if self._cluster.is_running(broker):
                 self._stop(broker)
         self._cluster.restart(*brokers, wait=False)
 
-    # Peace.
+    # Repair.
 
-    def mend(self) -> bool:
-        """Everything runs and is in sync; false, and a problem, if that takes too long."""
+    def repair(self) -> bool:
+        """Wait until every broker runs and is in sync; false, and a problem, if too late."""
         cluster = self._cluster
         for broker, words in cluster.died().items():
             if broker not in self._broken or self._broken[broker].kind not in DISK:
@@ -197,7 +197,7 @@ class Breaker:
             for broker, fault in self._broken.items():
                 if fault.kind == "pause":
                     cluster.resume(broker)
-            self._heal()
+            self._end_faults()
             down = [one for one in cluster.brokers if not cluster.is_running(one)]
             failed = [one for one, fault in self._broken.items() if fault.kind in DISK]
             self._restart(tuple(dict.fromkeys([*down, *failed])))
@@ -205,12 +205,12 @@ class Breaker:
             cluster.wait_ready()
             self.wait_in_sync()
         except ClusterError as error:
-            self.problems.append(f"after everything was mended: {error.message}")
+            self.problems.append(f"after every fault was ended: {error.message}")
             return False
         return True
 
     def wait_in_sync(self) -> None:
-        """Until every replica of every partition is in sync; ClusterTimeoutError says which not."""
+        """Wait until all replicas are in sync; ClusterTimeoutError lists those that are not."""
         lagging: list[str] = []
 
         def look() -> bool | None:
@@ -221,7 +221,7 @@ class Breaker:
 
 
 def _short(error: ClusterError) -> str:
-    """Who does not answer; where its socket should be is no news here."""
+    """The message without the path of the control socket."""
     return error.message.partition(": ")[0]
 
 
@@ -261,12 +261,12 @@ _DOINGS: Final[dict[str, Callable[[Cluster, int, float], None]]] = {
 
 def _lagging(cluster: Cluster) -> list[str]:
     count = len(cluster.brokers)
-    told = cluster_status(cluster)
+    status = cluster_status(cluster)
     lagging = [
-        f"broker {one['id']} ({one['state']})" for one in told["brokers"] if not one["epoch"]
+        f"broker {one['id']} ({one['state']})" for one in status["brokers"] if not one["epoch"]
     ]
     return lagging + [
         f"{one['partition']} {one['isr']}"
-        for one in told["partitions"]
+        for one in status["partitions"]
         if len(one["isr"]) < count or len(one["replicas"]) < count or one["leader"] < 0
     ]

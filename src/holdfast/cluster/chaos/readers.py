@@ -1,4 +1,4 @@
-"""A group of consumers under chaos: they commit what they have, leave, and come back."""
+"""A consumer group under chaos: members commit what they have read, leave, and join again."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ POLL_S: Final = 0.2
 MOST_POLLED: Final = 500
 
 Ends = Mapping[tuple[str, int], int]
-"""By topic and partition: how far."""
+"""By topic and partition: the next offset."""
 
 
 class Reader(threading.Thread):
-    """One member on a thread of its own; restless ones leave the group now and then."""
+    """One member on a thread of its own; restless members leave the group now and then."""
 
     def __init__(
-        self, number: int, topics: Sequence[str], bootstrap: str, ledger: Path, dice: Random | None
+        self, number: int, topics: Sequence[str], bootstrap: str, ledger: Path, rng: Random | None
     ) -> None:
         super().__init__(name=f"reader-{number}", daemon=True)
         self.delivered: dict[tuple[str, int], int] = {}
-        """Behind the last offset it was given."""
+        """The offset after the last record that was delivered."""
         self.problem = ""
         self._topics = list(topics)
         self._config = {**CONSUMER, "bootstrap.servers": bootstrap, "client.id": self.name}
         self._ledger = ledger
-        self._dice = dice
+        self._rng = rng
         self._ends = threading.Event()
 
     def end(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._ends.set()
 
     def run(self) -> None:
@@ -59,9 +59,9 @@ class Reader(threading.Thread):
             self.problem = f"it could not go on: {error}"
 
     def _belong(self) -> None:
-        """Be a member, for a while or until the end."""
+        """Stay a member, for a while or until the end."""
         consumer = LedgerConsumer(self._config, ledger=self._ledger)
-        stays_s = float("inf") if self._dice is None else self._dice.uniform(3.0, 12.0)
+        stays_s = float("inf") if self._rng is None else self._rng.uniform(3.0, 12.0)
         leaves = time.monotonic() + stays_s
         try:
             consumer.subscribe(self._topics)
@@ -81,11 +81,11 @@ class Reader(threading.Thread):
             try:
                 consumer.commit(asynchronous=True)
             except KafkaException:
-                return  # what was delivered will be committed with what comes next
+                return  # the next commit covers what was delivered
 
 
 def delivered(readers: Sequence[Reader]) -> dict[tuple[str, int], int]:
-    """How far the group has come."""
+    """How far the group has read."""
     ends: dict[tuple[str, int], int] = {}
     for reader in readers:
         for place, end in list(reader.delivered.items()):
@@ -94,7 +94,7 @@ def delivered(readers: Sequence[Reader]) -> dict[tuple[str, int], int]:
 
 
 def forgotten_commits(bootstrap: str, ledger: Path, ends: Ends, timeout_s: float) -> list[str]:
-    """Commits that the coordinator confirmed and does not know any more."""
+    """Offsets that the coordinator confirmed as committed and no longer returns."""
     confirmed: dict[tuple[str, int], int] = {}
     for batch in read_committed(ledger):
         for row in batch.to_pylist():
@@ -110,7 +110,8 @@ def forgotten_commits(bootstrap: str, ledger: Path, ends: Ends, timeout_s: float
     finally:
         consumer.close()
     return [
-        f"{topic}-{partition}: offset {offset} was committed, {known[topic, partition]} is known"
+        f"{topic}-{partition}: offset {offset} was committed, "
+        f"the coordinator has {known[topic, partition]}"
         for (topic, partition), offset in sorted(confirmed.items())
         if known[topic, partition] < offset
     ]

@@ -1,4 +1,4 @@
-"""One run: brokers, clients, phases of faults, peace; and what is to be checked afterwards."""
+"""One chaos run: brokers, clients, phases of faults, quiescence, and what is to be checked."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ PARTITIONS: Final = 3
 DRAIN_S: Final = 90.0
 TRACEBACK: Final = "Traceback (most recent call last)"
 FIRST: Final = 10
-"""Acknowledgements of each producer before the first fault: some of every partition."""
+"""Each producer gets this many acknowledgements before the first fault: some in every partition."""
 GOODBYE_S: Final = 10.0
 CONFIG: Final = {**TEST_CONFIG, "controlled.shutdown.retry.backoff.ms": "1000"}
-"""Whoever stops does not wait long for a controller that is away."""
+"""Limits how long a stopping broker waits for a controller that does not answer."""
 TOPIC: Final = {"segment.bytes": "1048576"}
-"""Small enough that segments are rolled and cut."""
+"""Small enough that brokers roll and truncate segments."""
 UNSAFE_TOPIC: Final = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is asked for."""
+    """The options of a run."""
 
     folder: Path
     seed: int
     seconds: float
-    """How long phases are begun; the last one, and peace, come on top."""
+    """How long new phases begin; the last phase and quiescence come after that."""
     is_safe: bool = True
     kinds: tuple[str, ...] = tuple(KINDS)
-    """Which faults may be drawn."""
+    """The kinds of fault that may be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """What to check, and what was seen on the way."""
+    """What to check, and what was observed during the run."""
 
     plan: Plan
     logs: Mapping[str, Path]
-    """The log directory of every broker; none of them runs any more."""
+    """The log directory of every broker; all brokers have stopped."""
     ledger: Path
     consumed: Path
     traces: Path
     phases: int
     faults: Mapping[str, int]
     problems: tuple[str, ...]
-    """What is wrong whatever the logs say, in sentences."""
+    """Problems that do not depend on the logs, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where the brokers live and what is between them, if that is not this machine's loopback."""
+    """Where the brokers run, and the network between them, if it is not loopback."""
 
     homes: Mapping[int, Home]
     store: str
@@ -72,11 +72,11 @@ class Ground:
 
 
 def play(plan: Plan, say: Say, ground: Ground | None = None) -> Happened:
-    """Returns when all brokers have ended; KeyboardInterrupt ends everything at once."""
-    return _Story(plan, say, ground).play()
+    """Run it until all brokers have stopped. KeyboardInterrupt ends everything immediately."""
+    return _ChaosRun(plan, say, ground).play()
 
 
-class _Story:
+class _ChaosRun:
     def __init__(self, plan: Plan, say: Say, ground: Ground | None) -> None:
         self.plan, self.begun = plan, time.monotonic()
         self._say = say
@@ -99,7 +99,7 @@ class _Story:
         self.phases = 0
 
     def say(self, words: str) -> None:
-        """With the time."""
+        """Print a line with the time."""
         self._say(f"{time.monotonic() - self.begun:6.1f} s  {words}")
 
     def play(self) -> Happened:
@@ -125,8 +125,8 @@ class _Story:
         bootstrap = self.cluster.bootstrap
         self.senders = [Sender(role, bootstrap, self.ledger, PARTITIONS) for role in self.roles]
         for number in range(MEMBERS):
-            dice = Random(self.plan.seed) if number == 0 else None  # noqa: S311  # no secret
-            self.readers.append(Reader(number, self.topics, bootstrap, self.consumed, dice))
+            rng = Random(self.plan.seed) if number == 0 else None  # noqa: S311  # no secret
+            self.readers.append(Reader(number, self.topics, bootstrap, self.consumed, rng))
         for thread in (*self.senders, *self.readers):
             thread.start()
         wait_for(
@@ -149,13 +149,13 @@ class _Story:
             if time.monotonic() - self.begun >= plan.seconds:
                 return
             most = phase.most_at_once
-            self.say(f"phase {phase.number}, {most} broken at once at most")
+            self.say(f"phase {phase.number}, {most} broken at the same time at most")
             self.breaker.strike(phase)
             self.phases += 1
-            mended = time.monotonic()
-            if not self.breaker.mend():
+            repair_began = time.monotonic()
+            if not self.breaker.repair():
                 return
-            took_s = time.monotonic() - mended
+            took_s = time.monotonic() - repair_began
             acked = sum(sender.acknowledged for sender in self.senders)
             self.say(f"all in sync again after {took_s:.1f} s; {acked:,} acknowledged so far")
 
@@ -170,7 +170,7 @@ class _Story:
         wait_for(
             lambda: self._has_all(ends) or None,
             DRAIN_S,
-            lambda: f"the group was given up to {delivered(self.readers)} of {ends}",
+            lambda: f"the group has received up to {delivered(self.readers)} of {ends}",
         )
         self.say("the group has everything")
         for reader in self.readers:
@@ -178,18 +178,18 @@ class _Story:
         for reader in self.readers:
             reader.join(DRAIN_S)
             if reader.is_alive():
-                self.say(f"{reader.name} does not come back from librdkafka, and is left behind")
-        if self.plan.is_safe:  # else logs shrink, and what is committed with them
+                self.say(f"{reader.name} hangs in librdkafka and is abandoned")
+        if self.plan.is_safe:  # otherwise logs shrink, and committed offsets with them
             bootstrap = self.cluster.bootstrap
             self.breaker.problems += forgotten_commits(bootstrap, self.consumed, ends, GOODBYE_S)
 
     def _has_all(self, ends: Ends) -> bool:
-        """Whether the group has come to the end of every log."""
+        """Whether the group has read every log to its end."""
         given = delivered(self.readers)
         return all(given.get(place, 0) >= end for place, end in ends.items())
 
     def _ends(self) -> dict[tuple[str, int], int]:
-        """Where every log ends, once all copies say the same."""
+        """The end of every log, once all replicas agree on it."""
 
         def look() -> dict[tuple[str, int], int] | None:
             ends: dict[tuple[str, int], int] = {}
@@ -206,7 +206,7 @@ class _Story:
         return wait_for(look, DRAIN_S, lambda: "the replicas' logs do not end at the same offset")
 
     def _leave(self, *, is_over: bool) -> None:
-        """Clients first: they have nobody to say goodbye to once the brokers have gone."""
+        """Stop the clients first: they cannot leave their group once the brokers have stopped."""
         for sender in self.senders:
             sender.end()
             if not is_over:
@@ -219,7 +219,7 @@ class _Story:
 
     def _happened(self) -> Happened:
         clients: list[Sender | Reader] = [*self.senders, *self.readers]
-        told = [f"{one.name}: {one.problem}" for one in clients if one.problem]
+        client_problems = [f"{one.name}: {one.problem}" for one in clients if one.problem]
         return Happened(
             plan=self.plan,
             logs={f"b{one}": self.cluster.files(one).log for one in self.cluster.brokers},
@@ -228,11 +228,11 @@ class _Story:
             traces=self.cluster.data_dir / "traces",
             phases=self.phases,
             faults=dict(sorted(self.breaker.struck.items())),
-            problems=(*self.breaker.problems, *told, *self._bugs()),
+            problems=(*self.breaker.problems, *client_problems, *self._bugs()),
         )
 
     def _bugs(self) -> Iterator[str]:
-        """What brokers said that only a bug of ours makes them say."""
+        """Messages of brokers that only a bug in Holdfast causes."""
         for broker in self.cluster.brokers:
             path = self.cluster.files(broker).output
             if path.exists() and TRACEBACK in path.read_text(encoding="utf-8", errors="replace"):

@@ -1,6 +1,7 @@
-"""Producers under chaos: each sends at its pace, and its ledger has a row for every send.
+"""Producers under chaos: each sends at its own rate and writes one ledger row per send.
 
-A value says who sent it and as which, so that no two sends are equal and "once" can be checked.
+A value names its producer and a sequence number, so no two sends are equal and duplicates can be
+found.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from holdfast.ledger import LedgerProducer
 ONCE: Final = "once"
 """The topic of patient idempotent producers: every record is there at most once, and in order."""
 LEAST: Final = "at-least-once"
-"""The topic of the others: a retry may leave a record twice."""
+"""The topic of the other producers: a retry may write a record twice."""
 RATE: Final = 200
-"""Records a second and producer."""
+"""Records per second and producer."""
 STEP_S: Final = 0.02
 LAST_ANSWERS_S: Final = 150.0
 """Longer than any message.timeout.ms below."""
 PADDING: Final = bytes(range(64, 128)) * 8
 
 CLIENT: Final[dict[str, Any]] = {
-    "log_level": 0,  # that brokers are away is no news here
+    "log_level": 0,  # brokers that are down are expected here
     "socket.timeout.ms": 6_000,
     "reconnect.backoff.max.ms": 1_000,
     "topic.metadata.refresh.interval.ms": 5_000,
 }
-"""Impatient, as a cut link says nothing."""
+"""Short timeouts: a disconnected link reports nothing."""
 PRODUCER: Final[dict[str, Any]] = {
     **CLIENT,
     "linger.ms": 5,
@@ -61,9 +62,11 @@ SAFE_ROLES: Final = (
     Role("plain-patient", LEAST, {**_PLAIN, "compression.type": "gzip"}),
     Role("plain-no-retry", LEAST, {**_PLAIN, "retries": 0, "compression.type": "zstd"}),
 )
-"""Whoever is hasty or does not retry has sends that nobody answered, or that were refused. A hasty
-idempotent one may double records: librdkafka begins a new epoch when a message runs out of time,
-and sends under it what was under way (confluentinc/librdkafka#4953, #2188)."""
+"""A hasty producer, or one that does not retry, has sends without an answer or with an error.
+
+A hasty idempotent producer may write duplicates: librdkafka begins a new epoch when a message times
+out, and sends under it the messages that were in flight (confluentinc/librdkafka#4953, #2188).
+"""
 _ONE: Final = {"enable.idempotence": False, "acks": "1"}
 UNSAFE_ROLES: Final = (
     Role("leader-patient", LEAST, _ONE),
@@ -102,7 +105,7 @@ class Sender(threading.Thread):
                 for _ in range(max(1, int(RATE * STEP_S))):
                     self._send()
                 self._producer.poll(0)
-                # A producer that had to wait does not hurry afterwards.
+                # A producer that had to wait does not catch up afterwards.
                 begun = max(begun + STEP_S, time.monotonic() - 1.0)
                 self._ends.wait(max(0.0, begun - time.monotonic()))
             waits = self._producer.flush(LAST_ANSWERS_S)
@@ -122,19 +125,19 @@ class Sender(threading.Thread):
                     value,
                     b"%d" % (number % 100),
                     number % self._partitions,
-                    on_delivery=self._told,
+                    on_delivery=self._delivered,
                 )
-            except BufferError:  # nobody answers: wait until somebody does
+            except BufferError:  # the queue is full: wait until a broker answers
                 self._producer.poll(0.1)
             else:
                 self._sent += 1
                 return
 
-    def _told(self, error: KafkaError | None, _: object) -> None:
+    def _delivered(self, error: KafkaError | None, _: object) -> None:
         if error is None:
             self.acknowledged += 1
 
     def _erred(self, error: KafkaError) -> None:
-        """A fatal error: an idempotent producer cannot keep its promise any more."""
+        """A fatal error: an idempotent producer can no longer keep its guarantee."""
         if error.fatal():
             self.problem = f"librdkafka gave up: {error.str()}"

@@ -1,8 +1,8 @@
-"""What producers were promised, and whether the cluster kept it.
+"""The records that brokers acknowledged to producers, and a check that the cluster still has them.
 
-A record is acknowledged when its producer was told an offset. From then on it must be found at that
-offset, with that key and value, whatever happened in between, unless retention or a deletion took
-it. Records whose producer was told an error, or nothing, may be there or not: nobody promised.
+A record is acknowledged when its producer received an offset. From then on it must be found at that
+offset, with that key and value, whatever happened in between, unless retention or a deletion
+removed it. A record whose producer received an error, or no answer, may exist or not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.cluster.client.records import Kept
 MOST_SHOWN: Final = 10
 
 
-class Promise(NamedTuple):
+class Acknowledgement(NamedTuple):
     """An acknowledged record."""
 
     topic: str
@@ -29,16 +29,17 @@ class Promise(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A promise that was not kept."""
+    """An acknowledged record that is lost or changed."""
 
-    promise: Promise
+    acknowledgement: Acknowledgement
     kind: str
     """lost, or changed."""
     found: Kept | None
 
     def __str__(self) -> str:
-        where = f"{self.promise.topic}-{self.promise.partition} offset {self.promise.offset}"
-        what = f"{where}: {_shown(self.promise.value)} was acknowledged"
+        acked = self.acknowledgement
+        where = f"{acked.topic}-{acked.partition} offset {acked.offset}"
+        what = f"{where}: {_shown(acked.value)} was acknowledged"
         if self.found is None:
             return f"{what} and is gone"
         return f"{what}, and {_shown(self.found.value)} is there"
@@ -46,55 +47,55 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Ledger:
-    """Promises in the order in which they were made. From any thread."""
+    """Acknowledged records in the order of their acknowledgements. Safe from any thread."""
 
-    promises: list[Promise] = field(default_factory=list)
+    acknowledgements: list[Acknowledgement] = field(default_factory=list)
     refused: int = 0
     """Sends that ended with an error or without an answer."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def acknowledged(self, promise: Promise) -> None:
-        """A producer was told the offset of its record."""
+    def acknowledged(self, acknowledgement: Acknowledgement) -> None:
+        """Note that a producer received the offset of its record."""
         with self._lock:
-            self.promises.append(promise)
+            self.acknowledgements.append(acknowledgement)
 
     def failed(self) -> None:
-        """A producer was told an error."""
+        """Note that a producer received an error."""
         with self._lock:
             self.refused += 1
 
     def partitions(self) -> list[tuple[str, int]]:
-        """Those that promises were made for."""
+        """Partitions with acknowledged records."""
         with self._lock:
-            return sorted({(one.topic, one.partition) for one in self.promises})
+            return sorted({(one.topic, one.partition) for one in self.acknowledgements})
 
     def check(
         self, topic: str, partition: int, start: int, records: Iterable[Kept]
     ) -> list[Finding]:
-        """Promises of one partition that its log does not keep; `start`: where the log begins."""
+        """Acknowledged records that this partition's log lacks; `start`: where the log begins."""
         with self._lock:
             wanted = {
                 one.offset: one
-                for one in self.promises
+                for one in self.acknowledgements
                 if (one.topic, one.partition) == (topic, partition) and one.offset >= start
             }
         findings: list[Finding] = []
         for record in records:
-            promise = wanted.pop(record.offset, None)
-            if promise is not None and (promise.key, promise.value) != (record.key, record.value):
-                findings.append(Finding(promise, "changed", record))
-        return [*findings, *(Finding(promise, "lost", None) for promise in wanted.values())]
+            acked = wanted.pop(record.offset, None)
+            if acked is not None and (acked.key, acked.value) != (record.key, record.value):
+                findings.append(Finding(acked, "changed", record))
+        return [*findings, *(Finding(acked, "lost", None) for acked in wanted.values())]
 
 
 class AckedLossError(AssertionError):
-    """Acknowledged records are not where they were promised to be."""
+    """Acknowledged records are not at their offsets."""
 
-    def __init__(self, findings: list[Finding], promised: int) -> None:
+    def __init__(self, findings: list[Finding], total: int) -> None:
         shown = [str(finding) for finding in findings[:MOST_SHOWN]]
         if len(findings) > MOST_SHOWN:
             shown.append(f"and {len(findings) - MOST_SHOWN} more")
         lines = "\n  ".join(shown)
-        super().__init__(f"{len(findings)} of {promised} acknowledged records:\n  {lines}")
+        super().__init__(f"{len(findings)} of {total} acknowledged records:\n  {lines}")
         self.findings = findings
 
 

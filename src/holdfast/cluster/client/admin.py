@@ -1,7 +1,7 @@
 """Admin calls with the small client: topics, elections, reassignments.
 
-The controller may move while it is asked, so each call is repeated until some controller answers
-it. If an answer was lost, the next one may say that there is nothing left to do.
+The controller may move during a call, so each call is repeated until a controller answers it. If an
+answer was lost, the repeated call may report that there is nothing left to do.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RETRY_S: Final = 60.0
 
 
 def _carried_out(attempt: Callable[[], None], *, already: ErrorCode) -> None:
-    """`already`: the refusal that a repeated request gets if the first one was carried out."""
+    """`already`: the error that a repeated request gets if the first one was carried out."""
     unanswered = False
 
     def once() -> None:
@@ -63,7 +63,7 @@ def create_topic(
     config: Mapping[str, str] | None = None,
     assignment: Mapping[int, Sequence[int]] | None = None,
 ) -> None:
-    """With an assignment the numbers follow from it. KafkaError if it is refused."""
+    """An assignment decides partition count and replication factor. KafkaError if refused."""
     assigned = assignment or {}
     wanted = CreatableTopic(
         name=topic,
@@ -80,8 +80,8 @@ def create_topic(
     request = CreateTopicsRequest(topics=[wanted], timeout_ms=TIMEOUT_MS)
 
     def ask() -> None:
-        [told] = client.ask_controller(request, CreateTopicsResponse).topics
-        check(f"create {topic}", told.error_code, told.error_message)
+        [response] = client.ask_controller(request, CreateTopicsResponse).topics
+        check(f"create {topic}", response.error_code, response.error_message)
 
     _carried_out(ask, already=ErrorCode.TOPIC_ALREADY_EXISTS)
 
@@ -91,8 +91,8 @@ def delete_topic(client: Client, topic: str) -> None:
     request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=TIMEOUT_MS)
 
     def ask() -> None:
-        [told] = client.ask_controller(request, DeleteTopicsResponse, most=BY_NAME).responses
-        check(f"delete {topic}", told.error_code)
+        [response] = client.ask_controller(request, DeleteTopicsResponse, most=BY_NAME).responses
+        check(f"delete {topic}", response.error_code)
 
     _carried_out(ask, already=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -111,9 +111,9 @@ def elect_leader(
         answer = client.ask_controller(request, ElectLeadersResponse)
         check(f"elect a leader of {topic}-{partition}", answer.error_code)
         for result in answer.replica_election_results:
-            for told in result.partition_result:
-                what = f"elect a leader of {topic}-{told.partition_id}"
-                check(what, told.error_code, told.error_message)
+            for response in result.partition_result:
+                what = f"elect a leader of {topic}-{response.partition_id}"
+                check(what, response.error_code, response.error_message)
 
     _carried_out(ask, already=ErrorCode.ELECTION_NOT_NEEDED)
 
@@ -131,8 +131,8 @@ def reassign(client: Client, topic: str, partition: int, replicas: Sequence[int]
     def ask() -> None:
         answer = client.ask_controller(request, AlterPartitionReassignmentsResponse)
         check(what, answer.error_code, answer.error_message)
-        for topic_told in answer.responses:
-            for told in topic_told.partitions:
-                check(what, told.error_code, told.error_message)
+        for topic_response in answer.responses:
+            for response in topic_response.partitions:
+                check(what, response.error_code, response.error_message)
 
     _carried_out(ask, already=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)

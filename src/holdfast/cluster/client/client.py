@@ -1,7 +1,7 @@
-"""A small blocking Kafka client on our own protocol, so that tests need no client library.
+"""A small blocking Kafka client on Holdfast's own protocol code, so that tests need no library.
 
 One connection per broker, one request at a time, one attempt per call; `retries` repeats attempts
-while the cluster changes. Errors of the wire are `KafkaError`, with Kafka's own code.
+while the cluster changes. An error code in a response raises `KafkaError`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ R = TypeVar("R", bound=Response)
 
 
 QUESTIONS: Final = (ApiVersionsRequest, MetadataRequest)
-"""What is asked before a request is sent. If the answer is lost, nothing was carried out."""
+"""Sent before the real request. If their answer is lost, nothing was carried out."""
 
 
 class KafkaError(ClusterError):
-    """A broker said no."""
+    """A broker answered with an error."""
 
     def __init__(self, what: str, code: int, message: str | None = None) -> None:
         try:
@@ -51,15 +51,15 @@ class KafkaError(ClusterError):
 
 
 class UnreachableError(ClusterError):
-    """A broker could not be asked."""
+    """A broker could not be reached."""
 
 
 class UnansweredError(UnreachableError):
-    """A broker was asked, and its answer was lost: it may have carried out the request."""
+    """A broker received a request and its answer was lost: it may have carried out the request."""
 
 
 def check(what: str, code: int, message: str | None = None) -> None:
-    """Raise unless the code says that all is well."""
+    """Raise unless the code is NONE."""
     if code:
         raise KafkaError(what, code, message)
 
@@ -98,7 +98,7 @@ class Connection:
         self._versions: dict[int, range] = {}
 
     def version_of(self, request: type[Request], most: int | None = None) -> int:
-        """The newest version that both sides know, and not above `most`."""
+        """The newest version that both sides support, at most `most`."""
         if not self._versions:
             answer = self.send(ApiVersionsRequest(), 0)
             assert isinstance(answer, ApiVersionsResponse)
@@ -113,9 +113,9 @@ class Connection:
         return max(both)
 
     def send(self, request: Request, version: int, *, has_answer: bool = True) -> Response | None:
-        """One request, and its answer if there is one.
+        """Send one request, and return its answer if there is one.
 
-        A broker that is given a time for its answer may use all of it.
+        A broker may use all of the time that the request gives it.
         """
         self._next += 1
         lost = UnreachableError if isinstance(request, QUESTIONS) else UnansweredError
@@ -150,7 +150,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """False also if the broker has closed it: brokers close idle connections."""
+        """False also if the broker has closed the connection: brokers close idle connections."""
         if self._socket.fileno() < 0:
             return False
         self._socket.setblocking(False)
@@ -160,7 +160,7 @@ class Connection:
             return True
         except OSError:
             pass
-        # Nothing is asked between two requests, so there is nothing but the end to receive.
+        # No request is in flight, so the only thing to receive is the end of the connection.
         self.close()
         return False
 
@@ -169,7 +169,7 @@ class Connection:
 
 
 class Client:
-    """Finds brokers by any of some addresses."""
+    """Finds brokers by any of the given addresses."""
 
     def __init__(
         self, bootstrap: Sequence[tuple[str, int]], *, timeout_s: float = TIMEOUT_S
@@ -186,20 +186,20 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Hang up everywhere."""
+        """Close all connections."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
 
     def connection(self, address: Address) -> Connection:
-        """Open, and kept for the next request."""
+        """An open connection, kept for the next request."""
         connection = self._connections.get(address)
         if connection is None or not connection.is_open:
             connection = self._connections[address] = Connection(address, self._timeout_s)
         return connection
 
     def ask_any(self, request: Request, expected: type[R], *, most: int | None = None) -> R:
-        """Of the first broker that can be reached."""
+        """Ask the first broker that can be reached."""
         failures: list[str] = []
         for address in (*self._bootstrap, *self._brokers.values()):
             try:
@@ -215,18 +215,18 @@ class Client:
     def ask(
         self, broker: int, request: Request, expected: type[R], *, most: int | None = None
     ) -> R:
-        """Of one broker."""
+        """Ask one broker."""
         connection = self._connection_to(broker)
         answer = connection.send(request, connection.version_of(type(request), most))
         assert isinstance(answer, expected)
         return answer
 
     def _connection_to(self, broker: int) -> Connection:
-        """By the address of the last metadata; a broker that is not there is looked up again."""
+        """Uses the address in the last metadata; refreshes it if the broker is not in it."""
         if broker not in self._brokers:
             self.metadata([])
         if broker not in self._brokers:
-            raise UnreachableError(f"nobody knows a live broker {broker}")
+            raise UnreachableError(f"there is no live broker {broker}")
         try:
             return self.connection(self._brokers[broker])
         except UnreachableError:
@@ -234,14 +234,14 @@ class Client:
             raise
 
     def ask_controller(self, request: Request, expected: type[R], *, most: int | None = None) -> R:
-        """Of the controller, as far as it is known."""
+        """Ask the controller that the last metadata names."""
         controller = self.metadata([]).controller_id
         if controller < 0:
             raise UnreachableError("there is no controller just now")
         return self.ask(controller, request, expected, most=most)
 
     def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
-        """Of some topics, or of all; never creates one."""
+        """Metadata of some topics, or of all; never creates a topic."""
         asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         answer = self.ask_any(request, MetadataResponse)
@@ -250,7 +250,7 @@ class Client:
         return answer
 
     def partition(self, topic: str, partition: int) -> MetadataResponsePartition:
-        """Who leads and holds it; KafkaError if it is unknown."""
+        """Leader and replicas of a partition; KafkaError if it is unknown."""
         [found] = self.metadata([topic]).topics
         check(topic, found.error_code)
         for one in found.partitions:
@@ -259,7 +259,7 @@ class Client:
         raise KafkaError(f"{topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def newest_partition(self, topic: str, partition: int) -> MetadataResponsePartition:
-        """The same, from whichever of our addresses knows of the newest leader epoch."""
+        """The same, from the address that returns the newest leader epoch."""
         found: list[MetadataResponsePartition] = []
         failures: list[ClusterError] = []
         for address in self._bootstrap:
@@ -273,6 +273,6 @@ class Client:
         return max(found, key=lambda one: one.leader_epoch)
 
     def send_unanswered(self, broker: int, request: Request, *, most: int | None = None) -> None:
-        """acks=0: nothing comes back."""
+        """Send with acks=0: there is no answer."""
         connection = self._connection_to(broker)
         connection.send(request, connection.version_of(type(request), most), has_answer=False)

@@ -1,11 +1,11 @@
-"""A producer that keeps the ledger; confluent-kafka is imported when one is made."""
+"""A producer that notes acknowledged records; imports confluent-kafka when one is created."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from holdfast.cluster.client.acknowledged_records import Ledger, Promise
+from holdfast.cluster.client.acknowledged_records import Acknowledgement, Ledger
 from holdfast.cluster.errors import ClusterError
 
 Delivered = Callable[[Any, Any], None]
@@ -15,11 +15,11 @@ _ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
 
 class CheckedProducer:
-    """confluent_kafka.Producer, and what it was promised, for a check at the end of a test.
+    """A confluent_kafka.Producer that notes its acknowledged records, for a check at a test's end.
 
-    It does not build on holdfast.ledger.LedgerProducer, which keeps checksums in files for an audit
-    later: a failing test shows the lost values themselves, so they stay in memory, and a test needs
-    neither files nor pyarrow, which the pytest plugin must not ask of its users.
+    It does not build on holdfast.ledger.LedgerProducer, which writes checksums to files for a later
+    audit: a failing test shows the lost values themselves, so they stay in memory, and a test needs
+    neither files nor pyarrow, which the pytest plugin must not require.
     """
 
     def __init__(self, ledger: Ledger, bootstrap: str, config: Mapping[str, Any]) -> None:
@@ -47,7 +47,7 @@ class CheckedProducer:
         on_delivery: Delivered | None = None,
         **more: Any,
     ) -> None:
-        """Queue a record; what became of it is known after `flush`, or in `on_delivery`."""
+        """Queue a record; its result is known after `flush`, or in `on_delivery`."""
 
         def delivered(error: Any, message: Any) -> None:
             self._delivered(error, message)
@@ -58,15 +58,15 @@ class CheckedProducer:
         self._producer.poll(0)
 
     def _delivered(self, error: Any, message: Any) -> None:
-        # With acks=0 librdkafka reports success for what nobody has promised.
+        # With acks=0 librdkafka reports success although no broker has acknowledged.
         if error is not None or self._acks == 0:
             self._ledger.failed()
             return
         offset = message.offset()
         if offset is None:
-            return  # a retry found its record stored, and nobody says where
+            return  # a retry found its record stored, at an unknown offset
         self._ledger.acknowledged(
-            Promise(
+            Acknowledgement(
                 message.topic(),
                 message.partition(),
                 offset,
@@ -81,5 +81,5 @@ class CheckedProducer:
         return int(self._producer.poll(timeout_s))
 
     def flush(self, timeout_s: float = FLUSH_S) -> int:
-        """Wait for the answers; gives how many records still have none."""
+        """Wait for the answers; returns how many records still have none."""
         return int(self._producer.flush(timeout_s))

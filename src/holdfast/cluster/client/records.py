@@ -38,7 +38,7 @@ LATEST: Final = -1
 
 
 class Kept(NamedTuple):
-    """A record as a broker gave it to us."""
+    """A record as a broker returned it."""
 
     offset: int
     key: bytes | None
@@ -66,15 +66,16 @@ def produce(
         client.send_unanswered(leader, request, most=BY_NAME)
         return -1
     answer = client.ask(leader, request, ProduceResponse, most=BY_NAME)
-    [told] = answer.responses[0].partition_responses
-    check(f"produce to {topic}-{partition}", told.error_code, told.error_message)
-    return told.base_offset
+    [partition_response] = answer.responses[0].partition_responses
+    what = f"produce to {topic}-{partition}"
+    check(what, partition_response.error_code, partition_response.error_message)
+    return partition_response.base_offset
 
 
 def leader_of(client: Client, topic: str, partition: int) -> int:
-    """Of the newest reign that any broker knows; KafkaError if that has no leader.
+    """The leader in the newest leader epoch that any broker reports; KafkaError if there is none.
 
-    A broker that was cut off or stood still tells of an old one for a moment.
+    A broker that was disconnected or paused reports an old one for a moment.
     """
     newest = client.newest_partition(topic, partition)
     if newest.leader_id < 0:
@@ -90,7 +91,7 @@ def produce_patiently(
     acks: int,
     timeout_s: float,
 ) -> int:
-    """Again and again while the leader moves; never after an error that may have appended."""
+    """Repeat while the leader moves; never after an error that may have appended the records."""
 
     def send() -> int:
         return produce(client, topic, partition, records, acks=acks, timeout_s=timeout_s)
@@ -101,7 +102,7 @@ def produce_patiently(
 def fetch(
     client: Client, topic: str, partition: int, offset: int, *, broker: int | None = None
 ) -> FetchPartitionData:
-    """What the leader, or a named broker, has from an offset on; KafkaError if it refuses."""
+    """Records from an offset on, from the leader or a named broker; KafkaError if it refuses."""
     asked = FetchPartition(
         partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES
     )
@@ -124,20 +125,20 @@ def list_offset(client: Client, topic: str, partition: int, timestamp: int) -> i
     )
     leader = leader_of(client, topic, partition)
     answer = client.ask(leader, request, ListOffsetsResponse)
-    [told] = answer.topics[0].partitions
-    check(f"offsets of {topic}-{partition}", told.error_code)
-    return told.offset
+    [partition_response] = answer.topics[0].partitions
+    check(f"offsets of {topic}-{partition}", partition_response.error_code)
+    return partition_response.offset
 
 
 class Span(NamedTuple):
-    """What a consumer could read."""
+    """The offsets that a consumer can read."""
 
     start: int
     end: int
 
 
 def span_of(client: Client, topic: str, partition: int, timeout_s: float) -> Span:
-    """As soon as there is a leader that knows: a new one waits for its followers first."""
+    """Wait for a leader that can answer: a new leader waits for its followers first."""
 
     def ask(timestamp: int) -> int:
         return retried(
@@ -153,7 +154,7 @@ def read_all(
 ) -> Iterator[Kept]:
     """Every record of a span; `timeout_s`: how long to wait for the next ones."""
     offset, end = span
-    while offset < end:  # Each round gets further, or raises.
+    while offset < end:  # Each round makes progress, or raises.
         data = _next_data(client, topic, partition, Span(offset, end), timeout_s)
         before = offset
         for batch in batches(data.records or b"", partial_end=True):
@@ -170,7 +171,7 @@ def read_all(
 def _next_data(
     client: Client, topic: str, partition: int, span: Span, timeout_s: float
 ) -> FetchPartitionData:
-    """With records, unless the leader shows everything up to the end and there are none."""
+    """Batches with records, unless the leader serves everything to the end and there are none."""
 
     def ask() -> FetchPartitionData:
         data = fetch(client, topic, partition, span.start)

@@ -1,9 +1,9 @@
-"""Asking a cluster that changes: refresh and ask again, until a deadline.
+"""Repeats a request while the cluster changes, with fresh metadata, until a deadline.
 
 Metadata may name a leader or a controller that has just died, and a broker may disappear between
-two questions. That says nothing about the cluster's records, so it is no answer: every request of
-the small client that needs a certain broker goes through `retried`, and each attempt looks up the
-broker again. What a broker refuses for good is raised immediately.
+two requests. That says nothing about the cluster's records, so every request that needs a certain
+broker goes through `retried`, and each attempt looks up the broker again. An error that no retry
+changes is raised immediately.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOVED: Final = (
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
-"""The broker does not lead the partition, or has not heard of it yet. It has appended nothing."""
+"""The broker does not lead the partition, or has no metadata of it yet. It has appended nothing."""
 NOT_KNOWN_YET: Final = (*MOVED, ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
@@ -35,8 +35,8 @@ def retried(
 ) -> T:
     """The first answer. ClusterTimeoutError names the last failure.
 
-    `codes`: the refusals that another attempt may turn into an answer. A request that is not
-    `repeatable` is not sent again after its answer was lost: it may have been carried out.
+    `codes`: the errors that are worth another attempt. A request that is not `repeatable` is not
+    sent again after its answer was lost: it may have been carried out.
     """
     last = [""]
 

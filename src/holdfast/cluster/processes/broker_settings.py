@@ -1,4 +1,4 @@
-"""Which settings the brokers of a cluster get, and where their files are."""
+"""The settings of a cluster's brokers, and the paths of their files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ OWN_SETTINGS: Final = (
     *("node.id", "broker.id", "listeners", "advertised.listeners", "log.dirs", "log.dir"),
     *("zookeeper.connect", "holdfast.store", "holdfast.trace", "holdfast.control"),
 )
-"""A cluster gives each broker its own; they cannot be given for all."""
+"""Settings that differ between brokers; a cluster sets them itself."""
 
 OFFSETS_PARTITIONS: Final = 12
-"""Kafka's 50 are for large clusters; on one machine they only slow down the first group."""
+"""Kafka's 50 partitions are for large clusters; on one machine they only slow down the first group.
+"""
 
 
 class BrokerFiles(NamedTuple):
-    """Where things of one broker are."""
+    """The paths of one broker."""
 
     folder: Path
     log_dirs: int = 1
-    """How many log directories it has."""
+    """The number of log directories."""
 
     @property
     def properties(self) -> Path:
@@ -52,12 +53,12 @@ class BrokerFiles(NamedTuple):
 
 
 def files_of(folder: Path, broker: int, log_dirs: int = 1) -> BrokerFiles:
-    """Of one broker below a data directory."""
+    """The paths of one broker below a data directory."""
     return BrokerFiles(folder / "brokers" / str(broker), log_dirs)
 
 
 def unflushed_of(log: Path) -> Path:
-    """Where a broker writes down what of a log directory is flushed."""
+    """The file in which a broker notes the flushed sizes of a log directory."""
     return log.with_name(f"{log.name}{UNFLUSHED}")
 
 
@@ -67,14 +68,14 @@ def trace_of(folder: Path, broker: int) -> Path:
 
 
 def defaults(brokers: int) -> dict[str, str]:
-    """Safe ones for this many brokers: what a person would set who knows what they cost."""
+    """Safe defaults for this many brokers."""
     copies, least = str(min(3, brokers)), str(min(2, brokers))
     return {
         "default.replication.factor": copies,
         "min.insync.replicas": least,
         "offsets.topic.replication.factor": copies,
         "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
-        # As in the server.properties that Kafka ships: nobody waits for members to come.
+        # As in the server.properties that Kafka ships: do not wait for more members.
         "group.initial.rebalance.delay.ms": "0",
     }
 
@@ -98,7 +99,7 @@ def properties(folder: Path, manifest: Manifest, entry: BrokerEntry) -> dict[str
 
 
 def check_config(config: Mapping[str, str]) -> None:
-    """Refuse what belongs to each broker; whether values are possible is seen later."""
+    """Refuse settings that differ between brokers; values are checked when a broker starts."""
     for name in config:
         if name in OWN_SETTINGS:
             raise ClusterError(
@@ -108,12 +109,12 @@ def check_config(config: Mapping[str, str]) -> None:
 
 
 def rendered(settings: Mapping[str, str]) -> str:
-    """A server.properties. ClusterError if a broker could not start by it."""
+    """The text of a server.properties. ClusterError if a broker could not start with it."""
     text = "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
     loaded = load(text, (), title="server.properties")
     if loaded.errors:
         problems = "; ".join(problem.text for problem in loaded.errors)
-        raise ClusterError(f"impossible settings: {problems}", hint="mend --config")
+        raise ClusterError(f"impossible settings: {problems}", hint="correct --config")
     return text
 
 

@@ -1,7 +1,7 @@
-"""A cluster's life: its files, its processes, its beginning and its end.
+"""Starts and stops a cluster: its files and its broker processes.
 
-The process that starts a cluster owns it: the brokers are its children and end with it. Others find
-it by its data directory and ask the owner.
+The process that starts a cluster owns it: the brokers are its children and end with it. Other
+processes find the cluster by its data directory and send their requests to the owner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from holdfast.cluster.processes.processes import (
 from holdfast.cluster.testserver import line_client
 from holdfast.cluster.waiting import wait_for
 
-# So long that only what hangs takes longer, also on a busy machine with a slow disk.
+# Generous, so that only a broker that hangs takes longer, also on a busy machine with a slow disk.
 START_S: Final = 120.0
 STOP_S: Final = 60.0
 ASK_S: Final = 30.0
@@ -46,12 +46,12 @@ Say = Callable[[str], None]
 
 
 class Home(NamedTuple):
-    """Where a broker lives that has an address of its own, such as a network namespace."""
+    """Where a broker with an address of its own runs, such as a network namespace."""
 
     host: str
     port: int
     command: tuple[str, ...]
-    """What starts a process there: the broker's own command follows."""
+    """The command that starts a process there: the broker's own command follows."""
 
 
 class Lifecycle:
@@ -71,8 +71,9 @@ class Lifecycle:
     ) -> None:
         """Without a directory: a temporary one, removed at the end.
 
-        What is not given is as it was when the cluster was first started: else three brokers, our
-        defaults, the embedded store, one log directory a broker and no trace.
+        Options that are not given keep the values of the cluster's first start. Its defaults are
+        three brokers, Holdfast's default settings, the embedded store, one log directory per
+        broker, and no trace.
         """
         count = 3 if brokers is None else brokers
         if not 1 <= count <= MOST_BROKERS:
@@ -92,8 +93,8 @@ class Lifecycle:
         self._processes: dict[int, BrokerProcess] = {}
         self._ports: dict[int, Port] = {}
         self._held = -1
-        self._cut_off: dict[int, None] = {}
-        """Brokers that were isolated, and not healed since."""
+        self._isolated: dict[int, None] = {}
+        """Brokers that are isolated."""
         self._homes = dict(homes or {})
         self._manifest = self._found(brokers, store)
         for broker, home in self._homes.items():
@@ -104,7 +105,7 @@ class Lifecycle:
             self._manifest.trace = trace
 
     def _found(self, brokers: int | None, store: str | None) -> Manifest:
-        """The cluster that is there, or a new one; ClusterError if it is not the one asked for."""
+        """The existing cluster, or a new one; ClusterError if it is not the one asked for."""
         if not self.data_dir.exists() or not {one.name for one in self.data_dir.iterdir()} - {LOCK}:
             count = 3 if brokers is None else brokers
             entries = [BrokerEntry(number, 0) for number in range(1, count + 1)]
@@ -127,7 +128,7 @@ class Lifecycle:
             )
         return found
 
-    # What everybody asks.
+    # Properties.
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -136,7 +137,7 @@ class Lifecycle:
 
     @property
     def bootstrap(self) -> str:
-        """What a client needs to know, host:port,host:port."""
+        """Bootstrap servers, host:port,host:port."""
         return ",".join(entry.address for entry in self._manifest.brokers)
 
     @property
@@ -145,7 +146,7 @@ class Lifecycle:
         return self._manifest.store
 
     def files(self, broker: int) -> BrokerFiles:
-        """Where a broker's things are."""
+        """The paths of a broker."""
         return broker_settings.files_of(self.data_dir, broker, self._manifest.log_dirs)
 
     def entry(self, broker: int) -> BrokerEntry:
@@ -157,13 +158,13 @@ class Lifecycle:
         raise ClusterError(f"there is no broker {broker} here", hint=f"there are {known}")
 
     def is_running(self, broker: int) -> bool:
-        """Whether its process is there, paused or not."""
+        """Whether its process exists, paused or not."""
         self.entry(broker)
         process = self._processes.get(broker)
         return process is not None and process.exit_code is None
 
     def running(self) -> tuple[int, ...]:
-        """The brokers whose process is there and does not stand still."""
+        """Brokers whose process exists and is not paused."""
         return tuple(
             entry.id
             for entry in self._manifest.brokers
@@ -171,11 +172,11 @@ class Lifecycle:
         )
 
     def reachable(self) -> tuple[int, ...]:
-        """Those of them that clients can reach."""
-        return tuple(broker for broker in self.running() if broker not in self._cut_off)
+        """Running brokers that clients can reach."""
+        return tuple(broker for broker in self.running() if broker not in self._isolated)
 
     def died(self) -> dict[int, str]:
-        """Brokers that ended though nobody here made them, and what they said last."""
+        """Brokers that ended by themselves, with the last lines of their output."""
         return {
             broker: f"exit code {process.exit_code}: {process.last_words()}"
             for broker, process in self._processes.items()
@@ -183,12 +184,12 @@ class Lifecycle:
         }
 
     def ask(self, broker: int, call: str, timeout_s: float = ASK_S, **fields: Any) -> Any:
-        """A question to a broker's control socket; ClusterError if it does not run."""
+        """Send a request to a broker's control socket; ClusterError if the broker does not run."""
         if not self.is_running(broker):
             state = self.entry(broker).state
-            told = "has died" if state == manifest.RUNNING else f"is {state}"
+            reason = "has died" if state == manifest.RUNNING else f"is {state}"
             raise ClusterError(
-                f"broker {broker} does not run: it {told}", hint=f"restart broker {broker} first"
+                f"broker {broker} does not run: it {reason}", hint=f"restart broker {broker} first"
             )
         request = {"call": call, **fields}
         try:
@@ -196,7 +197,7 @@ class Lifecycle:
         except line_client.NoAnswerError as error:
             raise ClusterError(f"broker {broker} does not answer: {error.message}") from None
 
-    # Beginning.
+    # Start.
 
     def start(self) -> None:
         """Start all brokers; returns when clients can use them."""
@@ -219,7 +220,7 @@ class Lifecycle:
         try:
             self._refuse_orphans()
             for entry in entries:
-                if entry.id not in self._homes:  # elsewhere a port is not ours to hold
+                if entry.id not in self._homes:  # elsewhere we cannot hold a port
                     self._ports[entry.id] = Port(entry.port)
                     entry.port = self._ports[entry.id].number
             self._save()
@@ -250,7 +251,7 @@ class Lifecycle:
             ) from None
 
     def _refuse_orphans(self) -> None:
-        """Where the kernel does not kill orphans one may be left for a moment, or be stuck."""
+        """Where the kernel does not kill orphans, one may remain for a moment, or hang."""
         for entry in self._manifest.brokers:
             process = entry.process
             if process is not None and process.is_alive():
@@ -275,16 +276,16 @@ class Lifecycle:
             command = (*(home.command if home else ()), *broker_command(files.properties))
             process = BrokerProcess(list(command), files.output)
             self._processes[broker] = process
-            self._cut_off.pop(broker, None)
+            self._isolated.pop(broker, None)
             entry = self.entry(broker)
             entry.pid, entry.began = process.id
             entry.state = manifest.RUNNING
             self._save()
 
     def wait_ready(self, *brokers: int) -> None:
-        """Until these are registered and see all that run; all if none is named.
+        """Wait until these are registered and see all that run; all if none is named.
 
-        An early death is told at once.
+        Raises immediately if a broker ends early.
         """
         wanted = brokers or self.running()
         for broker in wanted:
@@ -324,10 +325,10 @@ class Lifecycle:
         seen = {broker.node_id for broker in metadata.brokers}
         return True if alive <= seen and metadata.controller_id in seen else None
 
-    # The end.
+    # Stop.
 
     def stop_all(self, timeout_s: float = STOP_S) -> None:
-        """A controlled end of all brokers at once; whoever takes too long is killed."""
+        """Stop all brokers at the same time in a controlled way; kill those that take too long."""
         with self._lock:
             for process in self._processes.values():
                 if process.exit_code is None:
@@ -344,12 +345,12 @@ class Lifecycle:
             self._save()
 
     def kill_all(self) -> None:
-        """At once, and not cleanly."""
+        """Kill all brokers immediately."""
         for process in self._processes.values():
             process.kill()
 
     def close(self, *, clean: bool = True) -> None:
-        """End everything; an ephemeral cluster's files are removed, also if we are interrupted."""
+        """End everything; remove the files of an ephemeral cluster, also after an interrupt."""
         try:
             if clean:
                 self.stop_all()

@@ -1,6 +1,6 @@
-"""The cluster's own file, cluster.json: what it consists of and who runs it now.
+"""The cluster's own file, cluster.json: its brokers, its settings and the process that runs it.
 
-By it a cluster is found again from its data directory alone.
+With it a cluster can be found from its data directory alone.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ STATES: Final = (RUNNING, PAUSED, STOPPED, KILLED, POWER_LOST)
 
 @dataclass(slots=True)
 class BrokerEntry:
-    """One broker, as we know it."""
+    """One broker, as the cluster's owner recorded it."""
 
     id: int
     port: int
     """Chosen once, then kept."""
     state: str = STOPPED
-    """What we did to it last; a broker that died by itself is still called running here."""
+    """The last action on it; a broker that died by itself is still `running` here."""
     pid: int = 0
     began: str = ""
     host: str = HOST
 
     @property
     def address(self) -> str:
-        """Where clients find it."""
+        """Its address for clients."""
         return f"{self.host}:{self.port}"
 
     @property
@@ -59,7 +59,7 @@ class Manifest:
     store: str = EMBEDDED
     """`embedded`, or `zookeeper:HOST:PORT/folder`."""
     config: dict[str, str] = field(default_factory=dict)
-    """Settings of every broker beyond our defaults."""
+    """Settings of every broker beyond the defaults."""
     trace: bool = False
     log_dirs: int = 1
     """Log directories of each broker."""
@@ -74,7 +74,7 @@ class Manifest:
         return ProcessId(self.owner_pid, self.owner_began) if self.owner_pid else None
 
     def save(self, folder: Path) -> None:
-        """Replace the file; a reader sees the old one or the new one."""
+        """Replace the file atomically: a reader sees the old one or the new one."""
         temporary = folder / f"{FILE}.tmp"
         text = json.dumps({"schema": SCHEMA, **asdict(self)}, indent=2)
         temporary.write_text(f"{text}\n", encoding="utf-8")
@@ -82,7 +82,7 @@ class Manifest:
 
 
 def load(folder: Path) -> Manifest:
-    """ClusterError if there is no cluster there, or one that we cannot read."""
+    """ClusterError if there is no cluster, or its file cannot be read."""
     path = folder / FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -97,7 +97,7 @@ def load(folder: Path) -> Manifest:
     except (ValueError, TypeError, KeyError) as error:
         raise ClusterError(
             f"{path} is not a cluster's file ({error})",
-            hint="restore it, or move the directory away to start anew",
+            hint="restore it, or move the directory away to start again",
         ) from None
 
 
@@ -113,7 +113,7 @@ def _parsed(content: Any) -> Manifest:
     if not all(type(entry.host) is str for entry in brokers):
         raise TypeError("a host is not text")
     if any(entry.state not in STATES for entry in brokers):
-        raise ValueError("a broker is in a state that nobody knows")
+        raise ValueError("a broker has an unknown state")
     if type(manifest.config) is not dict or type(manifest.store) is not str:
         raise TypeError("config or store is not what it should be")
     return manifest

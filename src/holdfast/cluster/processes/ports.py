@@ -1,8 +1,8 @@
-"""Ports that stay ours while a broker is down.
+"""Reserves ports while a broker is down.
 
-A port is held by a socket that is bound but does not listen. The system gives it to nobody who asks
-for any port; a broker, which asks for this one and allows the address to be used again, gets it.
-That is Linux; elsewhere a port is only looked for, and may be lost to another program.
+A socket that is bound but does not listen holds the port. The system does not give it to a program
+that asks for any free port; a broker that asks for this port and sets SO_REUSEADDR gets it. That
+works on Linux; elsewhere the port is only looked up, and another program may take it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HOST: Final = "127.0.0.1"
 
 
 class Port:
-    """A port, ours until it is released."""
+    """A port that is reserved until it is released."""
 
     def __init__(self, number: int = 0) -> None:
         """0: any that is free. ClusterError if another program listens on it."""
@@ -36,5 +36,5 @@ class Port:
             self._socket.close()
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the port."""
         self._socket.close()

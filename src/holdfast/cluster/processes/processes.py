@@ -1,8 +1,8 @@
-"""Broker processes: started so that they end with us, and told apart from strangers.
+"""Starts broker processes so that they end with this process, and identifies them.
 
-A process id is used again by the system, so a process is known by its id and the moment it began.
-Processes are started by one thread that lives as long as we do: the kernel kills a broker when the
-thread that started it ends (see `broker.parent_watch`).
+The system reuses process ids, so a process is identified by its id and its start time. One thread
+starts all processes and runs as long as this process: the kernel kills a broker when the thread
+that started it ends (see `broker.parent_watch`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ProcessId(NamedTuple):
 
     pid: int
     began: str
-    """When it began, in the system's own words."""
+    """Its start time, in the system's format."""
 
     def is_alive(self) -> bool:
         """Whether this very process still runs; a zombie does not."""
@@ -38,7 +38,7 @@ class ProcessId(NamedTuple):
         return stat is not None and stat[1] == self.began and stat[0] not in "ZX"
 
     def is_paused(self) -> bool:
-        """Whether it stands still (SIGSTOP): all its threads, which do not stop at once."""
+        """Whether SIGSTOP has stopped it: all its threads, which stop one after the other."""
         stat = _stat(self.pid)
         if stat is None or stat[1] != self.began:
             return False
@@ -47,7 +47,7 @@ class ProcessId(NamedTuple):
         return all(one is None or one[0] in "Tt" for one in stats)
 
     def signal(self, number: int) -> bool:
-        """False if there is no such process any more."""
+        """False if the process no longer exists."""
         if not self.is_alive():
             return False
         try:
@@ -64,7 +64,7 @@ def identify(pid: int) -> ProcessId | None:
 
 
 def _stat(pid: int) -> tuple[str, str] | None:
-    """State letter and beginning of a process."""
+    """State letter and start time of a process."""
     if not Path("/proc/self/stat").exists():
         return _stat_by_ps(pid)
     return _stat_in(Path(f"/proc/{pid}/stat"))
@@ -82,8 +82,8 @@ def _stat_in(path: Path) -> tuple[str, str] | None:
 
 def _stat_by_ps(pid: int) -> tuple[str, str] | None:
     command = ["ps", "-o", "state=,lstart=", "-p", str(pid)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    state, _, began = told.stdout.strip().partition(" ")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    state, _, began = done.stdout.strip().partition(" ")
     return (state[:1], began.strip()) if state else None
 
 
@@ -93,14 +93,14 @@ def _spawner() -> ThreadPoolExecutor:
 
 
 class BrokerProcess:
-    """A broker that we have started."""
+    """A broker process that we started."""
 
     def __init__(self, command: list[str], output: Path) -> None:
-        """Starts it; what it says goes to the file."""
+        """Start it; its output goes to the file."""
         self.output = output
         self._pipe, self._process = _spawner().submit(_start, command, output).result()
         found = identify(self._process.pid)
-        # It is our child and not waited for: even if it has died already, it is still there.
+        # It is our child and not yet waited for: even if it has died already, its entry exists.
         assert found is not None
         self.id = found
 
@@ -130,7 +130,7 @@ class BrokerProcess:
         return True
 
     def last_words(self) -> str:
-        """The end of what it said, for an error message."""
+        """The last lines of its output, for an error message."""
         try:
             with self.output.open("rb") as file:
                 file.seek(max(0, self.output.stat().st_size - LAST_BYTES))
@@ -163,7 +163,7 @@ def _start(command: list[str], output: Path) -> tuple[int, subprocess.Popen[byte
 
 
 def broker_command(properties: Path) -> list[str]:
-    """How a broker is started."""
+    """The command that starts a broker."""
     return [sys.executable, "-m", "holdfast", "server", "start", str(properties)]
 
 

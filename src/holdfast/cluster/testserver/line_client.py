@@ -1,4 +1,4 @@
-"""Asking a JSON control socket, one line there and one line back."""
+"""A client of JSON control sockets: one line per request, one line per answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.cluster.errors import ClusterError
 
 
 class NoAnswerError(ClusterError):
-    """Nobody listens, or whoever does is silent."""
+    """Nothing listens on the socket, or it does not answer."""
 
 
 class ForbiddenError(ClusterError):
@@ -20,11 +20,11 @@ class ForbiddenError(ClusterError):
 
 
 class RefusedError(ClusterError):
-    """The other side says that it cannot be done, and why."""
+    """The server refuses the request, and says why."""
 
 
 def ask(path: Path, request: dict[str, Any], timeout_s: float) -> Any:
-    """One question to a Unix socket."""
+    """Send one request to a Unix socket."""
     try:
         with unix_sockets.connect(path, timeout_s) as connection:
             return exchange(connection, request)
@@ -37,7 +37,7 @@ def ask(path: Path, request: dict[str, Any], timeout_s: float) -> Any:
 
 
 def exchange(connection: socket.socket, request: dict[str, Any]) -> Any:
-    """One question on an open connection; OSError if it breaks."""
+    """Send one request on an open connection; OSError if the connection breaks."""
     connection.sendall(json.dumps(request).encode() + b"\n")
     line = bytearray()
     while not line.endswith(b"\n"):

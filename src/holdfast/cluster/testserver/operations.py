@@ -1,7 +1,7 @@
-"""What can be asked of a cluster over a socket: a table of calls, each with its fields.
+"""The calls that a cluster accepts over a socket: a table of calls, each with its fields.
 
 A request is an object with `call` and the call's fields; unknown fields and wrong types are refused
-before anything is done. `docs/testserver.md` is this table in words.
+before anything is done. `docs/testserver.md` describes the same table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fields:
         return self._take(name, default, lambda it: type(it) is int, "a whole number")
 
     def seconds(self, name: str, default: Any = None) -> Any:
-        """A time, or a probability: any number that is not negative."""
+        """A time or a probability: any number that is not negative."""
         return self._take(name, default, _is_amount, "a number")
 
     def text(self, name: str, default: Any = None) -> Any:
@@ -54,7 +54,7 @@ class Fields:
         return self._take(name, default, _are_texts, "a list of texts")
 
     def table(self, name: str) -> dict[str, str]:
-        """Names and texts."""
+        """A map from names to texts."""
         return dict(self._take(name, {}, _is_table, "an object of texts"))
 
     def ends(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class Fields:
         return list(self._take(name, _NEEDED, _are_groups, "a list of lists of broker ids"))
 
     def done(self) -> None:
-        """Nothing may be left: a misspelt field would be ignored in silence."""
+        """Refuse remaining fields: a misspelt field would be ignored in silence."""
         if self._fields:
             raise ClusterError(f"{self._call} has no field {', '.join(sorted(self._fields))}")
 
@@ -103,7 +103,7 @@ Prepare = Callable[[Cluster, Fields], Prepared]
 
 
 def run(cluster: Cluster, call: str, fields: Mapping[str, Any]) -> Any:
-    """Carry out one call; ClusterError if it cannot be done."""
+    """Carry out one call; ClusterError if that is impossible."""
     prepare = OPERATIONS.get(call)
     if prepare is None:
         raise ClusterError(f"there is no call {call!r}", hint=f"one of {', '.join(OPERATIONS)}")
@@ -113,7 +113,7 @@ def run(cluster: Cluster, call: str, fields: Mapping[str, Any]) -> Any:
     return do()
 
 
-# Every function below takes its fields first and gives back what is then to be done.
+# Every function below reads its fields first and returns the action.
 
 
 def _info(cluster: Cluster, _: Fields) -> Prepared:
@@ -126,7 +126,7 @@ def _info(cluster: Cluster, _: Fields) -> Prepared:
 
 
 def _named(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]:
-    """Brokers that are here, each named once: all are checked before anything is done to one."""
+    """Known brokers, each named once: all are checked before the action begins."""
     brokers: list[int] = fields.numbers("brokers", default)
     for place, broker in enumerate(brokers):
         cluster.entry(broker)
@@ -195,7 +195,7 @@ def _drop(cluster: Cluster, fields: Fields) -> Prepared:
     return _of_all(brokers, lambda broker: cluster.drop(broker, probability, to))
 
 
-def _cut(cluster: Cluster, fields: Fields) -> Prepared:
+def _disconnect(cluster: Cluster, fields: Fields) -> Prepared:
     brokers, to = _running(cluster, fields), fields.ends("to")
     return _of_all(brokers, lambda broker: cluster.cut(broker, to))
 
@@ -285,7 +285,7 @@ def _consume(cluster: Cluster, fields: Fields) -> Prepared:
 
 def _acked_loss(cluster: Cluster, _: Fields) -> Prepared:
     return lambda: {
-        "acknowledged": len(cluster.ledger.promises),
+        "acknowledged": len(cluster.ledger.acknowledgements),
         "refused": cluster.ledger.refused,
         "lost": [str(finding) for finding in cluster.acked_loss()],
     }
@@ -321,7 +321,7 @@ OPERATIONS: Final[dict[str, Prepare]] = {
     "heal": _or_all("heal"),
     "delay": _delay,
     "drop": _drop,
-    "cut": _cut,
+    "cut": _disconnect,
     "power-loss": _all_at_once("power_loss"),
     "disk-full": _disk("disk_full"),
     "io-error": _disk("io_error"),

@@ -1,8 +1,9 @@
-"""Clusters over a socket: one line of JSON there, one back, a thread for every connection.
+"""Clusters over a socket: one line of JSON per request and answer, one thread per connection.
 
-Two users. `holdfast up` serves its one cluster on a Unix socket in the data directory, for
-`holdfast fault`. `holdfast testserver` serves tests in any language on loopback TCP; clusters
-belong to the connection that started them and end with it: a test that crashes leaves nothing.
+It has two users. `holdfast up` serves its one cluster on a Unix socket in the data directory, for
+`holdfast fault`. `holdfast testserver` serves tests in any language on loopback TCP; a cluster
+belongs to the connection that started it and ends with it, so a test that crashes leaves nothing
+behind.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Answerer = Callable[[str, dict[str, Any]], Any]
 
 
 class LineServer:
-    """Accepts until it is closed."""
+    """Accepts connections until it is closed."""
 
     def __init__(self, listener: socket.socket, serve: Callable[[], Session]) -> None:
         self._listener = listener
@@ -56,13 +57,13 @@ class LineServer:
                 while line := lines.readline(LONGEST_LINE):
                     connection.sendall(json.dumps(answer(session, line)).encode() + b"\n")
         except OSError:
-            pass  # the other side has gone
+            pass  # the client has disconnected
         finally:
             session.close()
             self._talks.pop(connection, None)
 
     def close(self) -> None:
-        """Hang up on everybody; returns when every session has ended."""
+        """Close all connections; returns when every session has ended."""
         talks = tuple(self._talks.items())
         for each in (self._listener, *(connection for connection, _ in talks)):
             with contextlib.suppress(OSError):
@@ -73,7 +74,7 @@ class LineServer:
 
 
 class Session:
-    """One connection's view: a single cluster that others own."""
+    """One connection that uses a cluster which it does not own."""
 
     def __init__(self, cluster: Cluster | None) -> None:
         self._cluster = cluster
@@ -85,11 +86,11 @@ class Session:
         return run(self._cluster, call, fields)
 
     def close(self) -> None:
-        """The connection is gone."""
+        """End the session: the connection is closed."""
 
 
 class TestSession(Session):
-    """A connection that may start clusters of its own."""
+    """One connection that may start clusters of its own."""
 
     __test__ = False  # for pytest: not a test
 
@@ -111,7 +112,7 @@ class TestSession(Session):
                 return run(self._clusters[self._named(fields)], call, fields)
 
     def _named(self, fields: dict[str, Any]) -> str:
-        """Which cluster is meant; it need not be said while there is one only."""
+        """The cluster that the request names; the name is optional if there is only one."""
         name = fields.pop("cluster", None)
         if name is None and len(self._clusters) == 1:
             return next(iter(self._clusters))
@@ -130,8 +131,8 @@ class TestSession(Session):
         cluster.start()
         name, self._next = f"cluster-{self._next}", self._next + 1
         self._clusters[name] = cluster
-        told: dict[str, Any] = run(cluster, "info", {})
-        return {"cluster": name, **told}
+        info: dict[str, Any] = run(cluster, "info", {})
+        return {"cluster": name, **info}
 
     def close(self) -> None:
         for cluster in self._clusters.values():
@@ -140,7 +141,7 @@ class TestSession(Session):
 
 
 def answer(session: Session, line: bytes) -> dict[str, Any]:
-    """One request's answer; whatever goes wrong is told to whoever asked."""
+    """The answer to one request; any error becomes an error answer."""
     try:
         request = json.loads(line)
         if not isinstance(request, dict):
@@ -153,7 +154,7 @@ def answer(session: Session, line: bytes) -> dict[str, Any]:
         return {"error": error.message, "hint": error.hint}
     except AckedLossError as error:
         return {"error": str(error)}
-    except Exception as error:  # noqa: BLE001  # a bug of ours must not look like a hang
+    except Exception as error:  # noqa: BLE001  # a bug in Holdfast must not look like a hang
         return {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -164,7 +165,7 @@ def serve_owner(cluster: Cluster) -> LineServer:
 
 
 def ask_owner(folder: Path, call: str, fields: Mapping[str, Any], timeout_s: float) -> Any:
-    """From another process: ask whoever runs the cluster in this directory."""
+    """Send a request from another process to the owner of the cluster in this directory."""
     from holdfast.cluster.processes import manifest
 
     known = manifest.load(folder)

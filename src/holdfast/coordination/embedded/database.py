@@ -1,7 +1,7 @@
-"""The embedded store's blocking half: everything that touches the SQLite file, on one thread.
+"""The blocking half of the embedded store: all access to the SQLite file, on one thread.
 
-Each write begins by looking for our own session in the same SQL transaction: one that was ended by
-others, while we were stopped say, can write nothing any more.
+Each write first checks, in the same SQL transaction, that our session still exists. Another process
+may have ended it while ours was stopped; such a session cannot write any more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.coordination.embedded.node_tree import Tree
 from holdfast.coordination.embedded.schema import connect
-from holdfast.coordination.embedded.sessions import Life, Neighbours
+from holdfast.coordination.embedded.sessions import Neighbours, SessionHeartbeat
 from holdfast.coordination.operations import (
     ConflictError,
     Node,
@@ -28,23 +28,23 @@ from holdfast.coordination.store import SessionState
 
 TRY_AGAIN_S = 0.25
 
-Told = SessionState | list[str] | None
-"""A new state of our session, or the paths that changed; None: any path may have."""
+Notification = SessionState | list[str] | None
+"""A new state of our session, or the paths that changed. None: any path may have changed."""
 
 
 class Database:
-    """Not thread-safe: every call comes from one thread."""
+    """A session with the SQLite file. Not thread-safe: call it from one thread only."""
 
     def __init__(
         self,
         file: Path,
-        tell: Callable[[Told], None],
+        notify: Callable[[Notification], None],
         *,
         session_timeout_ms: int,
         busy_timeout_ms: int,
     ) -> None:
         self._file = file
-        self._tell = tell
+        self._notify = notify
         self._session_timeout_ms = session_timeout_ms
         self._busy_timeout_ms = busy_timeout_ms
         self._neighbours: Neighbours
@@ -52,18 +52,18 @@ class Database:
         self._is_open = False
         self._is_away = False
         self._try_again = 0.0
-        self.is_cut = False
-        """The file is out of reach on purpose; set from any thread."""
+        self.is_disconnected = False
+        """An injected fault makes the file unreachable. Any thread may set this."""
         self._seen_change = 0
         self._seen_data_version = 0
         self.session = 0
-        self.life: Life | None = None
-        """Ours while our session lives; beaten by another thread."""
+        self.heartbeat: SessionHeartbeat | None = None
+        """Set while our session exists. Another thread writes the heartbeats."""
 
     def open(self, poll: select.poll) -> None:
-        """Open the file and a session; sessions left by dead processes are ended first.
+        """Open the file, end the sessions of dead processes, then open a session.
 
-        Descriptors that may call for a tick are registered with `poll`.
+        Register with `poll` the descriptors that cause a tick when they are ready.
         """
         self._poll = poll
         self._is_away = False
@@ -74,48 +74,51 @@ class Database:
         try:
             with self._reading():
                 self._seen_change = self._tree.last_change()
-                self._neighbours.know(self._tree.sessions())
+                self._neighbours.set_sessions(self._tree.sessions())
             self._end_dead_sessions()
             self.open_session()
         except StoreAwayError:
-            self._neighbours.know({})
+            self._neighbours.set_sessions({})
             self._connection.close()
             raise
         self._is_open = True
 
     def open_session(self) -> None:
-        """A new session. The lock is held before anybody can know of the session."""
-        life = None
+        """Open a session. We hold its lock before other processes can see it."""
+        heartbeat = None
         try:
             with self._writing():
                 session = self._tree.new_session(self._session_timeout_ms)
-                life = Life(self._neighbours.folder, session)
+                heartbeat = SessionHeartbeat(self._neighbours.folder, session)
         except BaseException:
-            if life is not None:
-                life.end()
+            if heartbeat is not None:
+                heartbeat.end()
             raise
-        self.session, self.life = session, life
-        self._poll.register(life.bell, select.POLLIN)
-        self._tell(SessionState.CONNECTED)
+        self.session, self.heartbeat = session, heartbeat
+        self._poll.register(heartbeat.wake_up_fifo, select.POLLIN)
+        self._notify(SessionState.CONNECTED)
         self._look_if_possible()
 
     def close(self) -> None:
-        """End our session and close the file. If it cannot be written, the free lock will tell."""
+        """End our session and close the file.
+
+        If we cannot write, the other processes see the released lock and end the session.
+        """
         if not self._is_open:
             return
         self._is_open = False
         try:
-            if self.life is not None:
+            if self.heartbeat is not None:
                 self._end_session()
         except StoreAwayError:
             pass
         finally:
-            self._end_life()
-            self._neighbours.know({})
+            self._stop_heartbeat()
+            self._neighbours.set_sessions({})
             self._connection.close()
 
     def expire(self) -> None:
-        """End our own session as another process would, and find out."""
+        """End our own session as another process would, then notice that it has ended."""
         self._end_session()
         self._look_if_possible()
 
@@ -130,21 +133,21 @@ class Database:
             return self._tree.children(path)
 
     def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
-        """All in one SQL transaction, so one flush; each under a savepoint, so independent."""
+        """Commit all in one SQL transaction, so with one flush, each under its own savepoint."""
         with self._writing():
             self._demand_session()
             outcomes = [self._commit(transaction) for transaction in transactions]
         self._look_if_possible()
         return outcomes
 
-    def tick(self, rung: Sequence[int]) -> None:
-        """Look for changes by others, and for others that are dead."""
+    def tick(self, ready: Sequence[int]) -> None:
+        """Look for changes by other processes, and for processes that died."""
         if not self._is_open:
             return
-        if self.life is not None and self.life.bell in rung:
-            self.life.hear_rings()
-        own = None if self.life is None else self.life.bell
-        self._neighbours.bells_broken([bell for bell in rung if bell != own])
+        if self.heartbeat is not None and self.heartbeat.wake_up_fifo in ready:
+            self.heartbeat.drain_wake_ups()
+        own = None if self.heartbeat is None else self.heartbeat.wake_up_fifo
+        self._neighbours.readers_gone([fifo for fifo in ready if fifo != own])
         if self._is_away and time.monotonic() < self._try_again:
             return
         try:
@@ -157,7 +160,7 @@ class Database:
             with self._errors(outcome_unknown=False):
                 self._demand_file()
             self._end_dead_sessions()
-        except StoreAwayError:  # told already; try again
+        except StoreAwayError:  # already notified; try again
             self._try_again = time.monotonic() + TRY_AGAIN_S
 
     def _end_session(self) -> None:
@@ -177,21 +180,21 @@ class Database:
         return outcome
 
     def _demand_session(self) -> None:
-        if self.life is None or not self._tree.has_session(self.session):
+        if self.heartbeat is None or not self._tree.has_session(self.session):
             self._lose_session()
             raise SessionLostError(f"session {self.session} of the store {self._file} has ended")
 
     def _lose_session(self) -> None:
-        if self._end_life():
-            self._tell(SessionState.LOST)
+        if self._stop_heartbeat():
+            self._notify(SessionState.LOST)
 
-    def _end_life(self) -> bool:
-        """Whether it had not ended before."""
-        if self.life is None:
+    def _stop_heartbeat(self) -> bool:
+        """False if it had stopped before."""
+        if self.heartbeat is None:
             return False
-        self._poll.unregister(self.life.bell)
-        self.life.end()
-        self.life = None
+        self._poll.unregister(self.heartbeat.wake_up_fifo)
+        self.heartbeat.end()
+        self.heartbeat = None
         return True
 
     def _end_dead_sessions(self) -> None:
@@ -206,22 +209,24 @@ class Database:
         self._look()
 
     def _look_if_possible(self) -> None:
-        """After something of ours was done: that it was is true even if we cannot look now."""
-        with suppress(StoreAwayError):  # told already; the tick will look
+        """Look after a write of our own, which stands even if we cannot look now."""
+        with suppress(StoreAwayError):  # already notified; the tick will look
             self._look()
 
     def _look(self) -> None:
-        """See what has changed since we last looked, and tell."""
+        """Find what has changed since the last look, and notify."""
         with self._reading():
             self._seen_data_version = self._data_version()
             changed = self._tree.changed_since(self._seen_change)
             self._seen_change = self._tree.last_change()
             sessions = self._tree.sessions()
             if changed != []:
-                self._tell(changed)
+                self._notify(changed)
             if self.session not in sessions:
                 self._lose_session()
-            self._neighbours.know({s: ms for s, ms in sessions.items() if s != self.session})
+            self._neighbours.set_sessions(
+                {s: ms for s, ms in sessions.items() if s != self.session}
+            )
 
     def _data_version(self) -> int:
         """Differs from before if and only if another connection has committed."""
@@ -232,11 +237,11 @@ class Database:
         return version
 
     def _demand_reach(self) -> None:
-        if self.is_cut:
-            raise OSError("cut off on purpose")
+        if self.is_disconnected:
+            raise OSError("disconnected by an injected fault")
 
     def _demand_file(self) -> None:
-        """Others may use a file that has replaced ours: nothing we write would be agreed."""
+        """Refuse to write if another file has replaced ours: other brokers would not see it."""
         self._demand_reach()
         if self._file.stat().st_ino != self._inode:
             raise OSError("another file has taken its place; restart to use that one")
@@ -253,7 +258,7 @@ class Database:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One durable SQL transaction. Another writer is waited for; not long if it was in vain."""
+        """One durable SQL transaction. Waits for another writer, unless the store is away."""
         written = self._connection.total_changes
         patience_ms = 0 if self._is_away else self._busy_timeout_ms
         with self._errors(outcome_unknown=False):
@@ -272,11 +277,11 @@ class Database:
                 self._roll_back()
                 raise
         if self._connection.total_changes != written:
-            self._neighbours.ring()
+            self._neighbours.wake_up()
         if self._is_away:
             self._is_away = False
-            if self.life is not None:
-                self._tell(SessionState.CONNECTED)
+            if self.heartbeat is not None:
+                self._notify(SessionState.CONNECTED)
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:  # SQLite has rolled back by itself after some errors
@@ -289,7 +294,7 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             if not self._is_away:
                 self._is_away = True
-                if self.life is not None:
-                    self._tell(SessionState.AWAY)
+                if self.heartbeat is not None:
+                    self._notify(SessionState.AWAY)
             message = f"the store {self._file} cannot be reached: {error}"
             raise StoreAwayError(message, outcome_unknown=outcome_unknown) from error

@@ -1,11 +1,12 @@
 """The embedded store: one SQLite file, shared by the brokers of one machine. No daemon.
 
-Two threads keep the event loop free. One owns the SQLite connection, runs what is asked in order,
-looks for changes by others and ends the sessions of dead neighbours. The other beats for our own
-session, and only as long as the event loop turns: a broker that hangs must not look alive.
+Two threads keep the event loop free. The first owns the SQLite connection, runs requests in order,
+looks for changes by other processes and ends the sessions of dead ones. The second writes the
+heartbeats of our own session, but only while the event loop runs: a broker that hangs must not look
+alive.
 
-A process that is stopped in the middle of a write keeps SQLite's write lock, and the store is away
-for all until it goes on or is killed. Nothing is lost by it.
+A process that is stopped in the middle of a write keeps SQLite's write lock. The store is then away
+for every broker until that process continues or is killed. No data is lost.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.coordination.embedded.database import Database, Told
+from holdfast.coordination.embedded.database import Database, Notification
 from holdfast.coordination.embedded.worker_thread import Worker
 from holdfast.coordination.operations import (
     Node,
@@ -30,13 +31,13 @@ from holdfast.coordination.store import SessionState, Store
 T = TypeVar("T")
 
 POLL_S = 0.1
-"""How often we look without having been rung."""
-LONGEST_BEAT_S = 1.0
-BEATS_PER_TIMEOUT = 6
+"""How often we look for changes without a wake-up."""
+LONGEST_HEARTBEAT_INTERVAL_S = 1.0
+HEARTBEATS_PER_TIMEOUT = 6
 
 
 class EmbeddedStore(Store):
-    """A session with the store in a file, which is made if it is missing."""
+    """A session with the store in a file. Creates the file if it is missing."""
 
     def __init__(
         self, file: Path, *, session_timeout_ms: int = 18_000, busy_timeout_ms: int = 2_000
@@ -45,13 +46,15 @@ class EmbeddedStore(Store):
         self._file = file
         self._database = Database(
             file,
-            self._tell,
+            self._notify,
             session_timeout_ms=session_timeout_ms,
             busy_timeout_ms=busy_timeout_ms,
         )
-        self._beat_s = min(session_timeout_ms / 1000 / BEATS_PER_TIMEOUT, LONGEST_BEAT_S)
+        self._heartbeat_interval_s = min(
+            session_timeout_ms / 1000 / HEARTBEATS_PER_TIMEOUT, LONGEST_HEARTBEAT_INTERVAL_S
+        )
         self._is_open = False
-        self._loop_turned = False
+        self._loop_has_run = False
 
     @property
     def session_id(self) -> int:
@@ -67,8 +70,10 @@ class EmbeddedStore(Store):
             await self._worker.stop()
             raise
         self._is_open = True
-        self._heart = Worker("holdfast-heart", self._beat, self._beat_s)
-        self._turn()
+        self._heartbeat_worker = Worker(
+            "holdfast-heartbeat", self._heartbeat, self._heartbeat_interval_s
+        )
+        self._loop_runs()
 
     async def renew(self) -> None:
         if self._state is SessionState.LOST:
@@ -79,7 +84,7 @@ class EmbeddedStore(Store):
             return
         self._is_open = False
         self._turning.cancel()
-        await self._heart.stop()
+        await self._heartbeat_worker.stop()
         await self._worker.call(self._database.close)
         await self._worker.stop()
         self._end()
@@ -87,11 +92,11 @@ class EmbeddedStore(Store):
     async def expire(self) -> None:
         await self._ask(self._database.expire)
 
-    def cut(self) -> None:
-        self._database.is_cut = True
+    def disconnect(self) -> None:
+        self._database.is_disconnected = True
 
-    def heal(self) -> None:
-        self._database.is_cut = False
+    def reconnect(self) -> None:
+        self._database.is_disconnected = False
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
@@ -113,26 +118,28 @@ class EmbeddedStore(Store):
             raise SessionLostError(f"the store {self._file} is not open")
         return await self._worker.call(job)
 
-    def _tell(self, told: Told) -> None:
-        """Called by the database on its thread; states and changes arrive in their order."""
-        self._worker.tell(self._hear, told)
+    def _notify(self, notification: Notification) -> None:
+        """The database calls this on its thread; states and changes arrive in order."""
+        self._worker.call_on_loop(self._notified, notification)
 
-    def _hear(self, told: Told) -> None:
-        match told:
+    def _notified(self, notification: Notification) -> None:
+        match notification:
             case SessionState():
-                self._enter(told)
+                self._enter(notification)
             case None:
                 self._perhaps_all_changed()
             case _:
-                self._changed(told)
+                self._changed(notification)
 
-    def _turn(self) -> None:
-        """The event loop turns: the next beat may say so."""
-        self._loop_turned = True
-        self._turning = asyncio.get_running_loop().call_later(self._beat_s, self._turn)
+    def _loop_runs(self) -> None:
+        """The event loop runs, so the next heartbeat may be written."""
+        self._loop_has_run = True
+        self._turning = asyncio.get_running_loop().call_later(
+            self._heartbeat_interval_s, self._loop_runs
+        )
 
-    def _beat(self, _: Sequence[int]) -> None:
-        if self._loop_turned and not self._database.is_cut:
-            self._loop_turned = False
-            if (life := self._database.life) is not None:
-                life.beat()
+    def _heartbeat(self, _: Sequence[int]) -> None:
+        if self._loop_has_run and not self._database.is_disconnected:
+            self._loop_has_run = False
+            if (heartbeat := self._database.heartbeat) is not None:
+                heartbeat.write()

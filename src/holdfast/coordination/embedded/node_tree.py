@@ -1,7 +1,8 @@
 """The nodes and sessions inside the SQLite file.
 
-Every method works within the SQL transaction that its caller has begun. Whatever changes a node
-also writes its path into the table `changes`, by which pollers learn what to tell their watches.
+Every method runs inside the SQL transaction that its caller has begun. Each change of a node also
+writes the node's path into the table `changes`, from which every process takes what to notify its
+watches of.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from holdfast.coordination.operations import (
 )
 
 KEPT_CHANGES = 10_000
-"""Whoever lags further behind than this takes everything for changed."""
+"""A process that is further behind than this treats every node as changed."""
 
 SELECT_NODE = "SELECT data, version, created, modified, owner FROM nodes WHERE path = ?"
 
 
 class Tree:
+    """Reads and writes nodes and sessions through one SQLite connection."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
@@ -46,11 +49,11 @@ class Tree:
         return value
 
     def touch(self) -> None:
-        """Write, and change nothing."""
+        """Write without a change, to see whether a write succeeds."""
         self._connection.execute("UPDATE counter SET value = value")
 
     def changed_since(self, change: int) -> list[str] | None:
-        """The paths changed after that change number; None: too many to remember."""
+        """The paths changed after that change number; None: more than we keep."""
         if self.last_change() - change > KEPT_CHANGES:
             return None
         found = "SELECT DISTINCT path FROM changes WHERE number > ? ORDER BY path"
@@ -80,7 +83,7 @@ class Tree:
         self._connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
     def apply(self, transaction: Transaction, session: int) -> tuple[Node, ...]:
-        """Raises ConflictError, and leaves it to the caller to undo what was done before that."""
+        """Raises ConflictError; the caller then undoes the operations before it."""
         change = self._next_change()
         written = [self._apply(operation, change, session) for operation in transaction]
         return tuple(node for node in written if node is not None)

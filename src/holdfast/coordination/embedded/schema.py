@@ -1,7 +1,9 @@
-"""The embedded store's file: made whole before it gets its name, and looked at before it is used.
+"""The file of the embedded store: its creation, and the checks before it is used.
 
-The file must never be opened other than through SQLite: closing any descriptor of it would drop all
-of SQLite's locks in this process (POSIX locks belong to the process, not to the descriptor).
+A new file is complete before it gets its name.
+
+Open the file only through SQLite: closing any other descriptor of it would release all of SQLite's
+locks in this process (POSIX locks belong to the process, not to the descriptor).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from holdfast.coordination.operations import StoreAwayError, StoreUnusableError
 
 APPLICATION_ID = 0x486F4673
-"""Stands in the file's header and says that it is ours: "HoFs"."""
+"""Marks the file as Holdfast's in its header: "HoFs"."""
 FORMAT = 1
 
 SCHEMA = """
@@ -36,7 +38,7 @@ INSERT INTO nodes VALUES ('/', NULL, x'', 0, 0, 0, 0);
 
 
 def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
-    """Open the store's file, made first if it is missing. Errors say what, where, what to do."""
+    """Open the store's file; create it if it is missing."""
     try:
         if not file.exists():
             _create(file)
@@ -47,7 +49,7 @@ def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
             isolation_level=None,
         )
     except (OSError, sqlite3.OperationalError) as error:
-        raise no_way_in(file, str(error)) from error
+        raise cannot_open(file, str(error)) from error
     try:
         _inspect(file, connection)
         connection.execute("PRAGMA synchronous = FULL")
@@ -61,7 +63,7 @@ def connect(file: Path, busy_timeout_ms: int) -> sqlite3.Connection:
 
 
 def _create(file: Path) -> None:
-    """Several processes may do this at once: one of them gives its file the name."""
+    """Several processes may do this at the same time: one of them gives its file the name."""
     draft = file.with_name(f"{file.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
     try:
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
@@ -100,7 +102,7 @@ def _inspect(file: Path, connection: sqlite3.Connection) -> None:
 
 def _translated(file: Path, error: sqlite3.Error) -> StoreUnusableError | StoreAwayError:
     if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-        what = "is not a Holdfast store: not even a SQLite file"
+        what = "is not a Holdfast store, nor any SQLite file"
         return _unusable(file, what, "name another file, or move it away")
     if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
         return _damaged(file, str(error))
@@ -108,13 +110,13 @@ def _translated(file: Path, error: sqlite3.Error) -> StoreUnusableError | StoreA
 
 
 def _damaged(file: Path, detail: str) -> StoreUnusableError:
-    advice = "restore a copy, or move it away together with its -wal file to begin with none"
+    advice = "restore a copy, or move it away with its -wal file to start with an empty store"
     one_line = " ".join(detail.split())
     return _unusable(file, f"is damaged ({one_line})", advice)
 
 
-def no_way_in(file: Path, detail: str) -> StoreUnusableError:
-    """The file cannot be opened, or not be made."""
+def cannot_open(file: Path, detail: str) -> StoreUnusableError:
+    """The file cannot be opened or created."""
     advice = "the folder must exist and be writable, and so must the file"
     return _unusable(file, f"cannot be opened ({detail})", advice)
 

@@ -1,6 +1,6 @@
-"""One thread that runs jobs in order and, between them, a tick every so often.
+"""A thread that runs jobs in order and a periodic tick between them.
 
-The tick also comes at once when a descriptor registered with `poll` has something to say.
+The tick also runs immediately when a descriptor registered with `poll` is ready.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Job = Callable[[], Any]
 
 
 class Worker:
-    """Keeps blocking calls off the event loop. Belongs to the loop that runs when it is made."""
+    """Keeps blocking calls off the event loop. Belongs to the loop that runs when it is created."""
 
     def __init__(self, name: str, tick: Callable[[Sequence[int]], None], every_s: float) -> None:
-        """The tick is told which descriptors are ready."""
+        """The tick receives the descriptors that are ready."""
         self._loop = asyncio.get_running_loop()
         self._tick = tick
         self._every_s = every_s
@@ -33,32 +33,32 @@ class Worker:
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
         self.poll = select.poll()
-        """For the thread alone."""
+        """Only the thread may use it."""
         self.poll.register(self._wake_reader, select.POLLIN)
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     async def call(self, job: Callable[[], T]) -> T:
-        """Run a job on the thread. It runs even if nobody waits for it any more."""
+        """Run a job on the thread. It runs even if its caller was cancelled."""
         future: asyncio.Future[T] = self._loop.create_future()
         self._put((job, future))
         return await future
 
     async def stop(self) -> None:
-        """End the thread after the jobs it has. No call may follow."""
+        """End the thread after its pending jobs. No call may follow."""
         self._put(None)
         await self._ended
         os.close(self._wake_writer)
 
-    def tell(self, callback: Callable[..., None], *arguments: object) -> None:
-        """Call back on the event loop; for use on the thread."""
+    def call_on_loop(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Run a callback on the event loop; for use on the thread."""
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
-        except RuntimeError:  # the loop was closed without `stop`: nobody is left to be told
+        except RuntimeError:  # the loop was closed without `stop`: no callback can run
             self._jobs.append(None)
 
     def _put(self, entry: tuple[Job, asyncio.Future[Any]] | None) -> None:
         self._jobs.append(entry)
-        # Full of wake-up calls already; or the thread was awake, and this was its end.
+        # Full: the thread will wake anyway. Broken: the thread has ended.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._wake_writer, b"\0")
 
@@ -74,7 +74,7 @@ class Worker:
                 entry = self._jobs.popleft()
                 if entry is None:
                     os.close(self._wake_reader)
-                    self.tell(_settle, self._ended, None, None)
+                    self.call_on_loop(_settle, self._ended, None, None)
                     return
                 self._do(*entry)
             if ready or time.monotonic() >= next_tick:
@@ -84,19 +84,19 @@ class Worker:
     def _do(self, job: Job, future: asyncio.Future[Any] | None) -> None:
         try:
             result = job()
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever asked, or to the loop
+        except Exception as error:  # noqa: BLE001 - goes to the caller, or to the loop
             if future is not None:
-                self.tell(_settle, future, None, error)
+                self.call_on_loop(_settle, future, None, error)
             else:
                 context = {"message": "a tick of the store failed", "exception": error}
-                self.tell(self._loop.call_exception_handler, context)
+                self.call_on_loop(self._loop.call_exception_handler, context)
         else:
             if future is not None:
-                self.tell(_settle, future, result, None)
+                self.call_on_loop(_settle, future, result, None)
 
 
 def _settle(future: asyncio.Future[Any], result: object, error: Exception | None) -> None:
-    if future.done():  # cancelled: nobody waits
+    if future.done():  # cancelled
         return
     if error is None:
         future.set_result(result)

@@ -1,13 +1,13 @@
-"""One session with ZooKeeper: a kazoo client that ends when its session does.
+"""One session with ZooKeeper: a kazoo client that stops when its session is lost.
 
-kazoo by itself opens a new session when the old one has expired, and sends what was queued for the
-old one. Here that would let a broker act in a life that it does not know it has begun, so a client
-stops for good when its session is lost.
+kazoo itself opens a new session when the old one has expired, and sends the requests queued for the
+old one. A broker would then act in a session that it has not registered in, so this client stops
+for good.
 
-ZooKeeper's answer to a multi request does not hold the change number of a created node, but its
-header does; kazoo's own multi request throws the header away, ours keeps the number.
+ZooKeeper's answer to a multi request has the change number of a created node only in its header.
+kazoo's own multi request discards the header; ours keeps the number.
 
-The callbacks handed in are called on kazoo's threads.
+kazoo's threads run the callbacks passed in.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ REASONS = {
 EPHEMERAL_FLAG = 1
 ANY_VERSION = -1
 LONGEST_RETRY_DELAY_S = 1.0
-NOBODY = "127.0.0.1:1"
-"""A port that nothing listens on: connecting fails at once."""
+UNREACHABLE_HOST = "127.0.0.1:1"
+"""A port that nothing listens on: connecting fails immediately."""
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +88,9 @@ class Multi(serialization.Transaction):  # type: ignore[misc] # kazoo is untyped
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[object]:
-        """The change number, then one result an operation: a Stat, True, or an error.
+        """The change number, then one result per operation: a Stat, True, or an error.
 
-        A list, because kazoo walks over it in search of paths.
+        A list, because kazoo iterates over it in search of paths.
         """
         _, change, _ = serialization.reply_header_struct.unpack_from(data, 0)
         results: list[object] = [change]
@@ -115,7 +115,7 @@ class Multi(serialization.Transaction):  # type: ignore[misc] # kazoo is untyped
 
 
 class ZooKeeperSession:
-    """Requests go out in the order of the calls, and ZooKeeper answers them in that order."""
+    """Sends requests in the order of the calls; ZooKeeper answers in that order."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class ZooKeeperSession:
         on_state: Callable[[SessionState], None],
         on_change: Callable[[str], None],
     ) -> None:
-        """ValueError: the hosts make no sense."""
+        """Raises ValueError if the hosts are malformed."""
         self._hosts = hosts
         self._on_state = on_state
         self._on_change = on_change
@@ -142,7 +142,7 @@ class ZooKeeperSession:
         return STATES[self._client.state]
 
     def start(self, timeout_s: float) -> None:
-        """Blocks until there is a session. The folder that the hosts name is made if missing."""
+        """Open the session, and create the chroot that the hosts name. Blocks."""
         try:
             if not self._client.start_async().wait(timeout_s):
                 raise KazooTimeoutError
@@ -152,10 +152,10 @@ class ZooKeeperSession:
             self.finish()
             message = f"ZooKeeper at {self._hosts} does not answer; check that it runs there"
             raise StoreAwayError(message) from error
-        self._client.add_listener(self._hear)
+        self._client.add_listener(self._state_changed)
 
     def finish(self) -> None:
-        """Ends the session, if it still lives, and the client. Blocks until that is done."""
+        """End the session, if it still exists, and the client. Blocks."""
         try:
             if self._client._stopped.is_set():
                 self._client._safe_close()
@@ -166,23 +166,23 @@ class ZooKeeperSession:
             logger.warning("ZooKeeper client not closed: %r", error)
 
     def expire(self) -> None:
-        """A second client that claims our session and closes it. Blocks."""
+        """Close our session from a second client that takes it over. Blocks."""
         thief = KazooClient(hosts=self._hosts, client_id=self._client.client_id)
         thief.start()
         thief.stop()
         thief.close()
 
-    def cut(self) -> None:
-        """Lose the connection and find nobody who would give us another."""
+    def disconnect(self) -> None:
+        """Close the connection, and let every new attempt fail."""
         _, _, folder = self._hosts.partition("/")
-        self._client.set_hosts(f"{NOBODY}/{folder}" if folder else NOBODY)
+        self._client.set_hosts(f"{UNREACHABLE_HOST}/{folder}" if folder else UNREACHABLE_HOST)
         connection = self._client._connection._socket
         if connection is not None:
             with contextlib.suppress(OSError):  # closed already
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def heal(self) -> None:
-        """The next attempt finds them again."""
+    def reconnect(self) -> None:
+        """Let the next attempt to connect succeed."""
         self._client.set_hosts(self._hosts)
 
     def get(self, path: str, done: Callable[[Node | StoreError | None], None]) -> None:
@@ -199,7 +199,7 @@ class ZooKeeperSession:
         self._client.get_async(path).rawlink(finish)
 
     def catch_up(self, done: Callable[[StoreError | None], None]) -> None:
-        """Let our server catch up with the leader of the ensemble before it reads for us again."""
+        """Make our server catch up with the leader of the ensemble before our next read."""
 
         def finish(result: IAsyncResult) -> None:
             done(None if result.exception is None else self._translated(result.exception))
@@ -232,7 +232,7 @@ class ZooKeeperSession:
         result.rawlink(finish)
 
     def arm(self, path: str) -> None:
-        """Call back, once, after the next change; whoever reads after this call misses none."""
+        """Call back, once, after the next change. A read after this call misses no change."""
         watcher = self._watchers.get(path)
         if watcher is None:
             # The same callable each time: kazoo and ZooKeeper then take it for the same watch.
@@ -241,12 +241,12 @@ class ZooKeeperSession:
         self._client.get_children_async(path, watch=watcher)
 
     def _fired(self, path: str, event: WatchedEvent) -> None:
-        if event.type != EventType.NONE:  # that one only says that the connection was lost
+        if event.type != EventType.NONE:  # NONE only reports a lost connection
             self._on_change(path)
 
-    def _hear(self, state: str) -> None:
+    def _state_changed(self, state: str) -> None:
         if state == KazooState.LOST:
-            self._client._stopped.set()  # or kazoo goes on with a new session
+            self._client._stopped.set()  # otherwise kazoo opens a new session
         self._on_state(STATES[state])
 
     def _request(self, operation: Operation) -> Any:
@@ -280,7 +280,7 @@ class ZooKeeperSession:
                 case Set(), ZnodeStat():
                     nodes.append(_node(operation.data, result))
                 case _:
-                    pass  # a deletion or a check that went well
+                    pass  # a successful deletion or check
         return tuple(nodes)
 
     def _translated(self, error: Exception) -> StoreError:
@@ -302,5 +302,5 @@ def _node(data: bytes, stat: ZnodeStat) -> Node:
 
 
 def check_hosts(hosts: str) -> None:
-    """ValueError if this is not host:port,host:port/folder."""
+    """Raise ValueError if this is not host:port,host:port/folder."""
     collect_hosts(hosts)

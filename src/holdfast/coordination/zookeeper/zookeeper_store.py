@@ -1,8 +1,8 @@
-"""The agreed store kept by ZooKeeper: brokers on several machines, or whoever has one already.
+"""The coordination store in ZooKeeper: for brokers on several machines.
 
-Watches are ZooKeeper's: armed once, fired once. After each firing the watch is armed again before
-the callback runs; as ZooKeeper serves one session's requests in order, whatever the callback reads
-is newer than the watch, and no change falls between them.
+ZooKeeper's watches fire once. After each firing the store arms the watch again before it runs the
+callback. ZooKeeper serves the requests of one session in order, so what the callback reads is newer
+than the watch, and no change is missed between the two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ZooKeeperStore(Store):
         self._session_timeout_ms = session_timeout_ms
         self._connect_timeout_ms = connect_timeout_ms
         self._session: ZooKeeperSession | None = None
-        self._is_cut = False
+        self._is_disconnected = False
 
     @property
     def session_id(self) -> int:
@@ -66,15 +66,15 @@ class ZooKeeperStore(Store):
         assert self._session is not None, "not open"
         await asyncio.to_thread(self._session.expire)
 
-    def cut(self) -> None:
-        self._is_cut = True
+    def disconnect(self) -> None:
+        self._is_disconnected = True
         if self._session is not None:
-            self._session.cut()
+            self._session.disconnect()
 
-    def heal(self) -> None:
-        self._is_cut = False
+    def reconnect(self) -> None:
+        self._is_disconnected = False
         if self._session is not None:
-            self._session.heal()
+            self._session.reconnect()
 
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
@@ -83,7 +83,7 @@ class ZooKeeperStore(Store):
         return [_raised(answer) for answer in await asyncio.gather(*found)]
 
     async def get_newest(self, paths: Sequence[str]) -> list[Node | None]:
-        # One session's requests are served in order, so the reads wait for the sync without us.
+        # ZooKeeper serves a session's requests in order, so the reads wait for the sync.
         caught_up = self._asked(self._reachable().catch_up)
         nodes = await self.get_many(paths)
         _raised(await caught_up)
@@ -111,16 +111,16 @@ class ZooKeeperStore(Store):
         return watch
 
     async def _start(self) -> None:
-        if self._is_cut:
-            raise StoreAwayError(f"ZooKeeper at {self._hosts} is cut off on purpose")
+        if self._is_disconnected:
+            raise StoreAwayError(f"ZooKeeper at {self._hosts} is disconnected by an injected fault")
         session = self._new_session()
         try:
             await asyncio.to_thread(session.start, self._connect_timeout_ms / 1000)
         except asyncio.CancelledError:
-            self._loop.run_in_executor(None, session.finish)  # nobody else would
+            self._loop.run_in_executor(None, session.finish)  # no other code will
             raise
         old, self._session = self._session, session
-        self._hear(session, SessionState.CONNECTED)
+        self._session_changed(session, SessionState.CONNECTED)
         if old is not None:
             await asyncio.to_thread(old.finish)
 
@@ -128,22 +128,22 @@ class ZooKeeperStore(Store):
         check_zookeeper(self._hosts)
         from holdfast.coordination.zookeeper.kazoo_session import ZooKeeperSession
 
-        def told_state(state: SessionState) -> None:
-            self._tell(self._hear, session, state)
+        def state_changed(state: SessionState) -> None:
+            self._call_on_loop(self._session_changed, session, state)
 
-        def told_change(path: str) -> None:
-            self._tell(self._fired, session, path)
+        def node_changed(path: str) -> None:
+            self._call_on_loop(self._fired, session, path)
 
         timeout_ms = self._session_timeout_ms
-        session = ZooKeeperSession(self._hosts, timeout_ms, told_state, told_change)
+        session = ZooKeeperSession(self._hosts, timeout_ms, state_changed, node_changed)
         return session
 
-    def _hear(self, session: ZooKeeperSession, heard: SessionState) -> None:
-        """A connection may be news of yesterday: only what the session says now can be one."""
+    def _session_changed(self, session: ZooKeeperSession, reported: SessionState) -> None:
+        """Enter the session's state of now: a reported CONNECTED may be out of date."""
         if session is not self._session:
             return
-        if heard is not SessionState.CONNECTED:
-            self._enter(heard)
+        if reported is not SessionState.CONNECTED:
+            self._enter(reported)
         if session.state is SessionState.CONNECTED is not self._state:
             for path in self._watches:
                 session.arm(path)
@@ -163,13 +163,13 @@ class ZooKeeperStore(Store):
         return session
 
     def _asked(self, ask: Ask[T]) -> asyncio.Future[T | StoreError]:
-        """The answer to a request that has been sent when this returns."""
+        """Send a request; the future receives the answer."""
         future: asyncio.Future[T | StoreError] = self._loop.create_future()
-        ask(lambda answer: self._tell(_settle, future, answer))
+        ask(lambda answer: self._call_on_loop(_settle, future, answer))
         return future
 
-    def _tell(self, callback: Callable[..., None], *arguments: object) -> None:
-        """From kazoo's threads to the event loop, unless that was closed before the store."""
+    def _call_on_loop(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Run a callback on the event loop, for kazoo's threads; not if the loop is closed."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback, *arguments)
 
@@ -183,7 +183,7 @@ def _commit(session: ZooKeeperSession, transaction: Transaction) -> Ask[tuple[No
 
 
 def _settle(future: asyncio.Future[T], answer: T) -> None:
-    if not future.done():  # else cancelled: nobody waits
+    if not future.done():  # else cancelled
         future.set_result(answer)
 
 

@@ -1,9 +1,9 @@
-"""Brokers' lives: registrations as the controller sees them, and a broker's own view of itself.
+"""Broker registrations: the controller's view of a broker, and the broker's view of itself.
 
 A broker gets a new broker epoch each time it registers. `intact_since` is the first epoch of an
-unbroken chain of clean shutdowns and starts: whatever the broker held in that life or a later one,
-it still holds. After a crash or a power failure it is the new epoch, because nobody can tell the
-two apart, and unflushed records may be gone.
+unbroken chain of clean shutdowns and starts: the broker still holds every record that it held in
+that epoch or a later one. After a crash or a power failure, `intact_since` is the new epoch: the
+two cannot be distinguished, and unflushed records may be gone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, ControllerEpo
 
 
 class Registration(NamedTuple):
-    """A broker with a living session in the agreed store."""
+    """A broker with a live session in the coordination store."""
 
     broker: BrokerId
     broker_epoch: BrokerEpoch
@@ -29,7 +29,7 @@ class Registration(NamedTuple):
     shutting_down: bool = False
 
     def is_intact(self, member_epoch: BrokerEpoch) -> bool:
-        """Whether it still holds what it held in that earlier life."""
+        """Whether the broker still holds the records that it held in this epoch."""
         return member_epoch != NO_BROKER_EPOCH and self.intact_since <= member_epoch
 
 
@@ -40,8 +40,8 @@ class CleanShutdown(NamedTuple):
     intact_since: BrokerEpoch
 
 
-class BrokerLife:
-    """What a broker knows of its own registration and of its controller."""
+class BrokerIncarnation:
+    """One run of a broker process: its registration, and the controller that it obeys."""
 
     __slots__ = ("broker_epoch", "controller", "guards", "incarnation", "intact_since")
 
@@ -58,9 +58,9 @@ class BrokerLife:
         self.intact_since = shutdown.intact_since if shutdown else NO_BROKER_EPOCH
 
     def registration_answered(self, incarnation: int, broker_epoch: BrokerEpoch) -> bool:
-        """Take over the epoch we were given; say whether the answer was for us.
+        """Adopt the assigned broker epoch; return whether the answer was for this incarnation.
 
-        An answer to an earlier incarnation would make us speak with a dead broker's epoch.
+        With an answer to an earlier incarnation, we would send requests with a dead broker's epoch.
         """
         if self.guards.registration_incarnation and incarnation != self.incarnation:
             return False
@@ -72,11 +72,11 @@ class BrokerLife:
         return True
 
     def session_lost(self) -> None:
-        """We are alive but must register anew; what we hold is still intact."""
+        """The broker runs but must register again; its records are still intact."""
         self.broker_epoch = NO_BROKER_EPOCH
 
     def confirm_controller(self, fact: ControllerFact) -> None:
-        """The store names this controller. An answer that was overtaken by another is ignored."""
+        """The store names this controller. An answer older than the known one is ignored."""
         if fact.epoch >= self.controller.epoch:
             self.controller = fact
 

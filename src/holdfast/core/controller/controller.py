@@ -1,9 +1,9 @@
-"""The controller: decides for the whole cluster who leads, and tells the brokers.
+"""The controller: elects the leaders of the whole cluster and sends the result to the brokers.
 
-Everything it knows is in the agreed store, so a new controller goes on where the old one stopped:
-it looks at every partition and does what is missing. A decision is a compare-and-set of one
-partition's state; one is under way per partition, and nothing is told to a broker before the store
-has confirmed it. What arrives meanwhile waits, or is found again by looking anew.
+All its state is in the coordination store, so a new controller continues where the old one stopped:
+it checks every partition and makes the missing decisions. A decision is a compare-and-set of one
+partition's state. Each partition has at most one write in flight, and the controller sends nothing
+to a broker before the store has confirmed it. Requests that arrive meanwhile are queued.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from holdfast.model import (
 
 
 class Controller:
-    """The decisions of one controller's reign."""
+    """The decisions of one controller in its controller epoch."""
 
     __slots__ = (
         "_asked",
@@ -75,7 +75,7 @@ class Controller:
     )
 
     brokers: dict[BrokerId, Registration]
-    """Only those with a living session."""
+    """Only brokers with a live session."""
     partitions: dict[TopicPartition, PartitionState]
     """As the store has confirmed them."""
 
@@ -100,29 +100,29 @@ class Controller:
         self._settings: dict[TopicPartition, Settings] = {}
 
     def start(self) -> Commands:
-        """Take over: tell everyone what the store says, then do what is missing."""
-        looked = [self._look_and_tell(partition) for partition in self.partitions]
+        """Take over: send the stored state to every replica, then make the missing decisions."""
+        looked = [self._look_and_send(partition) for partition in self.partitions]
         return tuple(command for commands in looked for command in commands)
 
     # Brokers.
 
     def broker_registered(self, registration: Registration) -> Commands:
-        """A broker has a (new) session: tell it what it hosts, and see whom that lets lead."""
+        """A broker has a new session: send it its partitions, and elect leaders where possible."""
         broker = registration.broker
         self.brokers[broker] = registration
         for partition, failed in self._failed.items():
             self._failed[partition] = tuple(one for one in failed if one != broker)
-        # Its log may have lost its end since it was asked: ask that round of candidates anew.
+        # Its log may have lost its end since it answered: ask that round of candidates again.
         self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
         commands: list[Command] = []
         for partition in self.partitions:
-            commands.extend(self._look_and_tell(partition, broker))
+            commands.extend(self._look_and_send(partition, broker))
         return tuple(commands)
 
     def broker_lost(
         self, broker: BrokerId, broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
     ) -> Commands:
-        """A session has ended. An end that is older than the registration means nothing."""
+        """A session has ended. The end of an earlier session than the registered one is ignored."""
         known = self.brokers.get(broker)
         if known is None or broker_epoch not in (NO_BROKER_EPOCH, known.broker_epoch):
             return ()
@@ -132,7 +132,7 @@ class Controller:
     def replica_failed(
         self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
     ) -> Commands:
-        """A broker's log of this partition failed: for it the broker is dead, until it restarts."""
+        """A log failed: the broker counts as dead for this partition until it restarts."""
         known = self.brokers.get(broker)
         failed = self._failed.get(partition, ())
         present = partition in self.partitions and broker not in failed
@@ -142,7 +142,7 @@ class Controller:
         return self._look_at(partition)
 
     def fit(self, partition: TopicPartition) -> Brokers:
-        """The living brokers, without those whose log of this partition failed."""
+        """The live brokers, without those whose log of this partition failed."""
         failed = self._failed.get(partition)
         if not failed:
             return self.brokers
@@ -151,7 +151,7 @@ class Controller:
     def shutdown_asked(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> Commands:
         """Controlled shutdown: move its leaderships and take it out of the ISRs first.
 
-        A request of an earlier life must not mark the present one.
+        A request from an earlier broker epoch must not mark the present registration.
         """
         known = self.brokers.get(broker)
         if known is None or known.broker_epoch != broker_epoch:
@@ -182,7 +182,7 @@ class Controller:
         return self._write(partition, state, "created")
 
     def forget(self, partition: TopicPartition) -> Commands:
-        """The partition is being deleted: decide nothing more, and say so to whoever waits."""
+        """The partition is being deleted: drop its state and answer the waiting proposals."""
         pending = self._pending.pop(partition, None)
         waiters = list(pending.answers) if pending else []
         waiters += [one.waiter for one in self._queued.pop(partition, ())]
@@ -193,12 +193,12 @@ class Controller:
         return tuple(AnswerAlter(one, gone, None) for one in waiters)
 
     def settings_changed(self, partition: TopicPartition, settings: Settings) -> Commands:
-        """From now on decide by these.
+        """Decide by these settings from now on.
 
-        With a lower minimum the high watermark may move without the eligible leaders, so they are
-        eligible no more. Brokers must not learn of it before the store has confirmed that. A
-        higher one begins with a new reign, for the leader and for us: an old one may go on
-        committing by the lower minimum, and nobody who left its ISR then is eligible.
+        With a lower min.insync.replicas, the high watermark may move without the eligible leaders,
+        so they stop being eligible. Brokers must not receive the new value before the store has
+        confirmed that. A higher value begins with a new leader epoch: in the old epoch the leader
+        may still commit by the lower minimum, and a replica that leaves the ISR is not eligible.
         """
         if partition in self._pending:
             self._settings[partition] = settings
@@ -212,13 +212,13 @@ class Controller:
         return self._look_at(partition)
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether a decision is under way to the store."""
+        """Whether a write to the store is in flight."""
         return partition in self._pending
 
     def alter_partition(
         self, partition: TopicPartition, leader: BrokerId, proposal: ProposeIsr, waiter: object
     ) -> Commands:
-        """A leader proposes another ISR. Decided only against the version it names."""
+        """A leader proposes another ISR. It must name the current partition epoch."""
         if partition in self._pending:
             alter = Alter(leader, proposal, waiter)
             self._queued.setdefault(partition, []).append(alter)
@@ -229,7 +229,7 @@ class Controller:
         fit = self.fit(partition)
         error = judge(state, fit, self.rules.guards, leader, proposal)
         if error is ErrorCode.INELIGIBLE_REPLICA:
-            # A new version, so that a copy of this proposal that is still on its way dies too.
+            # A new partition epoch, so that a delayed copy of this proposal is refused as well.
             return self._write(partition, state, "refused", (waiter,), error)
         if error:
             return (AnswerAlter(waiter, error, state),)
@@ -240,7 +240,7 @@ class Controller:
     def elect(
         self, partition: TopicPartition, leader: BrokerId | None = None, *, unclean: bool = False
     ) -> Commands:
-        """An operator asks for a leader; `asked_leader` says whom that makes one."""
+        """An operator requests an election; `asked_leader` chooses the new leader."""
         state = self.partitions[partition]
         if partition in self._pending or self.rules.commit_rule is CommitRule.MAJORITY:
             return ()
@@ -252,7 +252,7 @@ class Controller:
         return self._write(partition, led, choice.rule)
 
     def reassign(self, partition: TopicPartition, target: tuple[BrokerId, ...]) -> Commands:
-        """Move the partition to other brokers: first add, and when they are in sync, remove."""
+        """Move the partition: add the new replicas; remove the old ones once those are in sync."""
         if partition in self._pending:
             return ()
         grown = reassignment_rules.begin(self.partitions[partition], target)
@@ -262,7 +262,7 @@ class Controller:
         settings = self.settings[partition]
         return reassignment_rules.maybe_complete(state, self.fit(partition), settings, self.rules)
 
-    # Looking at a partition anew.
+    # Checking a partition again.
 
     def _look_at_all(self) -> Commands:
         commands: list[Command] = []
@@ -271,7 +271,7 @@ class Controller:
         return tuple(commands)
 
     def _look_at(self, partition: TopicPartition) -> Commands:
-        """Do what the living brokers ask for: members, leader, recovery."""
+        """Adjust ISR, leader and recovery of a partition to the live brokers."""
         if partition in self._pending:
             return ()
         state = self.partitions[partition]
@@ -296,7 +296,7 @@ class Controller:
         return self._recover(partition, state)
 
     def _recover(self, partition: TopicPartition, state: PartitionState) -> Commands:
-        """Nobody leads: ask those whose logs decide, once they can all be asked."""
+        """Without a leader: ask the candidates for their log ends, once all of them are live."""
         if state.leader != NO_BROKER:
             self._asked.pop(partition, None)
             return ()
@@ -308,7 +308,7 @@ class Controller:
         return tuple(AskLogEnd(one, partition, state.leader_epoch) for one in candidates)
 
     def ask_again(self) -> Commands:
-        """Repeat what was asked and not answered: a message may be lost, or have come too early."""
+        """Repeat unanswered questions: a message may be lost, or have arrived too early."""
         return tuple(
             AskLogEnd(broker, partition, self.partitions[partition].leader_epoch)
             for partition, asked in self._asked.items()
@@ -319,7 +319,7 @@ class Controller:
     def log_end_answered(
         self, partition: TopicPartition, broker: BrokerId, leader_epoch: LeaderEpoch, end: LogEnd
     ) -> Commands:
-        """A candidate says how far its log goes. With all answers in, the best log leads."""
+        """A candidate reports its log end. When all have answered, the best log leads."""
         asked = self._asked.get(partition)
         state = self.partitions.get(partition)
         if asked is None or state is None or broker not in asked or partition in self._pending:
@@ -352,7 +352,7 @@ class Controller:
         return (WriteState(partition, state, expected),)
 
     def store_confirmed(self, partition: TopicPartition) -> Commands:
-        """The write under way is agreed: now it may be told."""
+        """The store accepted the write in flight: send the new state to the brokers."""
         pending = self._pending.pop(partition)
         before = self.partitions[partition]
         self.partitions[partition] = state = pending.state
@@ -367,7 +367,7 @@ class Controller:
         return tuple(commands)
 
     def store_refused(self, partition: TopicPartition, state: PartitionState) -> Commands:
-        """Somebody else has changed this partition: take over what they wrote and look anew."""
+        """Another controller changed this partition: adopt its state and check it again."""
         pending = self._pending.pop(partition)
         self.partitions[partition] = state
         commands: list[Command] = [
@@ -379,21 +379,21 @@ class Controller:
     def _go_on(self, partition: TopicPartition) -> Commands:
         settings = self._settings.pop(partition, None)
         commands = list(self.settings_changed(partition, settings)) if settings else []
-        commands.extend(self._look_and_tell(partition))
+        commands.extend(self._look_and_send(partition))
         for broker in self._leaving.pop(partition, []):
             commands.extend(self._move_away(partition, broker))
         for alter in self._queued.pop(partition, []):
             commands.extend(self.alter_partition(partition, *alter))
         return tuple(commands)
 
-    def _look_and_tell(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
-        """First look, then tell the replicas, or one of them, what is agreed if it still stands.
+    def _look_and_send(self, partition: TopicPartition, only: BrokerId | None = None) -> Commands:
+        """Check the partition, then send its state to all replicas, or to one, if it is unchanged.
 
-        A leader may have come back without its tail: told to lead now, it would.
+        The check comes first: a leader that lost its log's tail must not be sent the old state.
         """
         looked = self._look_at(partition)
         if partition in self._pending:
             return looked
         state = self.partitions[partition]
-        told = [one for one in state.replicas if one in self.brokers and only in (None, one)]
-        return (*(SendStateTo(one, partition, state) for one in told), *looked)
+        recipients = [one for one in state.replicas if one in self.brokers and only in (None, one)]
+        return (*(SendStateTo(one, partition, state) for one in recipients), *looked)

@@ -1,7 +1,7 @@
-"""What a controller asks its driver to do, in order.
+"""Commands: what a controller asks its driver to do, in this order.
 
 Every message to a broker carries the controller's epoch; the driver adds it. `SendStateTo` is a
-LeaderAndIsr to a replica; the driver also tells every broker with UpdateMetadata.
+LeaderAndIsr to a replica; the driver also sends UpdateMetadata to every broker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class WriteState(NamedTuple):
 
 
 class StateConfirmed(NamedTuple):
-    """The store has it, for trace and metadata; `rule` says how a leader was found."""
+    """The store has this state; for trace and metadata. `rule` names the election rule."""
 
     partition: TopicPartition
     before: PartitionState
@@ -36,7 +36,7 @@ class StateConfirmed(NamedTuple):
 
 
 class SendStateTo(NamedTuple):
-    """Tell a replica who leads."""
+    """Send a partition's state to a replica."""
 
     broker: BrokerId
     partition: TopicPartition
@@ -44,14 +44,14 @@ class SendStateTo(NamedTuple):
 
 
 class StopReplica(NamedTuple):
-    """Tell a broker that it no longer hosts this partition."""
+    """Send a StopReplica: the broker no longer hosts this partition."""
 
     broker: BrokerId
     partition: TopicPartition
 
 
 class AnswerAlter(NamedTuple):
-    """Answer a leader's proposal. The state is the agreed one, if there is any."""
+    """Answer a leader's proposal with the partition's stored state, if there is one."""
 
     waiter: object
     error: ErrorCode
@@ -59,7 +59,7 @@ class AnswerAlter(NamedTuple):
 
 
 class AskLogEnd(NamedTuple):
-    """Ask how far a log goes. Answered only in this epoch, in which the log stands still."""
+    """Ask a replica for its log end. It answers only in this epoch, in which its log is frozen."""
 
     broker: BrokerId
     partition: TopicPartition

@@ -1,4 +1,4 @@
-"""Whether a leader's proposal of another ISR may stand."""
+"""AlterPartition: whether the controller accepts a leader's proposal of another ISR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.model import NO_BROKER_EPOCH, BrokerId, ErrorCode, PartitionState
 
 
 class Alter(NamedTuple):
-    """A proposal that waits for its turn."""
+    """A queued proposal."""
 
     leader: BrokerId
     proposal: ProposeIsr
@@ -34,7 +34,7 @@ def judge(
     leader: BrokerId,
     proposal: ProposeIsr,
 ) -> ErrorCode:
-    """Decided only against the version it names, and for brokers in the life it names."""
+    """Check a proposal's partition epoch, and each member's broker epoch; NONE accepts it."""
     if leader != state.leader or proposal.leader_epoch != state.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     stale = proposal.partition_epoch != state.partition_epoch
@@ -49,10 +49,10 @@ def judge(
         # that is gone or about to go, until replica.lag.time.max.ms is over.
         if known is None or (known.shutting_down and member.broker not in state.isr):
             return ErrorCode.INELIGIBLE_REPLICA
-        # A member need not have fetched in this reign; a joiner must, and so names its life.
+        # A member need not have fetched in this leader epoch; a joiner has, so its epoch is known.
         must_name = member.broker not in state.isr and guards.joiner_position_known
         unnamed = member.broker_epoch == NO_BROKER_EPOCH and not must_name
-        same_life = unnamed or member.broker_epoch == known.broker_epoch
-        if guards.joiner_broker_epoch and not same_life:
+        same_incarnation = unnamed or member.broker_epoch == known.broker_epoch
+        if guards.joiner_broker_epoch and not same_incarnation:
             return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE

@@ -1,8 +1,10 @@
-"""Elections: who stays a member, who leads. Pure functions from one agreed state to the next.
+"""Leader election: which replicas stay in the ISR, and which one leads.
+
+Pure functions from one partition state to the next.
 
 The order of candidates: the first live replica of the assignment that is in the ISR; else one of
-the eligible leaders (KIP-966); else, only if unclean elections are on, any live replica. If all who
-were eligible came back from an unclean restart, the controller compares their logs.
+the eligible leaders (KIP-966); else, only if unclean elections are on, any live replica. If all
+eligible leaders had an unclean restart, the controller compares their logs.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ Brokers = Mapping[BrokerId, Registration]
 
 
 class LogEnd(NamedTuple):
-    """How far a replica's log goes; the greater one is the better log."""
+    """The end of a replica's log; the log with the greater value is the better one."""
 
     last_epoch: LeaderEpoch
     log_end_offset: Offset
 
 
 class Choice(NamedTuple):
-    """A new leader and the rule by which it was found."""
+    """A new leader and the rule that chose it."""
 
     leader: BrokerId
     rule: str
@@ -48,7 +50,7 @@ def next_version(state: PartitionState, **changes: object) -> PartitionState:
 
 
 def member_epoch(state: PartitionState, broker: BrokerId) -> BrokerEpoch:
-    """In which life a broker became a member."""
+    """The broker epoch in which a broker joined the ISR."""
     for member in state.member_epochs:
         if member.broker == broker:
             return member.broker_epoch
@@ -70,9 +72,9 @@ def with_isr(
 ) -> PartitionState:
     """The state with another ISR, and the eligible leaders that follow from it.
 
-    Who leaves an ISR that is then below the minimum stays eligible: the high watermark stands
-    still from there on, so it holds everything that is committed. `unclean` are members that may
-    have lost what they held.
+    A replica that leaves an ISR below min.insync.replicas joins the eligible leader replicas
+    (KIP-966): the high watermark no longer moves, so the replica holds every committed record.
+    `unclean` are members that may have lost records.
     """
     eligible: tuple[BrokerId, ...] = ()
     last_known: tuple[BrokerId, ...] = ()
@@ -162,10 +164,10 @@ def asked_leader(
     *,
     unclean: bool,
 ) -> Choice | None:
-    """Whom an operator's request makes the leader, if anybody.
+    """The leader that an operator's request chooses, or None.
 
-    The preferred one, a designated member of the ISR, or (unclean) any live replica if nobody
-    leads.
+    The preferred leader, a designated member of the ISR, or (unclean) any live replica if the
+    partition has no leader.
     """
     if unclean:
         if state.leader != NO_BROKER:
@@ -179,9 +181,9 @@ def asked_leader(
 
 
 def drop_needless_eligible(state: PartitionState, settings: Settings) -> PartitionState:
-    """Without eligible leaders, if the ISR is large enough for the high watermark to move.
+    """Clear the eligible leaders if the ISR is large enough for the high watermark to move.
 
-    So it is after min.insync.replicas was lowered; otherwise there are none in such a state.
+    Only a lower min.insync.replicas leads to such a state.
     """
     enough = state.isr and len(state.isr) >= minimum_isr(state, settings)
     if not enough or not (state.eligible_leaders or state.last_known_eligible):
@@ -191,7 +193,7 @@ def drop_needless_eligible(state: PartitionState, settings: Settings) -> Partiti
 
 
 def leads_on(state: PartitionState, brokers: Brokers) -> bool:
-    """Whether the leader is alive, and in the very life in which it was elected.
+    """Whether the leader is live in the broker epoch in which it was elected.
 
     After a restart it must not lead in the same epoch again: it may have lost records of that
     epoch, and would write others at their offsets.
@@ -204,12 +206,12 @@ def leads_on(state: PartitionState, brokers: Brokers) -> bool:
 def lead_by(
     state: PartitionState, choice: Choice, brokers: Brokers, settings: Settings, rules: Rules
 ) -> PartitionState:
-    """The state in which the chosen one leads, in a new epoch and in its present life."""
+    """The state in which the choice leads, in a new leader epoch and its current broker epoch."""
     state = _lead_by(state, choice, brokers, settings, rules)
     others = tuple(one for one in state.member_epochs if one.broker != choice.leader)
     known = brokers.get(choice.leader)
-    life = known.broker_epoch if known else NO_BROKER_EPOCH
-    return state._replace(member_epochs=(ReplicaBroker(choice.leader, life), *others))
+    elected_in = known.broker_epoch if known else NO_BROKER_EPOCH
+    return state._replace(member_epochs=(ReplicaBroker(choice.leader, elected_in), *others))
 
 
 def _lead_by(
@@ -223,8 +225,8 @@ def _lead_by(
         return with_isr(state, (*state.isr, choice.leader), brokers, settings, rules)
     alone = state._replace(isr=(), eligible_leaders=())
     if choice.rule != "best-log":
-        # What others hold beyond this log is given up: they are no longer candidates. After a
-        # comparison of logs they still are: should the best one lose its tail now, another has it.
+        # Records that only other logs hold are given up, so these are no longer candidates. After
+        # a comparison of logs they still are: another has the tail if the best log loses it now.
         alone = alone._replace(last_known_eligible=())
     return with_isr(alone, (choice.leader,), brokers, settings, rules)
 
@@ -232,9 +234,9 @@ def _lead_by(
 def moved_away(
     state: PartitionState, broker: BrokerId, brokers: Brokers, settings: Settings, rules: Rules
 ) -> tuple[PartitionState, str] | None:
-    """The state without a broker that shuts down, and by which rule; None if it must stay.
+    """The state without a broker that shuts down, and the election rule; None if it must stay.
 
-    It stays as the only one that may lead, and under the majority rule, where it leaves when its
+    It stays if no other replica may lead, and under the majority rule, where it leaves when its
     session ends.
     """
     if rules.commit_rule is CommitRule.MAJORITY:
@@ -252,7 +254,7 @@ def moved_away(
 
 
 def without_leader(state: PartitionState) -> PartitionState:
-    """Nobody leads. A new epoch all the same, so that a deposed leader can commit nothing."""
+    """No leader, but a new leader epoch, so that a deposed leader can commit nothing."""
     if state.leader == NO_BROKER:
         return state
     return state._replace(leader=NO_BROKER, leader_epoch=LeaderEpoch(state.leader_epoch + 1))
@@ -261,10 +263,10 @@ def without_leader(state: PartitionState) -> PartitionState:
 def recovery_candidates(
     state: PartitionState, brokers: Brokers, rules: Rules
 ) -> tuple[BrokerId, ...] | None:
-    """Whose logs decide who leads, if that is how it must be decided and they can all be asked.
+    """The replicas whose logs decide the election; None if logs do not decide or one is missing.
 
-    The majority rule always asks (a majority of the replicas). The ISR rule asks only when no
-    member and no eligible leader is left, and then everyone who was the last to be one.
+    The majority rule always compares the logs of a majority of the replicas. The ISR rule compares
+    logs only when no member and no eligible leader is left: those of the last known ones.
     """
     live = tuple(one for one in state.replicas if one in brokers)
     if rules.commit_rule is CommitRule.MAJORITY:

@@ -1,7 +1,7 @@
-"""Moving a partition to other brokers: first add, and when the new ones are in sync, remove.
+"""Reassignment: adds the new replicas first, and removes the old ones once those are in sync.
 
-In between both the old and the new replicas are replicas, so no moment has fewer copies than the
-settings ask for.
+In between, both old and new replicas are in the replica set, so the partition never has fewer
+copies than its replication factor.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from holdfast.model import BrokerId, PartitionState
 
 
 def begin(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionState:
-    """The state in which the target's brokers are replicas too.
+    """The state in which the target brokers are replicas too.
 
-    A move under way is replaced: what it was adding must still get in sync, or goes. So moving to
-    the replicas that were there before it is how to cancel one.
+    It replaces a reassignment in progress: replicas that were being added and are not in the new
+    target are removed. To cancel a reassignment, reassign to the replicas from before it.
     """
     before = tuple(one for one in state.replicas if one not in state.adding)
     adding = tuple(one for one in target if one not in before)

@@ -1,11 +1,11 @@
-"""Which brokers hold a new partition: replicas spread evenly over brokers, and over racks if known.
+"""Replica assignment of new partitions: spread evenly over brokers, and over racks if known.
 
-Kafka's way (KIP-36). Leaders go round the brokers from `start`. A partition's other replicas follow
-its leader at a distance that grows by one each time all brokers have had a turn, so that the
-partitions of one broker have their followers everywhere. With racks the brokers are put in an order
-that alternates between them, and a rack or broker is taken twice only if there is no other.
+The algorithm is Kafka's (KIP-36). Leaders go round the brokers from `start`. A partition's other
+replicas follow its leader at a distance that grows by one each time all brokers have had a turn, so
+that the followers of one broker's partitions are on all other brokers. With racks, the brokers are
+ordered to alternate between them, and a rack or broker is used twice only if there is no other.
 
-Where to start, and at which distance, are dice thrown by the caller.
+The caller draws the start and the distance at random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.model import BrokerId
 
 Racks = Mapping[BrokerId, str | None]
-"""The live brokers, and where each stands."""
+"""The live brokers and their racks."""
 
 
 def assign(
@@ -23,7 +23,7 @@ def assign(
 ) -> dict[int, tuple[BrokerId, ...]]:
     """Replicas for partitions with these numbers; the first of each is the preferred leader.
 
-    At least one broker per replica is needed. Without a rack for everyone, racks do not count.
+    Needs at least one broker per replica. If any broker has no rack, racks are ignored.
     """
     assert 0 < replicas <= len(brokers), (replicas, len(brokers))
     order = _alternating(brokers)
@@ -64,7 +64,7 @@ def _may_follow(
 
 
 def _alternating(brokers: Racks) -> list[BrokerId]:
-    """The brokers so that neighbours stand in different racks as far as that goes."""
+    """The brokers in an order in which neighbours are in different racks where possible."""
     by_rack: dict[str, list[BrokerId]] = {}
     for broker in sorted(brokers):
         by_rack.setdefault(brokers[broker] or "", []).append(broker)

@@ -1,10 +1,10 @@
-"""Consumer groups, the classic protocol: who is in a group, who gets what, how far all have read.
+"""Consumer groups of the classic protocol: members, assignments and committed offsets.
 
-Pure like all of the core: calls carry their time, effects come back as data. `Groups` is what a
-driver holds for each partition of `__consumer_offsets` that its broker leads; its module says what
-the driver owes it. The rules are those of Apache Kafka's group coordinator, but for these: every
-waiter is answered; the leader's first SyncGroup of a generation is the one that counts; an offset
-whose write timed out still counts if the log committed it.
+Pure like all of the core: calls carry their time, and effects are returned as data. A driver has
+one `Groups` per partition of `__consumer_offsets` that its broker leads; the module of `Groups`
+lists the driver's duties. The rules are those of Apache Kafka's group coordinator, with three
+exceptions: every waiter is answered; the leader's first SyncGroup of a generation counts; an
+offset whose write timed out still counts if the log commits it.
 """
 
 from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, ListedGroup, MemberView

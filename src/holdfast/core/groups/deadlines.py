@@ -1,8 +1,8 @@
-"""Which group to look at next, without looking at all of them.
+"""The group with the next deadline, without a scan of all groups.
 
-A heap with one valid entry for each group, never later than the group's own next deadline. It may
-be earlier: heartbeats move deadlines away all the time, and looking once too often costs less than
-tidying up each time.
+A heap with one valid entry per group, never later than the group's own next deadline. It may be
+earlier: every heartbeat moves a deadline, and one check too many costs less than an update of the
+heap for each heartbeat.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 
 class Deadlines:
-    """When each group wants to be looked at."""
+    """When to check each group next."""
 
     __slots__ = ("_heap", "_noted")
 
@@ -29,7 +29,7 @@ class Deadlines:
             heappush(self._heap, (deadline_ms, group_id))
 
     def covers(self, group_id: str, deadline_ms: int) -> bool:
-        """Whether the group will be looked at in time."""
+        """Whether the group will be checked by this deadline."""
         noted_ms = self._noted.get(group_id)
         return noted_ms is not None and noted_ms <= deadline_ms
 
@@ -39,7 +39,7 @@ class Deadlines:
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now_ms: int) -> list[str]:
-        """The groups to look at now. Each must be noted again, if it has another deadline."""
+        """The groups to check now. Each must be noted again, if it has another deadline."""
         due: list[str] = []
         self._drop_stale()
         # At most one round for each entry: nothing is pushed here.
@@ -51,7 +51,7 @@ class Deadlines:
         return due
 
     def _drop_stale(self) -> None:
-        """An entry that an earlier one has overtaken."""
+        """Drop entries that an earlier one of the same group replaced."""
         heap, noted = self._heap, self._noted
         while heap and noted.get(heap[0][1]) != heap[0][0]:
             heappop(heap)

@@ -1,4 +1,4 @@
-"""What an onlooker sees of groups: DescribeGroups, ListGroups, OffsetFetch."""
+"""Read-only views of groups: DescribeGroups, ListGroups, OffsetFetch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.model import CommittedOffset, ErrorCode, TopicPartition
 
 
 class MemberView(NamedTuple):
-    """A member. Metadata is shown while the group is Stable, as only then it is settled."""
+    """A member. Its metadata is shown only while the group is Stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -24,7 +24,7 @@ class MemberView(NamedTuple):
 class GroupView(NamedTuple):
     """A group in full.
 
-    A missing one is Dead: versions before 6 of DescribeGroups say so without an error.
+    A missing group is Dead: versions of DescribeGroups before 6 report it without an error.
     """
 
     error: ErrorCode
@@ -45,7 +45,7 @@ class ListedGroup(NamedTuple):
 
 
 class FetchedOffsets(NamedTuple):
-    """A group's committed offsets; a partition that is not in it has none."""
+    """A group's committed offsets; a partition without one is left out."""
 
     error: ErrorCode
     offsets: Mapping[TopicPartition, CommittedOffset]

@@ -1,7 +1,7 @@
-"""What groups ask their driver to do.
+"""Effects: what groups ask their driver to do.
 
-The ordering promise is the core's: effects of one call are carried out in their order. Records of
-one `Persist` go to the offsets partition behind those of every earlier one. A `waiter` is the
+The driver carries out the effects of one call in their order, as everywhere in the core. It writes
+the records of one `Persist` after those of every earlier one. A `waiter` is the
 driver's handle for a request; each is answered exactly once.
 """
 
@@ -23,7 +23,7 @@ class Persist(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """A member as the leader is told of it."""
+    """A member, as the leader's JoinGroup response lists it."""
 
     member_id: str
     group_instance_id: str | None
@@ -31,17 +31,17 @@ class JoinedMember(NamedTuple):
 
 
 class JoinAnswer(NamedTuple):
-    """What a JoinGroup is answered."""
+    """The response to a JoinGroup."""
 
     error: ErrorCode
     member_id: str
     generation: int = NO_GENERATION
     protocol_type: str | None = None
     protocol_name: str | None = None
-    """None with an error; versions before 7 cannot say so and send an empty name."""
+    """None with an error; versions before 7 send an empty name instead."""
     leader: str = NO_MEMBER
     members: tuple[JoinedMember, ...] = ()
-    """Only the leader is told them."""
+    """Only in the leader's response."""
     skip_assignment: bool = False
 
 
@@ -63,7 +63,7 @@ class AnswerSync(NamedTuple):
 
 
 class LeftMember(NamedTuple):
-    """What became of one of those who were to leave."""
+    """The result for one member of a LeaveGroup."""
 
     member_id: str
     group_instance_id: str | None

@@ -1,7 +1,7 @@
-"""A group: its members, its generation, its state. What happens to it is decided elsewhere.
+"""A group: its members, its generation and its state, without the rules that change them.
 
-`join_group`, `sync_group`, `leave_group` and `commits` hold the rules of one request each,
-`rebalance` those of the moves between generations. All of them change a group by the methods below.
+`join_group`, `sync_group` and `leave_group` hold the rules of one request each, `rebalance` those
+of the step to the next generation. All of them change a group through the methods below.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class Group:
     leader: str | None
     """A member's id whenever there are members."""
     members: dict[str, GroupMember]
-    """By id, in the order of joining: the order decides who leads next."""
+    """By id, in the order of joining: the first one left becomes the next leader."""
     static_members: dict[str, str]
     """Instance id to member id, of exactly those members that have one (KIP-345)."""
     pending_members: dict[str, int]
-    """Ids given out whose owners have yet to join with them, and until when (KIP-394)."""
+    """Member ids given to clients that have yet to join with them, and until when (KIP-394)."""
     unsynced: dict[str, None]
     """Members that have yet to send SyncGroup in this generation."""
     subscribed_topics: tuple[str, ...] | None
-    """What this generation reads; None if the coordinator cannot know."""
+    """The topics of this generation; None if the coordinator cannot read the metadata."""
     state_timestamp_ms: int
     """Since when the group is in its state; -1 in records that are older than this field."""
 
@@ -138,7 +138,7 @@ class Group:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether nobody is missing for the next generation."""
+        """Whether all members have joined the next generation."""
         joined = all(member.join_waiter is not None for member in self.members.values())
         return joined and not self.pending_members
 
@@ -172,9 +172,9 @@ class Group:
         return member
 
     def rename(self, old_id: str, new_id: str) -> tuple[GroupMember, GroupMember]:
-        """A static member comes back: the old and the new one. The old one's requests are fenced.
+        """A static member rejoins under a new id: the old and the new member.
 
-        The new one takes the old one's place in the order, so that nothing else changes.
+        Requests with the old id are fenced. The new member keeps the place in the order.
         """
         old = self.members[old_id]
         assert old.group_instance_id is not None
@@ -190,7 +190,7 @@ class Group:
         return old, new
 
     def find(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Whether this is a member, and the living one of its instance id."""
+        """Whether this is a member, and the current one of its instance id."""
         if group_instance_id is not None:
             owner = self.static_members.get(group_instance_id)
             if owner is None:
@@ -202,7 +202,7 @@ class Group:
     # Protocols.
 
     def supports(self, protocol_type: str, names: Sequence[str]) -> bool:
-        """Whether somebody with these protocols can be a member."""
+        """Whether a client with these protocols can be a member."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(names)
         if protocol_type != self.protocol_type:
@@ -211,7 +211,7 @@ class Group:
         return any(all(member.knows(name) for member in members) for name in names)
 
     def chosen_protocol(self) -> str:
-        """Of the protocols that all know, the one that most like best; a tie goes to the first."""
+        """The protocol with the most votes among those that all members support; first on a tie."""
         members = list(self.members.values())
         candidates = [
             each.name
@@ -235,7 +235,7 @@ class Group:
         self.subscribed_topics = tuple(topics)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether members read this topic. Consumers that cannot be understood read everything."""
+        """Whether members read this topic. Unreadable consumer metadata counts as every topic."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics
@@ -243,7 +243,7 @@ class Group:
     # Time.
 
     def next_deadline_ms(self) -> int | None:
-        """When something happens here by itself."""
+        """The earliest deadline in this group."""
         deadlines = [self.join_deadline_ms, self.sync_deadline_ms, *self.pending_members.values()]
         deadlines += [member.session_deadline_ms for member in self.members.values()]
         return min((each for each in deadlines if each is not None), default=None)
@@ -282,7 +282,7 @@ class Group:
 
 
 def fault_of(metadata: GroupMetadata) -> str | None:
-    """Why a stored group cannot be true, or None."""
+    """Why a stored group is invalid, or None."""
     ids = [member.member_id for member in metadata.members]
     instances = [each.group_instance_id for each in metadata.members if each.group_instance_id]
     if not ids:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60_000
 """How long a newcomer may wait for its first JoinGroup answer. It cannot send heartbeats yet, so a
-dead one would otherwise hold a place for ever."""
+dead one would otherwise keep its place forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

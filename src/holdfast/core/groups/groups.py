@@ -1,4 +1,4 @@
-"""The groups of one partition of `__consumer_offsets`: what a driver calls.
+"""The groups of one partition of `__consumer_offsets`: the methods that a driver calls.
 
 A broker coordinates the groups of every offsets partition it leads, and has one `Groups` for each.
 It is LOADING while the partition's records are read back, ACTIVE while we lead, GONE after that.
@@ -7,7 +7,7 @@ A driver's duties:
 
 - becoming leader of an offsets partition: make a `Groups`; hand every record of its log, in order,
   to `replay` (control batches and what cannot be decoded are left out and reported); then `loaded`.
-- losing it: `unload`, and forget the object. What was being written is no longer our affair.
+- losing it: `unload`, and drop the object. Writes in flight need no further call.
 - a request: find the partition by its group id, call the method of the same name, carry out the
   effects. `waiter` is any handle but None. Every waiter is answered exactly once, perhaps by a
   later call; what is returned directly (heartbeat, views, fetched offsets) needs none.
@@ -15,15 +15,15 @@ A driver's duties:
   acks=all would. Then call `persisted(token, error)`: NONE once the high watermark has passed them;
   the error if they were refused. NONE for one token says the same of all earlier ones that were
   not refused. REQUEST_TIMED_OUT (offsets.commit.timeout.ms) and NOT_ENOUGH_REPLICAS_AFTER_APPEND
-  only answer those who wait: the records are in the log, so call again when the high watermark
+  only answer the waiters: the records are in the log, so call again when the high watermark
   passes them.
 - time: call `tick` when `next_deadline_ms` has come; calling it earlier or more often is harmless.
 - draw `new_member_id` for every JoinGroup: the instance id, or else the client id, then "-" and a
-  random UUID. Member ids must never repeat, and must fit a string of the wire: cut long names.
+  random UUID. Member ids must never repeat, and must fit a string of the wire: shorten names.
 - a deleted topic: `partitions_deleted`.
 
-Bytes given in requests are kept for as long as the member lives, so they must be copies and not
-views of a network buffer.
+A group keeps the bytes of requests while the member is in it, so they must be copies and not views
+of a network buffer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from holdfast.model import ErrorCode, GroupRecord, TopicPartition
 
 
 class Phase(Enum):
-    """Where a coordinator's reign over a partition stands."""
+    """The state of a coordinator shard: one partition of `__consumer_offsets`."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -93,11 +93,11 @@ class Groups:
 
     @property
     def error(self) -> ErrorCode:
-        """What every request is answered before anything else is looked at; NONE while ACTIVE."""
+        """The error for every request in this phase; NONE while ACTIVE."""
         return _PHASE_ERROR[self.phase]
 
     def group(self, group_id: str) -> Group | None:
-        """A group, for onlookers."""
+        """A group, to read only."""
         return self._groups.get(group_id)
 
     def _turn(self, now_ms: int) -> Turn:
@@ -110,20 +110,20 @@ class Groups:
         return tuple(turn.effects)
 
     def _note_session(self, caller: Caller) -> None:
-        """After a sign of life: who waited too long for an answer has a deadline again."""
+        """After a heartbeat or a commit: a member whose deadline was suspended has one again."""
         group = self._groups.get(caller.group_id)
         member = group.members.get(caller.member_id) if group is not None else None
         if member is not None:
             self._deadlines.note(caller.group_id, member.session_deadline_ms)
 
     def _refusal(self, group_id: str) -> ErrorCode:
-        """For members. Offsets may be kept under an empty id, seen and deleted, as in old times."""
+        """For requests of members. Only offsets may have an empty group id, as in old versions."""
         return self.error if group_id else ErrorCode.INVALID_GROUP_ID
 
-    # A reign.
+    # Loading and unloading.
 
     def replay(self, record: Record) -> str | None:
-        """A record that was read back. If it cannot be true, it changes nothing: the reason."""
+        """Apply a record from the log. An invalid one changes nothing; return why."""
         assert self.phase is Phase.LOADING
         if not isinstance(record, GroupRecord):
             self._writes.store.apply(record)
@@ -138,7 +138,7 @@ class Groups:
         return fault
 
     def loaded(self, now_ms: int) -> Effects:
-        """All records have been replayed: sessions begin now, as nobody knows when they began."""
+        """All records have been replayed: sessions begin now; their true begin is unknown."""
         assert self.phase is Phase.LOADING
         self.phase = Phase.ACTIVE
         self._expiry_deadline_ms = now_ms + self.settings.offsets_retention_check_interval_ms
@@ -155,7 +155,7 @@ class Groups:
         return tuple(turn.effects)
 
     def unload(self) -> Effects:
-        """Another broker leads the partition: send everybody there."""
+        """Another broker leads the partition: answer every waiter with NOT_COORDINATOR."""
         turn = self._turn(0)
         for group in self._groups.values():
             for member in group.members.values():
@@ -168,7 +168,7 @@ class Groups:
         return tuple(turn.effects)
 
     def persisted(self, token: int, error: ErrorCode, now_ms: int) -> Effects:
-        """What became of a `Persist`."""
+        """The result of a `Persist`."""
         if self.phase is Phase.GONE:
             return ()
         turn = self._turn(now_ms)
@@ -204,7 +204,7 @@ class Groups:
         return self._end(turn, self._groups.get(request.group_id))
 
     def sync(self, request: Sync, waiter: object, now_ms: int) -> Effects:
-        """SyncGroup. While loading, the answer makes the client join again: it lost its answer."""
+        """SyncGroup. While loading, the response makes the client join again."""
         turn = self._turn(now_ms)
         error = self._refusal(request.caller.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -217,7 +217,7 @@ class Groups:
         return self._end(turn, group)
 
     def heartbeat(self, caller: Caller, now_ms: int) -> ErrorCode:
-        """Heartbeat. While loading all is well: sessions begin anew when that is done."""
+        """Heartbeat. No error while loading: sessions begin again after that."""
         error = self._refusal(caller.group_id)
         if error:
             loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -245,7 +245,7 @@ class Groups:
     # Offsets.
 
     def commit_offsets(self, request: Commit, waiter: object, now_ms: int) -> Effects:
-        """OffsetCommit: answered when the offsets are committed in the log, too."""
+        """OffsetCommit: answered once the log has committed the records."""
         turn = self._turn(now_ms)
         error = self.error
         if error:
@@ -259,7 +259,7 @@ class Groups:
     def fetch_offsets(
         self, group_id: str, partitions: Sequence[TopicPartition] | None = None
     ) -> FetchedOffsets:
-        """OffsetFetch: of these partitions, or of all. A group that is not there has none."""
+        """OffsetFetch of these partitions, or of all. A missing group has no offsets."""
         error = self.error
         if error:
             return FetchedOffsets(error, {})
@@ -292,13 +292,13 @@ class Groups:
         return self._end(turn)
 
     def partitions_deleted(self, partitions: Sequence[TopicPartition], now_ms: int) -> Effects:
-        """These partitions are no more, so nobody has read anything in them."""
+        """These partitions were deleted: remove their committed offsets."""
         turn = self._turn(now_ms)
         if not self.error:
             self._writes.forget_partitions(turn, partitions)
         return self._end(turn)
 
-    # Onlookers. Ask for `error` first: a coordinator that is loading must not say "no such group".
+    # Views. Check `error` first: a coordinator that is loading must not answer "no such group".
 
     def describe(self, group_id: str) -> GroupView:
         """DescribeGroups, one group at a time."""
@@ -318,12 +318,12 @@ class Groups:
     # Time.
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `tick` next; None while nothing can happen by itself."""
+        """When to call `tick` next; None without any deadline."""
         deadlines = (self._deadlines.next_ms(), self._expiry_deadline_ms)
         return min((each for each in deadlines if each is not None), default=None)
 
     def tick(self, now_ms: int) -> Effects:
-        """Time has passed: sessions end, rebalances are closed, old offsets are forgotten."""
+        """Time has passed: expire sessions, close rebalances, remove old offsets."""
         if self.phase is not Phase.ACTIVE:
             return ()
         turn = self._turn(now_ms)

@@ -1,10 +1,10 @@
-"""JoinGroup: who may come in, under which name, and whether that means a rebalance.
+"""JoinGroup: which client may join, under which member id, and whether the group rebalances.
 
-A newcomer without an id is given one and asked to join again with it (KIP-394), so that a client
-that never reads its answer leaves nothing behind but an id. A static member that comes back
-without its id takes the place of its former self; if nothing else changes, the others do not even
-notice (KIP-345). A follower that repeats itself is told of the present generation. Everything else
-begins a rebalance, or takes part in the one under way.
+The coordinator sends a new client its member id, and the client joins again with it (KIP-394); a
+client that never reads that response leaves only an id behind. A static member that rejoins without
+its id replaces its old entry; if nothing else changes, no rebalance follows (KIP-345). A follower
+that repeats its JoinGroup receives the current generation. Every other JoinGroup begins a rebalance
+or takes part in the one in progress.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def join(turn: Turn, group: Group, request: Join, waiter: object, topics_of: Top
 
 
 def _has_room(turn: Turn, group: Group, request: Join) -> bool:
-    """Whether group.max.size allows this. A static member that comes back takes no new place."""
+    """Whether group.max.size allows this. A rejoining static member takes no new place."""
     member_id = request.member_id
     if member_id == NO_MEMBER and request.group_instance_id is not None:
         member_id = group.static_members.get(request.group_instance_id, NO_MEMBER)
     member = group.members.get(member_id)
     limit = turn.settings.group_max_size
     if group.state is GroupState.PREPARING_REBALANCE:
-        # Counting those who have joined, not the members: after the limit was lowered, the last
-        # ones to join again are those who lose their place.
+        # Count the members that have joined, not all members: after the limit was lowered, the
+        # last ones to join again lose their place.
         joined = sum(each.join_waiter is not None for each in group.members.values())
         return (member is not None and member.join_waiter is not None) or joined < limit
     return member is not None or group.state is GroupState.EMPTY or len(group.members) < limit
@@ -112,7 +112,7 @@ def _join_again(
     member = group.members[request.member_id]
     leads_stable = group.state is GroupState.STABLE and group.leader == member.member_id
     changes = member.protocols != distinct(request.protocols)
-    # The leader's JoinGroup always counts: it may have seen new partitions, which we cannot know.
+    # The leader's JoinGroup always begins a rebalance: it may have seen new partitions.
     if group.state is not GroupState.PREPARING_REBALANCE and not changes and not leads_stable:
         turn.add(AnswerJoin(waiter, generation_of(group, member.member_id)))
         return
@@ -130,7 +130,7 @@ def _join_again(
 def _come_back(
     turn: Turn, group: Group, request: Join, waiter: object, topics_of: TopicsOf
 ) -> None:
-    """A static member without its id takes the place of its former self, which is fenced."""
+    """A static member without its id replaces its old entry, which is fenced."""
     assert request.group_instance_id is not None
     old_id = group.static_members[request.group_instance_id]
     if group.members[old_id].is_being_stored:
@@ -162,9 +162,9 @@ def _come_back(
 def static_member_settled(
     turn: Turn, group: Group, write: StaticMemberWrite, error: ErrorCode
 ) -> None:
-    """The write of a returning member's id has its verdict.
+    """The write of a rejoining member's id has its result.
 
-    If the member is gone or a rebalance has begun meanwhile, that has taken over.
+    It is ignored if the member has left or a rebalance has begun meanwhile.
     """
     member = group.members.get(write.member_id)
     if member is None or not member.is_being_stored:
@@ -186,15 +186,15 @@ def _welcome_back(turn: Turn, group: Group, member: GroupMember, write: StaticMe
     if write.may_skip_assignment:
         answer_join(turn, group, member, skip_assignment=leads)
         return
-    # Before KIP-814 a leader could only be kept from assigning by not telling it that it leads.
+    # Before KIP-814 only a response without the leadership kept a leader from assigning.
     member.join_waiter = None
-    told = generation_of(group, member.member_id)
-    answer = told._replace(leader=write.before.leader, members=())
+    current = generation_of(group, member.member_id)
+    answer = current._replace(leader=write.before.leader, members=())
     turn.add(AnswerJoin(write.waiter, answer))
 
 
 def _undo(turn: Turn, group: Group, write: StaticMemberWrite) -> None:
-    """The log knows the old id only, so it is the old one that lives on."""
+    """The log has only the old id, so the member keeps the old id."""
     before = write.before
     _, old = group.rename(write.member_id, before.member_id)
     old.update(before.protocols, before.rebalance_timeout_ms, before.session_timeout_ms)

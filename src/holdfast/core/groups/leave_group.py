@@ -1,4 +1,4 @@
-"""How members go: they say so, an administrator does, or they fall silent."""
+"""How members leave: by LeaveGroup, by an administrator, or when their session expires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.model import ErrorCode
 def leave(
     turn: Turn, group: Group, leavers: tuple[Leaver, ...], waiter: object, topics_of: TopicsOf
 ) -> None:
-    """A LeaveGroup. All go at once, so that there is one rebalance and not one for each."""
+    """A LeaveGroup. All members leave together, with one rebalance for all of them."""
     if group.state is GroupState.DEAD:
         turn.add(AnswerLeave(waiter, ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
@@ -48,12 +48,12 @@ def _take_out(turn: Turn, group: Group, leaver: Leaver) -> LeftMember:
 def _remove(turn: Turn, group: Group, member_id: str) -> None:
     member = group.remove(member_id)
     assert member is not None
-    # A client that is still there learns that it must come anew.
+    # The error makes a client that still runs join again as a new member.
     dismiss(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def sessions_ended(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Take out those who have been silent for too long, members and pending ones."""
+    """Remove members and pending members whose deadline has passed."""
     now_ms = turn.now_ms
     late = [each for each, deadline_ms in group.pending_members.items() if deadline_ms <= now_ms]
     for member_id in late:

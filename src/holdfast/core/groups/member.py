@@ -1,4 +1,4 @@
-"""A member of a group, from its first JoinGroup until it leaves, is fenced or falls silent."""
+"""A member of a group, from its first JoinGroup until it leaves, is fenced or expires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.model import MemberMetadata
 
 
 class GroupMember:
-    """One member. A request of its that waits is in `join_waiter` or `sync_waiter`."""
+    """One member. `join_waiter` and `sync_waiter` hold its waiting requests."""
 
     __slots__ = (
         "assignment",
@@ -29,13 +29,13 @@ class GroupMember:
     )
 
     assignment: bytes
-    """What the leader dealt out to it in this generation; empty until that is stored."""
+    """Its assignment in this generation; empty until that is stored."""
     is_being_stored: bool
     """A static member whose new id is on its way into the log while the group is Stable."""
     is_new: bool
     """It waits for its first JoinGroup answer."""
     session_deadline_ms: int | None
-    """None while its waiting request stands for a heartbeat."""
+    """None while its waiting request counts as a heartbeat."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class GroupMember:
 
     @classmethod
     def joining(cls, request: Join, member_id: str) -> Self:
-        """A newcomer."""
+        """A new member."""
         member = cls(member_id, request.group_instance_id, request.client_id, request.client_host)
         member.is_new = True
         member.update(request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
@@ -68,7 +68,7 @@ class GroupMember:
 
     @classmethod
     def stored(cls, metadata: MemberMetadata, protocol_name: str) -> Self:
-        """A member as an earlier coordinator knew it, with the one protocol that was stored."""
+        """A member as an earlier coordinator stored it, with the chosen protocol only."""
         member = cls(
             metadata.member_id,
             metadata.group_instance_id,
@@ -86,7 +86,7 @@ class GroupMember:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """What the member's newest JoinGroup says of it."""
+        """Take over the values of the member's newest JoinGroup."""
         self.protocols = distinct(protocols)
         self.session_timeout_ms = session_timeout_ms
         # Version 0 of JoinGroup, and of the stored value, has no rebalance timeout.
@@ -94,34 +94,34 @@ class GroupMember:
         self.rebalance_timeout_ms = rebalance_timeout_ms if given else session_timeout_ms
 
     def renamed(self, member_id: str) -> GroupMember:
-        """The same static member under another id, with nothing that waits."""
+        """The same static member under another id, without waiting requests."""
         twin = GroupMember(member_id, self.group_instance_id, self.client_id, self.client_host)
         twin.update(self.protocols, self.rebalance_timeout_ms, self.session_timeout_ms)
         twin.assignment = self.assignment
         return twin
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What it says by this protocol."""
+        """Its metadata for this protocol."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
         raise AssertionError(f"{self.member_id} does not know {protocol_name}")
 
     def knows(self, protocol_name: str) -> bool:
-        """Whether the protocol is one of its own."""
+        """Whether the member supports this protocol."""
         return any(protocol.name == protocol_name for protocol in self.protocols)
 
     def vote(self, candidates: Sequence[str]) -> str:
-        """The candidate that it likes best. All candidates are known to all members."""
+        """Its preferred candidate. Every member supports all candidates."""
         return next(each.name for each in self.protocols if each.name in candidates)
 
     @property
     def waits(self) -> bool:
-        """Whether a request of its waits: a sign of life as good as a heartbeat."""
+        """Whether one of its requests waits, which counts as a heartbeat."""
         return self.join_waiter is not None or self.sync_waiter is not None
 
     def seen(self, now_ms: int) -> None:
-        """A sign of life."""
+        """The client sent a request: its session timeout starts again."""
         self.session_deadline_ms = now_ms + self.session_timeout_ms
 
     def to_metadata(self, protocol_name: str | None, assignment: bytes) -> MemberMetadata:

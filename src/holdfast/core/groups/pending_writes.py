@@ -1,9 +1,9 @@
-"""Writes under way: what is being stored, and what waits for it.
+"""Writes in flight: the records being stored, and the requests that wait for them.
 
-A log keeps its order, and the high watermark passes records in that order. So when one write is
-known to be committed, so are all earlier ones that were not refused. Some errors leave the records
-in the log (`MAY_STILL_COMMIT`): who asked is told, but whether the records count is decided later,
-by the high watermark or by another coordinator.
+The high watermark passes records in the order of the log. So when one write is committed, all
+earlier ones that were not refused are committed too. Some errors leave the records in the log
+(`MAY_STILL_COMMIT`): the client receives the error, but the high watermark or another coordinator
+decides later whether the records count.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOO_LARGE = (
 
 
 class AssignmentWrite(NamedTuple):
-    """The leader's assignments: given out only when stored, or a new coordinator knew of none."""
+    """The leader's assignments. Members receive them only once they are stored."""
 
     group_id: str
     generation: int
@@ -46,7 +46,7 @@ class AssignmentWrite(NamedTuple):
 
 
 class StaticMemberWrite(NamedTuple):
-    """A static member's new id, without a rebalance. `before` is what a refusal brings back."""
+    """A static member's new id, without a rebalance. A refusal restores `before`."""
 
     group_id: str
     member_id: str
@@ -56,7 +56,7 @@ class StaticMemberWrite(NamedTuple):
 
 
 class MemberBefore(NamedTuple):
-    """A static member before it came back under another id."""
+    """A static member before it rejoined under another id."""
 
     member_id: str
     leader: str
@@ -69,7 +69,7 @@ Reply = AnswerCommit | AnswerOffsetDelete | AnswerDelete
 
 
 class OffsetsWrite(NamedTuple):
-    """Offsets set or forgotten, perhaps with their group. `reply` is the answer to success."""
+    """Offsets set or removed, perhaps with their group. `reply` is the answer on success."""
 
     group_id: str
     offsets: tuple[OffsetRecord, ...]
@@ -81,7 +81,7 @@ Write = AssignmentWrite | StaticMemberWrite | OffsetsWrite
 
 
 class Journal:
-    """The writes of one offsets partition that have no final verdict yet, oldest first."""
+    """The writes of one offsets partition without a final result, oldest first."""
 
     __slots__ = ("_last_token", "_writes")
 
@@ -102,7 +102,7 @@ class Journal:
         return [write for write in writes if write is not None]
 
     def get(self, token: int) -> Write | None:
-        """A write without a final verdict."""
+        """A write without a final result."""
         return self._writes.get(token)
 
     def keep(self, token: int, write: Write) -> None:
@@ -111,18 +111,18 @@ class Journal:
         self._writes[token] = write
 
     def forget(self, token: int) -> None:
-        """The write has its verdict."""
+        """The write has its result."""
         self._writes.pop(token, None)
 
     def take_all(self) -> list[Write]:
-        """Everything under way, because we shall not learn what becomes of it."""
+        """All writes in flight, because their results will not arrive here."""
         writes = [write for write in self._writes.values() if write is not None]
         self._writes.clear()
         return writes
 
 
 class Turn:
-    """One call: when it is, and what it asks for."""
+    """One call: its time, and the effects it returns."""
 
     __slots__ = ("effects", "journal", "now_ms", "settings")
 
@@ -133,25 +133,25 @@ class Turn:
         self.effects: list[Effect] = []
 
     def persist(self, records: tuple[Record, ...], write: Write | None = None) -> None:
-        """Ask for records to be written; `write` is taken up again when that is done."""
+        """Ask for records to be written; `write` continues when they are."""
         self.effects.append(Persist(self.journal.begin(write), records))
 
     def add(self, effect: Effect) -> None:
-        """Ask for anything else."""
+        """Ask for another effect."""
         self.effects.append(effect)
 
 
 def group_error(error: ErrorCode) -> ErrorCode:
-    """What members are told when the log refused. They know coordinators, not partitions."""
-    return _told(error, ErrorCode.UNKNOWN_SERVER_ERROR)
+    """The error for members after a refused write: a coordinator error, not a partition error."""
+    return _readable_error(error, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def offsets_error(error: ErrorCode) -> ErrorCode:
-    """The same for whoever wanted offsets stored."""
-    return _told(error, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+    """The error for an offset commit after a refused write."""
+    return _readable_error(error, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 
 
-def _told(error: ErrorCode, too_large: ErrorCode) -> ErrorCode:
+def _readable_error(error: ErrorCode, too_large: ErrorCode) -> ErrorCode:
     if error in _NOT_NOW:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error in _NOT_HERE:

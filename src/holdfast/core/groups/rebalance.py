@@ -1,6 +1,6 @@
-"""From one generation to the next: calling members, closing the door, asking for assignments.
+"""Rebalance: the step from one generation to the next.
 
-A rebalance begins when a member comes, goes or changes. It ends when all have joined, or when the
+A rebalance begins when a member joins, leaves or changes. It ends when all have joined, or when the
 slowest member's rebalance timeout is over. A group that was empty waits a little longer for more
 members, so that ten consumers that start together make one generation and not ten.
 """
@@ -18,7 +18,7 @@ SHORTEST_PAUSE_MS = 1_000
 
 
 def rebalance_or_complete(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Somebody came, went or changed: begin a rebalance, or see whether the present one is done."""
+    """A member joined, left or changed: begin a rebalance, or check the one in progress."""
     if group.may_rebalance:
         prepare_rebalance(turn, group, topics_of)
     else:
@@ -26,7 +26,7 @@ def rebalance_or_complete(turn: Turn, group: Group, topics_of: TopicsOf) -> None
 
 
 def prepare_rebalance(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Call everybody to join again."""
+    """Begin a rebalance: every member has to join again."""
     if group.state is GroupState.COMPLETING_REBALANCE:
         fail_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.unsynced.clear()
@@ -51,16 +51,16 @@ def prepare_rebalance(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
 
 
 def maybe_complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Begin the generation if nobody is missing and no initial delay is running."""
+    """Begin the generation if all have joined and no initial delay is running."""
     if group.state is not GroupState.PREPARING_REBALANCE or not group.have_all_joined:
         return
-    # Nobody is left to wait for: without members there is nothing to delay.
+    # Without members there is nothing to delay.
     if group.initial_delay is None or not group.members:
         _complete_join(turn, group, topics_of)
 
 
 def join_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """The time for joining is over, unless newcomers have earned a new group some more."""
+    """End the join phase, unless new members extend the initial delay."""
     delay = group.initial_delay
     if delay is None or not delay.has_newcomer or delay.remaining_ms == 0:
         _complete_join(turn, group, topics_of)
@@ -71,7 +71,7 @@ def join_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
 
 
 def sync_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
-    """Members that joined but never asked for their assignment are out."""
+    """Remove members that joined but sent no SyncGroup."""
     group.sync_deadline_ms = None
     if not group.unsynced:
         return
@@ -90,8 +90,8 @@ def _complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         if member.join_waiter is None and member.group_instance_id is None:
             group.remove(member.member_id)
     if group.members and not _elect_leader(group):
-        # Only silent static members are left. Their sessions will end, or they will come.
-        # A client may have asked for no time at all: that must not keep us looking all the time.
+        # Only static members that have not joined are left: they will join or expire. A client may
+        # ask for a rebalance timeout of 0, which must not make us check without a pause.
         pause_ms = max(group.rebalance_timeout_ms, SHORTEST_PAUSE_MS)
         group.join_deadline_ms = turn.now_ms + pause_ms
         return
@@ -102,12 +102,12 @@ def _complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         _begin_generation(turn, group)
     else:
         group.move_to(GroupState.EMPTY, turn.now_ms)
-        # If this is not stored, a new coordinator finds the members of before; they time out.
+        # If this is not stored, a new coordinator loads the former members, which then expire.
         turn.persist((group.record(),))
 
 
 def _elect_leader(group: Group) -> bool:
-    """A leader must have joined: it is the one who deals out. Say whether there is one."""
+    """Choose a leader among the joined members, since it assigns; return whether there is one."""
     assert group.leader is not None
     if group.members[group.leader].join_waiter is not None:
         return True
@@ -132,14 +132,14 @@ def _begin_generation(turn: Turn, group: Group) -> None:
 def answer_join(
     turn: Turn, group: Group, member: GroupMember, *, skip_assignment: bool = False
 ) -> None:
-    """Tell a waiting member of the present generation."""
+    """Answer a waiting JoinGroup with the current generation."""
     waiter, member.join_waiter = member.join_waiter, None
     answer = generation_of(group, member.member_id)
     turn.add(AnswerJoin(waiter, answer._replace(skip_assignment=skip_assignment)))
 
 
 def generation_of(group: Group, member_id: str) -> JoinAnswer:
-    """What a member is told of the present generation; the leader is told of the members too."""
+    """The JoinGroup response for the current generation; the leader's lists the members."""
     assert group.leader is not None
     members: tuple[JoinedMember, ...] = ()
     if member_id == group.leader:
@@ -159,7 +159,7 @@ def generation_of(group: Group, member_id: str) -> JoinAnswer:
 
 
 def fail_syncs(turn: Turn, group: Group, error: ErrorCode) -> None:
-    """Nobody gets an assignment of this generation."""
+    """Answer every waiting SyncGroup with an error."""
     for member in group.members.values():
         member.assignment = b""
         if member.sync_waiter is not None:
@@ -169,9 +169,9 @@ def fail_syncs(turn: Turn, group: Group, error: ErrorCode) -> None:
 
 
 def dismiss(turn: Turn, member: GroupMember, error: ErrorCode) -> None:
-    """Answer whatever a member that is no longer one still waits for."""
+    """Answer the waiting requests of a removed member."""
     if member.join_waiter is not None:
-        # Who is fenced is told under its old name; who is unknown must ask for a new one.
+        # A fenced member is answered with its old id; an unknown one must ask for a new id.
         fenced = error is ErrorCode.FENCED_INSTANCE_ID
         turn.add(
             AnswerJoin(member.join_waiter, JoinAnswer(error, member.member_id if fenced else ""))

@@ -1,4 +1,4 @@
-"""What members and administrators ask, as the core sees it: no versions, only what they imply."""
+"""Requests of members and administrators, with flags instead of API versions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 from holdfast.model import CommittedOffset, TopicPartition
 
 NO_MEMBER = ""
-"""The member id of somebody who has none yet."""
+"""The member id of a client that has none yet."""
 
 NO_GENERATION = -1
 
 
 class MemberProtocol(NamedTuple):
-    """A way to deal out partitions that a member knows, and what it says to whoever does it."""
+    """An assignment protocol that a member supports, and its metadata for the leader."""
 
     name: str
     metadata: bytes
@@ -34,13 +34,13 @@ class Join(NamedTuple):
     protocols: tuple[MemberProtocol, ...]
     group_instance_id: str | None = None
     requires_member_id: bool = True
-    """From version 4 on a newcomer is told its id first (KIP-394)."""
+    """From version 4 on, a new client first receives its member id (KIP-394)."""
     may_skip_assignment: bool = False
-    """From version 9 on a returning leader can be told not to assign (KIP-814)."""
+    """From version 9 on, a rejoining leader can be asked to skip the assignment (KIP-814)."""
 
 
 class Caller(NamedTuple):
-    """Who is asking, and in which generation: the opening of SyncGroup, Heartbeat and commits."""
+    """The sender and its generation: the first fields of SyncGroup, Heartbeat and OffsetCommit."""
 
     group_id: str
     member_id: str
@@ -59,7 +59,7 @@ class Sync(NamedTuple):
 
 
 class Leaver(NamedTuple):
-    """Somebody to be taken out of a group: by member id, or by instance id alone (KIP-345)."""
+    """A member to remove from a group: by member id, or by instance id alone (KIP-345)."""
 
     member_id: str
     group_instance_id: str | None = None

@@ -1,7 +1,7 @@
-"""SyncGroup and Heartbeat: the leader hands in what everybody gets; everybody asks for their own.
+"""SyncGroup and Heartbeat: the leader sends all assignments; each member fetches its own.
 
-Assignments are stored before anybody learns of them. Otherwise a new coordinator could know less
-than the members act upon.
+Assignments are stored before any member receives one. Otherwise a new coordinator could load older
+assignments than the members use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.model import ErrorCode
 
 
 def _refusal(group: Group, caller: Caller) -> ErrorCode:
-    """Why this is nobody of the present generation."""
+    """Why the caller is no member of the current generation."""
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     error = group.find(caller.member_id, caller.group_instance_id)
@@ -27,7 +27,7 @@ def _refusal(group: Group, caller: Caller) -> ErrorCode:
 
 
 def heartbeat(turn: Turn, group: Group, caller: Caller) -> ErrorCode:
-    """A sign of life. The answer is how members learn of a rebalance."""
+    """Extend the session. The response notifies the member of a rebalance."""
     error = _refusal(group, caller)
     if error:
         return error
@@ -68,7 +68,7 @@ def _is_other_protocol(group: Group, request: Sync) -> bool:
 
 
 def _store(turn: Turn, group: Group, request: Sync) -> None:
-    """The leader's word. Its first SyncGroup of a generation counts, a repetition does not."""
+    """Store the leader's assignments. Its first SyncGroup of a generation counts."""
     dealt = dict(request.assignments)
     assignments = {member_id: dealt.get(member_id, b"") for member_id in group.members}
     group.is_assignment_being_stored = True
@@ -79,7 +79,7 @@ def _store(turn: Turn, group: Group, request: Sync) -> None:
 def assignment_settled(
     turn: Turn, group: Group, write: AssignmentWrite, error: ErrorCode, topics_of: TopicsOf
 ) -> None:
-    """The write of the assignments has its verdict; another rebalance may have begun meanwhile."""
+    """The write of the assignments has its result; ignored if a rebalance began meanwhile."""
     is_awaited = group.state is GroupState.COMPLETING_REBALANCE
     if not is_awaited or write.generation != group.generation:
         return

@@ -1,4 +1,4 @@
-"""What becomes of a `Persist`: each kind of write is taken up where it was left."""
+"""The result of a `Persist`: continues each kind of write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def settle(
     error: ErrorCode,
     topics_of: TopicsOf,
 ) -> list[Group]:
-    """Take up a write, and with success every earlier one; the groups it was about."""
+    """Continue a write, and on success every earlier one; return the groups concerned."""
     writes: Sequence[Write]
     writes = _failed(turn, offset_writes, token, error) if error else turn.journal.committed(token)
     touched: list[Group] = []
@@ -52,7 +52,7 @@ def settle(
 def _failed(
     turn: Turn, offset_writes: OffsetWrites, token: int, error: ErrorCode
 ) -> list[AssignmentWrite | StaticMemberWrite]:
-    """The one write that failed, unless it was about offsets: that is dealt with here."""
+    """The failed write; a write of offsets is handled here."""
     write = turn.journal.get(token)
     rest = offset_writes.failed(turn, write, error) if isinstance(write, OffsetsWrite) else None
     if rest is not None:

@@ -1,18 +1,18 @@
-"""What a controller's command may do, given what the coordination store says.
+"""Confirmation of a controller's command by the coordination store.
 
-A command is a message, and anybody can send one: the epochs in it are small numbers. So a command
-only names what to look at. The store decides who is the controller, which role a broker has, and
-which replicas it no longer has. Four questions, each answered from values alone:
+Any process can send a command, and the epochs in it are easy to guess. So a command only names what
+to look up. The store decides which broker is the controller, which role a broker has, and which
+replicas it no longer has. Four questions, each answered by a pure function:
 
 1. Is the sender the controller? A higher controller epoch than the known one counts only after the
    store has confirmed it (`judge_controller`).
 2. Which role does this broker take? The one in the store's partition state, never the one in the
    message (`role_of`). A message that repeats what we know needs no store (`is_known`).
 3. May a log be removed? Only if the store has no topic with its id, or names other replicas
-   (`is_removed`). What the store cannot tell is kept.
-4. When may the store be read for commands again? Immediately, unless the last read was in vain:
-   then after a pause (`LookPace`). A controller writes first and sends then, so its commands are
-   never in vain; a stranger cannot make a broker read more often than once a pause.
+   (`is_removed`). If the store does not decide, the log stays.
+4. When may the broker read the store for commands again? Immediately, unless the last read found
+   nothing new: then after a pause (`LookPace`). A controller writes before it sends, so a read for
+   its commands always finds the change; other senders cause at most one read per pause.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, PartitionState
 
 NO_CONTROLLER_EPOCH = ControllerEpoch(-1)
 LOOK_PAUSE_MS: Final = 50
-"""How long a broker does not read the store for commands after a read that was in vain."""
+"""The pause before a broker reads the store for commands after a read without a result."""
 
 
 class ControllerFact(NamedTuple):
@@ -50,10 +50,10 @@ class Judgement(enum.Enum):
 def judge_controller(
     broker: BrokerId, epoch: ControllerEpoch, known: ControllerFact, *, is_newest: bool
 ) -> Judgement:
-    """Whether this broker commands in this epoch.
+    """Whether this broker is the controller in this epoch.
 
-    `known` is the newest fact that the store has given us; `is_newest` says that it was read after
-    the command arrived. One epoch has one controller, so a known pair needs no second look.
+    `known` is the newest fact from the store; `is_newest`: it was read after the command arrived.
+    One epoch has one controller, so a known pair needs no second read.
     """
     if epoch == known.epoch and broker == known.broker:
         return Judgement.OBEY
@@ -62,7 +62,7 @@ def judge_controller(
 
 
 class PartitionFact(NamedTuple):
-    """What the store says of a topic's name and one of its partitions."""
+    """The store's topic id and partition state for a topic name and a partition."""
 
     topic_id: bytes | None
     """None: there is no topic of this name."""
@@ -71,7 +71,7 @@ class PartitionFact(NamedTuple):
 
 
 def is_known(topic_id: bytes, state: PartitionState, own: PartitionFact | None) -> bool:
-    """Whether a command says nothing newer than what this broker already goes by."""
+    """Whether a command has nothing newer than the state that this broker uses."""
     if own is None or own.state is None or own.topic_id != topic_id:
         return False
     return _age(state) <= _age(own.state)
@@ -80,11 +80,11 @@ def is_known(topic_id: bytes, state: PartitionState, own: PartitionFact | None) 
 def role_of(
     broker: BrokerId, topic_id: bytes, state: PartitionState, fact: PartitionFact | None
 ) -> PartitionState | ErrorCode:
-    """The state to go by, as the store has it; or why there is none.
+    """The state to use, as the store has it; or the error if there is none.
 
     The store's state may be newer than the command's, because the controller has decided again.
-    It is never older, because a controller writes first and sends then: a command that is newer
-    than the store is made up. `fact` is None if the store's nodes cannot be read.
+    It is never older, because a controller writes before it sends: a command that is newer than
+    the store is forged. `fact` is None if the store's nodes cannot be read.
     """
     if fact is None or fact.topic_id is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -100,10 +100,10 @@ def role_of(
 
 
 def is_removed(broker: BrokerId, topic_id: bytes | None, fact: PartitionFact | None) -> bool:
-    """Whether this broker's log of a topic with this id may go.
+    """Whether this broker's log of a topic with this id may be deleted.
 
-    An id never comes back, so a topic whose name has another id is gone for good. A log without an
-    id and a store that cannot be read say nothing, and nothing is removed.
+    Topic ids are never reused, so a topic whose name has another id was deleted. Nothing is removed
+    if the log has no id or the store cannot be read.
     """
     if topic_id is None or fact is None:
         return False
@@ -113,11 +113,11 @@ def is_removed(broker: BrokerId, topic_id: bytes | None, fact: PartitionFact | N
 
 
 class Found(enum.Enum):
-    """What a look at the store for one part of a command has found."""
+    """What a read of the store found for one part of a command."""
 
-    NEWS = "what the command said, or nothing had to be looked up"
-    NOTHING_NEW = "nothing that this broker did not know, or could not use"
-    CONTRADICTION = "otherwise than the command said: the rest of it is not looked up"
+    AS_COMMANDED = "the state in the command, or nothing had to be looked up"
+    NOTHING_NEW = "only what this broker already had, or could not use"
+    CONTRADICTION = "another state than the command's: the rest of it is not looked up"
 
 
 class LookPace:
@@ -133,8 +133,8 @@ class LookPace:
         return max(0, self._not_before_ms - now_ms)
 
     def looked(self, now_ms: int, found: Iterable[Found]) -> None:
-        """A read for some commands is over; if it was in vain for any of them, a pause begins."""
-        if any(one is not Found.NEWS for one in found):
+        """A read for some commands has ended; if one of them was not confirmed, a pause begins."""
+        if any(one is not Found.AS_COMMANDED for one in found):
             self._not_before_ms = now_ms + LOOK_PAUSE_MS
 
 

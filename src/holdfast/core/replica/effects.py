@@ -1,16 +1,16 @@
-"""What the core asks its driver to do.
+"""Effects: what the core asks its driver to do.
 
 The ordering contract has two rules:
 
-1. A driver carries out the effects of one call in the order given. What an effect claims is true
-   only when the effects before it are done.
-2. `Flush` and `WriteEpoch` are the effects that a driver may only begin: the disk takes its time,
-   on another thread. So no effect of a call depends on one of that call. What has to wait for a
-   flush, an acknowledgement or a move of the high watermark, comes out of `flushed`, and a follower
-   gets no `next_fetch` before. A driver that flushes before it goes on is right as well.
+1. A driver carries out the effects of one call in the order given. An effect is valid only when the
+   effects before it are done.
+2. A driver may start `Flush` and `WriteEpoch` on another thread and continue. So no other effect of
+   the same call depends on them. An acknowledgement or a move of the high watermark that waits for
+   a flush is an effect of `flushed`, and a follower gets no `next_fetch` before. A driver may also
+   flush before it continues.
 
-They are tuples because the hot path makes several of them for every record batch. A `waiter` is
-the driver's own handle for a request that waits; the core only hands it back.
+Effects are tuples because the hot path creates several of them per record batch. A `waiter` is the
+driver's handle for a waiting request; the core only returns it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from holdfast.model import (
 
 
 class Acknowledge(NamedTuple):
-    """Tell the producer that its batch is safe by the rule it asked for."""
+    """Acknowledge a producer's batch: it is as safe as its acks ask for."""
 
     waiter: object
     base_offset: Offset
 
 
 class Refuse(NamedTuple):
-    """Tell the producer an error. `base_offset` is where the batch is, or -1 if nowhere."""
+    """Answer the producer with an error. `base_offset` is where the batch is, or -1."""
 
     waiter: object
     error: ErrorCode
@@ -50,7 +50,7 @@ class WakeFetch(NamedTuple):
 
 
 class ConsiderExpand(NamedTuple):
-    """A follower outside the ISR looks caught up: call `expand_isr` for it soon."""
+    """A follower outside the ISR may have caught up: call `expand_isr` for it soon."""
 
     follower: BrokerId
 
@@ -65,35 +65,35 @@ class ProposeIsr(NamedTuple):
 
 
 class IsrApplied(NamedTuple):
-    """The leader now counts on this ISR."""
+    """The leader now uses this ISR."""
 
     isr: tuple[BrokerId, ...]
     partition_epoch: PartitionEpoch
 
 
 class HighWatermarkMoved(NamedTuple):
-    """More is committed than before."""
+    """The high watermark rose."""
 
     was: Offset
     high_watermark: Offset
 
 
 class Flush(NamedTuple):
-    """Force the log to the disk up to this offset; call `flushed` when the disk has it."""
+    """Flush the log up to this offset; call `flushed` when that is done."""
 
     end_offset: Offset
 
 
 class TruncateTo(NamedTuple):
-    """Cut the log, then rebuild the producer states from what is left (`truncated`)."""
+    """Truncate the log, then rebuild the producer states from the rest (`truncated`)."""
 
     end_offset: Offset
     was: Offset
 
 
 class WriteEpoch(NamedTuple):
-    """Write the epoch cache's newest entry to its checkpoint, before a log that is opened again
-    would take the epochs of its records from there.
+    """Write the epoch cache's newest entry to its checkpoint, which a restarted broker reads the
+    epochs of the log from.
     """
 
     entry: EpochEntry

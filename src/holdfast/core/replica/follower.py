@@ -1,7 +1,7 @@
-"""The follower's part: what to ask next, and what to do with the answer.
+"""The follower role: the next fetch request, and what to do with its response.
 
 A follower never copies before its log is known to be a prefix of its leader's. Every fetch names
-the epoch of the record before it, so every answer confirms that, or says where to cut.
+the epoch of the record before it, so the response confirms the prefix or says where to truncate.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from holdfast.model import (
 
 
 class NextFetch(NamedTuple):
-    """A follower's request. The driver keeps it and hands it back with the answer."""
+    """A follower's request. The driver keeps it and passes it back with the response."""
 
     leader: BrokerId
     fetch_offset: Offset
     last_fetched_epoch: LeaderEpoch
     current_leader_epoch: LeaderEpoch
-    """As it goes over the wire: -1 for a follower of the time before KIP-320."""
+    """As sent: -1 for a follower from before KIP-320."""
     sent_in_epoch: LeaderEpoch
-    """The follower's own epoch at the time of sending; never goes over the wire."""
+    """The follower's own epoch when it sent the request; not part of the message."""
 
 
 class Follower:
-    """What only a follower has. Lives as long as one reign of its leader."""
+    """A follower's state in one leader epoch."""
 
     __slots__ = ("leader", "leader_epoch", "log", "log_checked", "rules")
 
@@ -54,12 +54,12 @@ class Follower:
         self.log = log
         self.rules = rules
         self.log_checked = log_checked
-        """True: taken for a prefix of the leader's log without asking (a guard is out)."""
+        """True: assume a prefix of the leader's log without a check (a guard is off)."""
 
     def next_fetch(self) -> NextFetch | None:
         """What to ask the leader now; None if there is no leader, or a flush must come first."""
         log = self.log
-        # The offset we ask for claims everything below it.
+        # A fetch offset claims that we hold everything below it.
         unflushed = log.must_flush and self.rules.guards.flush_before_claim
         if self.leader == NO_BROKER or unflushed:
             return None
@@ -70,10 +70,10 @@ class Follower:
         return NextFetch(self.leader, log.log_end_offset, last_epoch, epoch, epoch)
 
     def accepts(self, asked: NextFetch) -> bool:
-        """Whether an answer to `asked` still concerns our log as it is now.
+        """Whether a response to `asked` still fits our log as it is now.
 
-        The offset alone does not tell: we may have cut our log and grown back to the same length.
-        The epoch of the record before it does, because one leader writes an offset only once.
+        The offset alone is not enough: our log may have been truncated and grown back to the same
+        length. The epoch of the record before it is: a leader writes each offset only once.
         """
         guards = self.rules.guards
         if guards.stale_answer_by_epoch and asked.sent_in_epoch != self.leader_epoch:
@@ -85,25 +85,25 @@ class Follower:
         return same_end and last_epoch in (NO_EPOCH, self.log.epochs.latest_epoch)
 
     def diverged(self, diverging: EpochEnd) -> Effects:
-        """The leader says where our logs part: cut there, then ask again."""
+        """The leader reports where the logs diverge: truncate there, then fetch again."""
         if diverging == UNKNOWN_EPOCH_END:
-            # It cannot say, and asking again would not help: what is left counts as a prefix.
+            # The leader cannot answer, and would not the next time: take the rest for a prefix.
             self.log_checked = True
-        cut = self.log.truncate_to(truncation_point(self.log, diverging))
-        return (cut,) if cut else ()
+        truncate = self.log.truncate_to(truncation_point(self.log, diverging))
+        return (truncate,) if truncate else ()
 
     def out_of_range(self, leader_start: Offset, leader_end: Offset) -> Effects:
-        """The leader has nothing at our end, and these are its bounds now.
+        """The leader has no record at our end; these are its bounds now.
 
-        Below its start we begin anew there. Above its end we cut to it. Neither: its log grew
-        meanwhile, and only the epoch question can tell what is ours (KAFKA-2143).
+        If our log ends below its start, restart there. If it ends above its end, truncate to that.
+        Otherwise its log grew meanwhile, and only an epoch check finds the prefix (KAFKA-2143).
         """
         log = self.log
         if log.log_end_offset < leader_start:
             return (log.restart_at(leader_start),)
         if log.log_end_offset > leader_end:
-            cut = log.truncate_to(leader_end)
-            return (cut,) if cut else ()
+            truncate = log.truncate_to(leader_end)
+            return (truncate,) if truncate else ()
         if self.rules.guards.out_of_range_diverges:
             return ()
         return (log.restart_at(leader_start),)

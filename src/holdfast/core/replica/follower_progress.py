@@ -1,8 +1,8 @@
-"""In-sync replicas: what a leader knows of each follower, who lags, who may join.
+"""The progress of each follower: which one lags, and which one may join the ISR.
 
 A follower is *caught up* when it has reached the leader's end within replica.lag.time.max.ms; it
-is *in sync* when it is a member of the agreed ISR. Two facts: the first is a leader's opinion, the
-second is decided by the controller.
+is *in sync* when it is a member of the committed ISR. The leader measures the first; the controller
+decides the second.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from holdfast.core.rules import Guards, IsrLagRule, Settings
 from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, Offset, ReplicaBroker
 
 UNKNOWN_END = Offset(-1)
-"""A follower that has not fetched in this reign. Never counts as having reached anything."""
+"""A follower that has not fetched in this leader epoch. It counts as having no records."""
 
 
 class FollowerProgress:
-    """One follower, as its leader sees it."""
+    """One follower, as its leader tracks it."""
 
     __slots__ = (
         "broker",
@@ -39,8 +39,8 @@ class FollowerProgress:
         """The leader's end when this follower last fetched."""
         self.joined_ms = -1
         """When it sent the fetch with which it joined the ISR. A joiner has reached the high
-        watermark, and that may be far below the end: it stands still below the minimum (KIP-966).
-        Without a time of its own a joiner would be evicted at once, and join again, and so on."""
+        watermark, and that may be far below the end: it does not move below the minimum (KIP-966).
+        Without this time a joiner would leave the ISR immediately, join again, and so on."""
 
     def joined(self) -> None:
         """It is a member from now on."""
@@ -49,11 +49,11 @@ class FollowerProgress:
     def fetched(
         self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int
     ) -> None:
-        """Take note of a fetch that the fences let through."""
+        """Record a fetch that passed the epoch checks."""
         if fetch_offset >= leader_end:
             self.last_caught_up_ms = now_ms
         elif fetch_offset >= self.last_fetch_end and self.last_fetch_ms > self.last_caught_up_ms:
-            # It has reached what was our end at its last fetch: then it was caught up.
+            # It has reached the end that our log had at its last fetch: it was caught up then.
             self.last_caught_up_ms = self.last_fetch_ms
         self.log_end_offset = fetch_offset
         self.broker_epoch = broker_epoch
@@ -77,7 +77,7 @@ class FollowerProgress:
                 assert_never(rule)
 
     def may_join(self, high_watermark: Offset, epoch_start_offset: Offset, guards: Guards) -> bool:
-        """Whether adding this follower to the ISR can lose nothing."""
+        """Whether this follower can join the ISR without a loss of records."""
         end = self.log_end_offset
         if end == UNKNOWN_END:
             return not guards.joiner_position_known
@@ -88,7 +88,7 @@ class FollowerProgress:
         return not guards.joiner_reached_epoch_start or end >= epoch_start_offset
 
     def as_member(self) -> ReplicaBroker:
-        """How a proposal names this follower."""
+        """This follower as a member of a proposed ISR."""
         return ReplicaBroker(self.broker, self.broker_epoch)
 
 
@@ -99,12 +99,12 @@ class CommittedIsr(NamedTuple):
 
     @property
     def maximal(self) -> tuple[BrokerId, ...]:
-        """Everyone who could be elected from this ISR."""
+        """All replicas that could be elected from this ISR."""
         return self.isr
 
 
 class PendingExpand(NamedTuple):
-    """A joiner is proposed. It may be in the store's ISR already, so it counts (KIP-497)."""
+    """A proposed joiner. The store's ISR may have it already, so it counts (KIP-497)."""
 
     isr: tuple[BrokerId, ...]
     proposed: tuple[BrokerId, ...]
@@ -116,7 +116,7 @@ class PendingExpand(NamedTuple):
 
 
 class PendingShrink(NamedTuple):
-    """Laggards are proposed to leave. Until the store has confirmed it, they count."""
+    """Lagging members are proposed to leave. They count until the store confirms it."""
 
     isr: tuple[BrokerId, ...]
     proposed: tuple[BrokerId, ...]

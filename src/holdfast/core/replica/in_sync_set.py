@@ -1,7 +1,7 @@
-"""The in-sync set as its leader keeps it: members, the change in flight, and who is counted.
+"""The ISR on its leader: members, the proposal in flight, and the followers that are counted.
 
-One proposal is in flight at a time. It ends with an answer that is certain: confirmed, refused, or
-replaced by a newer agreed state. Silence ends nothing, because the store may have it already.
+One proposal is in flight at a time. It ends when it is confirmed, refused, or replaced by a newer
+partition state. A timeout does not end it, because the store may have accepted it already.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from holdfast.model import (
 
 
 class InSyncSet:
-    """The followers of one leader in one reign, and which of them are in sync."""
+    """The followers of one leader in one leader epoch, and which of them are in sync."""
 
     __slots__ = (
         "broker",
@@ -47,14 +47,14 @@ class InSyncSet:
     state: IsrState
     followers: dict[BrokerId, FollowerProgress]
     counted: list[FollowerProgress]
-    """The followers the high watermark waits for."""
+    """The followers that the high watermark waits for."""
     enough: bool
-    """Whether an acks=all record may be promised. The minimum is never more than the replicas."""
+    """Whether acks=all may be acknowledged. The minimum is at most the number of replicas."""
     partition_epoch: PartitionEpoch
     proposal: ProposeIsr | None
     """The change in flight. The driver sends it again until it is answered."""
     expand_rested: bool
-    """False from a refusal to the next tick: a refused joiner fetches on, and would ask again."""
+    """False from a refusal to the next tick: else each fetch of the joiner proposes it again."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class InSyncSet:
         self._recount()
 
     def remember(self, before: InSyncSet) -> None:
-        """Carry positions over from our own last reign, where a guard is out.
+        """Keep positions from our own last leader epoch, if a guard is off.
 
-        Another leader may have reigned in between without our knowing, and a follower may have
-        cut its log for it.
+        That is unsafe: there may have been another leader in between, and a follower may have
+        truncated its log to match it.
         """
         guards = self.rules.guards
         for broker, progress in before.followers.items():
@@ -96,11 +96,11 @@ class InSyncSet:
 
     @property
     def isr(self) -> tuple[BrokerId, ...]:
-        """The ISR as far as this leader knows it to be committed (or believes, if optimistic)."""
+        """The committed ISR (or the proposed one, if updates are optimistic)."""
         return self.state.isr
 
     def committed_end(self, own_end: Offset) -> Offset:
-        """The offset up to which everyone who counts holds the log."""
+        """The offset up to which all counted replicas hold the log."""
         if self.rules.commit_rule is CommitRule.MAJORITY:
             ends = sorted((own_end, *(one.log_end_offset for one in self.counted)), reverse=True)
             return ends[len(ends) // 2]
@@ -118,13 +118,13 @@ class InSyncSet:
         self.counted = [self.followers[one] for one in counted if one in self.followers]
 
     def still_caught_up(self, follower: BrokerId, at_ms: int) -> None:
-        """It held everything until then."""
+        """The follower held everything until then."""
         progress = self.followers.get(follower)
         if progress is not None and at_ms > progress.last_caught_up_ms:
             progress.last_caught_up_ms = at_ms
 
     def settings_changed(self, settings: Settings) -> None:
-        """Another minimum, another patience."""
+        """min.insync.replicas or replica.lag.time.max.ms changed."""
         self.settings = settings
         self._recount()
 
@@ -143,7 +143,7 @@ class InSyncSet:
     def expand(
         self, follower: BrokerId, high_watermark: Offset, epoch_start_offset: Offset
     ) -> ProposeIsr | None:
-        """Propose a candidate, if it still qualifies: appends may have come in between."""
+        """Propose a candidate if it still qualifies: there may have been appends meanwhile."""
         progress = self.followers.get(follower)
         if progress is None or follower in self.state.maximal or self.proposal:
             return None
@@ -153,7 +153,7 @@ class InSyncSet:
         return self._propose(PendingExpand(self.isr, (*self.isr, follower)))
 
     def shrink(self, log_end_offset: Offset, now_ms: int) -> ProposeIsr | None:
-        """Propose the ISR without those who lag."""
+        """Propose the ISR without the lagging members."""
         if self.proposal or self.rules.commit_rule is CommitRule.MAJORITY:
             return None
         rule = self.rules.isr_lag_rule
@@ -181,10 +181,10 @@ class InSyncSet:
         return progress.as_member() if progress else ReplicaBroker(broker, NO_BROKER_EPOCH)
 
     def answered(self, error: ErrorCode, state: PartitionState | None) -> bool:
-        """The controller has answered the proposal; say whether the ISR may have changed.
+        """The controller has answered the proposal; return whether the ISR may have changed.
 
-        `state` is the agreed state after it. A refusal comes with a new partition epoch, so that
-        a copy of the refused proposal that is still on its way can do nothing.
+        `state` is the partition state after it. A refusal has a new partition epoch, so that a
+        delayed copy of the refused proposal has no effect.
         """
         if self.proposal is None:
             return False
@@ -199,7 +199,7 @@ class InSyncSet:
         return state is not None and self.adopt(state)
 
     def adopt(self, state: PartitionState) -> bool:
-        """Take over a newer agreed state of this same reign; say whether it was one."""
+        """Adopt a newer partition state of this leader epoch; return whether it was one."""
         if state.leader_epoch != self.leader_epoch or state.partition_epoch <= self.partition_epoch:
             return False
         self.partition_epoch = state.partition_epoch

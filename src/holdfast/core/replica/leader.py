@@ -1,16 +1,16 @@
-"""The leader's part: appends, follower positions, the high watermark, the answers.
+"""The leader role: appends, follower positions, the high watermark, the responses.
 
-The rules, each of which was once missing somewhere:
+The rules, each of which some release of Kafka once lacked:
 
-1. An acks=all batch is refused before the append if the ISR is too small, and judged again before
-   the answer.
+1. An acks=all batch is refused before the append if the ISR is too small, and checked again before
+   the acknowledgement.
 2. The high watermark is the least end among the *maximal* ISR: the committed members and those in
-   a proposal that may be committed already (KIP-497). Below min.insync.replicas it stands still
+   a proposal that may be committed already (KIP-497). Below min.insync.replicas it does not move
    (KIP-966).
-3. Only positions reported in this reign count (KIP-320).
+3. Only positions reported in this leader epoch count (KIP-320).
 4. A joiner is checked when it fetches and again at the moment it is proposed.
-5. Our own log counts as far as it may claim to hold records: what flush.messages makes us flush
-   counts after that flush.
+5. Our own log counts up to its claimed end: records that flush.messages makes us flush count after
+   that flush.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ACKS_NONE = 0
 
 
 class AppendAnswer(NamedTuple):
-    """Whether a batch is taken, and where. A duplicate is answered but must not be written."""
+    """The offset of a batch, or an error. A duplicate is answered but must not be written."""
 
     error: ErrorCode
     base_offset: Offset
@@ -61,7 +61,7 @@ class AppendAnswer(NamedTuple):
 
 
 class Leader:
-    """What only a leader has. Lives as long as one reign."""
+    """A leader's state in one leader epoch."""
 
     __slots__ = (
         "epoch_start_offset",
@@ -79,7 +79,7 @@ class Leader:
     parked_at_end: ParkedFetches
     parked_at_high_watermark: ParkedFetches
     epoch_start_offset: Offset
-    """Where our log ended when this reign began."""
+    """Where our log ended when this leader epoch began."""
     unwritten: list[tuple[object, Offset]]
     """acks=1 producers whose batch is assigned but not yet safe on our own disk."""
 
@@ -98,7 +98,7 @@ class Leader:
         self.epoch_start_offset = log.log_end_offset
         self.insync = InSyncSet(broker, log.settings, rules, state, now_ms)
         if before:
-            # Re-elected: our log is what it was, so whoever waits for it may go on waiting.
+            # Re-elected: the log is unchanged, so the waiting requests stay.
             self.insync.remember(before.insync)
             self.waiting = before.waiting
             self.unwritten = before.unwritten
@@ -163,13 +163,13 @@ class Leader:
         return tuple(effects)
 
     def flushed(self) -> Effects:
-        """The driver's flush has returned (the log knows how far)."""
+        """The driver's flush has returned; `flushed_offset` says how far."""
         effects: list[Effect] = []
         self._own_log_safe(effects)
         return tuple(effects)
 
     def begin(self) -> Effects:
-        """A reign begins: with nobody else in the ISR our own log is all that counts."""
+        """A leader epoch begins: alone in the ISR, we can commit our own log."""
         effects: list[Effect] = []
         self._advance(effects)
         return tuple(effects)
@@ -181,7 +181,7 @@ class Leader:
         return log.claimed_end if guarded else log.log_end_offset
 
     def _own_log_safe(self, effects: list[Effect]) -> None:
-        """Our own log may claim more than before: answer acks=1, and see what is committed."""
+        """Our own log may claim more than before: answer acks=1, and maybe commit."""
         claimed = self._claimed_end
         while self.unwritten and self.unwritten[0][1] < claimed:
             waiter, base_offset = self.unwritten.pop(0)
@@ -210,11 +210,11 @@ class Leader:
         return self.serve(progress, fetch, now_ms)
 
     def serve(self, progress: FollowerProgress, fetch: Fetch, now_ms: int) -> FetchAnswer:
-        """Take note of a position whose log is a prefix of ours, and send what follows."""
+        """Record the position of a follower whose log is a prefix of our log, and send records."""
         log = self.log
         effects: list[Effect] = []
-        # A request that a former life left behind says where its log ended before it may have
-        # lost its tail (KIP-903): answered, but nothing is learnt from it.
+        # A request from an earlier broker epoch has a position from before the follower may have
+        # lost its tail (KIP-903): answer it, but do not record the position.
         guarded = self.rules.guards.joiner_broker_epoch
         if fetch.broker_epoch >= progress.broker_epoch or not guarded:
             self.note_position(progress, fetch, now_ms, effects)
@@ -233,13 +233,13 @@ class Leader:
     def note_position(
         self, progress: FollowerProgress, fetch: Fetch, now_ms: int, effects: list[Effect]
     ) -> None:
-        """Remember where a follower is, and whether that makes it a candidate for the ISR."""
+        """Record a follower's position, and check whether it is now a candidate for the ISR."""
         progress.fetched(fetch.fetch_offset, fetch.broker_epoch, self.log.log_end_offset, now_ms)
         if self.insync.may_expand(progress, self.log.high_watermark, self.epoch_start_offset):
             effects.append(ConsiderExpand(progress.broker))
 
     def _advance(self, effects: list[Effect]) -> None:
-        """Raise the high watermark if the counted replicas allow it, and answer who waited."""
+        """Raise the high watermark if the counted replicas allow it, and answer the waiters."""
         log = self.log
         enough = self.insync.enough
         # Below the minimum the maximal ISR need not contain every eligible leader (KIP-966).
@@ -253,7 +253,7 @@ class Leader:
                 self._answer(enough, effects)
 
     def _answer(self, enough: bool, effects: list[Effect]) -> None:
-        """Answer the producers whose batches are committed; nobody waits for less than that."""
+        """Answer the producers whose batches are committed."""
         for waits in self.waiting.take_up_to(self.log.high_watermark):
             if enough:
                 effects.append(Acknowledge(waits.waiter, waits.base_offset))
@@ -263,8 +263,8 @@ class Leader:
     def _may_commit(self, end: Offset) -> bool:
         """Whether holding the log up to `end` is enough by the commit rule.
 
-        A majority commits older records only together with one of this reign (Raft, figure 8):
-        a log that ends in an older epoch can still lose the next election to one that parted.
+        A majority commits older records only together with one of this leader epoch (Raft, figure
+        8): a log that ends in an older epoch can still lose the next election to a diverged one.
         """
         reached = end > self.epoch_start_offset
         return reached or self.rules.commit_rule is not CommitRule.MAJORITY
@@ -294,14 +294,14 @@ class Leader:
         return tuple(effects)
 
     def adopt(self, state: PartitionState) -> Effects:
-        """Take over a newer agreed state of this same reign."""
+        """Adopt a newer partition state of this leader epoch."""
         effects: list[Effect] = []
         if self.insync.adopt(state):
             self._applied(effects)
         return tuple(effects)
 
     def settings_changed(self, settings: Settings) -> Effects:
-        """A lower minimum, or a larger flush.messages, may let the high watermark go on."""
+        """A lower minimum or a larger flush.messages may let the high watermark move."""
         self.insync.settings_changed(settings)
         effects: list[Effect] = []
         self._own_log_safe(effects)
@@ -315,13 +315,13 @@ class Leader:
     def _recounted(self, effects: list[Effect]) -> None:
         self._advance(effects)
         if not self.insync.enough and self.rules.guards.eligible_leaders:
-            # The high watermark stands still now: waiting longer would not help them.
+            # The high watermark does not move any more, so these requests would wait in vain.
             effects.extend(_after_append(waits) for waits in self.waiting.take_all())
 
     # Time and endings.
 
     def tick(self, now_ms: int) -> Effects:
-        """Look for laggards, expired requests and a flush that is due."""
+        """Check for lagging followers, expired requests and a due flush."""
         self.insync.expand_rested = True
         effects: list[Effect] = [
             Refuse(waits.waiter, ErrorCode.REQUEST_TIMED_OUT, waits.base_offset)
@@ -335,7 +335,7 @@ class Leader:
         return tuple(effects)
 
     def renounce(self, error: ErrorCode) -> Effects:
-        """This reign is over: nobody who waits will get what they waited for."""
+        """This leader epoch is over: refuse all waiting requests."""
         effects: list[Effect] = [
             Refuse(waits.waiter, error, waits.base_offset) for waits in self.waiting.take_all()
         ]

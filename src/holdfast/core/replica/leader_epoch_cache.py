@@ -1,7 +1,7 @@
-"""The leader-epoch cache: which reign wrote which part of the log, and its one question.
+"""The leader-epoch cache: which leader epoch wrote which part of the log.
 
-`end_offset_for` is what makes truncation safe (KIP-101, KIP-279): a follower names the last epoch
-it has, the leader says where that epoch ends in its own log.
+`end_offset_for` makes truncation safe (KIP-101, KIP-279): a follower names the last epoch in its
+log, and the leader answers where that epoch ends in its own log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.model import (
 
 
 class EpochCache:
-    """The reigns of one log, oldest first."""
+    """The leader epochs of one log, oldest first."""
 
     __slots__ = ("entries",)
 
@@ -33,15 +33,15 @@ class EpochCache:
 
     @property
     def latest_epoch(self) -> LeaderEpoch:
-        """The epoch of the last reign, or -1."""
+        """The last epoch, or -1."""
         return self.entries[-1].epoch if self.entries else NO_EPOCH
 
     def assign(self, epoch: LeaderEpoch, start_offset: Offset) -> bool:
-        """Note that `epoch` begins at `start_offset`; say whether that was news."""
+        """Add `epoch` with its `start_offset`; return whether it was new."""
         entries = self.entries
         if entries and entries[-1].epoch >= epoch:
             return False
-        # A reign that wrote nothing leaves no trace: its end is where the next one starts.
+        # Drop epochs without records: such an epoch ends where the next one starts.
         while entries and entries[-1].start_offset >= start_offset:
             entries.pop()
         entries.append(EpochEntry(epoch, start_offset))
@@ -50,7 +50,7 @@ class EpochCache:
     def end_offset_for(
         self, epoch: LeaderEpoch, log_end_offset: Offset, *, exact: bool = False
     ) -> EpochEnd:
-        """Where `epoch` ends in this log, and which epoch that answer is really about.
+        """Where `epoch`, or else the largest smaller epoch in this log, ends (KIP-279).
 
         `exact` is the rule before KIP-279: an epoch this log does not have is "unknown".
         """
@@ -67,19 +67,19 @@ class EpochCache:
         return EpochEnd(floor, end)
 
     def epoch_at(self, offset: Offset) -> LeaderEpoch:
-        """The reign that wrote `offset`, or -1 for an offset before all of them."""
+        """The epoch that wrote `offset`, or -1 for an offset before all entries."""
         for entry in reversed(self.entries):
             if entry.start_offset <= offset:
                 return entry.epoch
         return NO_EPOCH
 
     def truncate_to(self, end_offset: Offset) -> None:
-        """Forget reigns that begin at or after the new end of the log."""
+        """Drop epochs that begin at or after the new end of the log."""
         while self.entries and self.entries[-1].start_offset >= end_offset:
             self.entries.pop()
 
     def advance_start_to(self, start_offset: Offset) -> None:
-        """Forget reigns that end before the new start; the one in force there begins there."""
+        """Drop epochs that end before the new start; move the start of the one that contains it."""
         kept = [entry for entry in self.entries if entry.start_offset > start_offset]
         in_force = self.epoch_at(start_offset)
         if in_force != NO_EPOCH:
@@ -88,7 +88,7 @@ class EpochCache:
 
     @classmethod
     def rebuilt_from(cls, batches: Iterable[BatchHeader], *, keep_first: bool = True) -> EpochCache:
-        """The cache of a log whose checkpoint is lost, read off its batches.
+        """The cache of a log whose checkpoint is lost, rebuilt from its batches.
 
         Without `keep_first` a log that begins at epoch 0 loses that entry (KAFKA-10432: "is the
         epoch above the latest?" was asked with 0 standing for "none yet").
@@ -100,7 +100,7 @@ class EpochCache:
         return cache
 
     def check_invariants(self) -> None:
-        """Reigns rise in epoch and in offset."""
+        """Epochs and start offsets rise strictly."""
         for before, after in zip(self.entries, self.entries[1:], strict=False):
             assert before.epoch < after.epoch, f"epochs do not rise: {before}, {after}"
             assert before.start_offset < after.start_offset, f"starts do not rise: {before} {after}"

@@ -1,7 +1,7 @@
-"""What a replica knows of its own log: where it starts, ends, is committed and is flushed.
+"""The offsets of a replica's log: start, end, high watermark and flushed offset.
 
-Never the records: the driver keeps those. Whoever changes one of these numbers says so with an
-effect, and the driver's log follows.
+The driver keeps the records. A method that changes the log's end returns an effect, and the driver
+changes its log accordingly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ZERO = Offset(0)
 
 
 class LogState:
-    """The numbers of one log."""
+    """The offsets, epochs and producer states of one log."""
 
     __slots__ = (
         "epochs",
@@ -33,7 +33,7 @@ class LogState:
     )
 
     log_start_offset: Offset
-    """First offset that is still there."""
+    """The first offset in the log."""
     log_end_offset: Offset
     """The next offset to write; everything below is written."""
     next_offset: Offset
@@ -71,10 +71,10 @@ class LogState:
 
     @property
     def claimed_end(self) -> Offset:
-        """How far this log may claim to hold records, towards its leader or for its own commit.
+        """The end up to which this log may claim records, to its leader or for its own commit.
 
-        With flush.messages=N everything, while fewer than N records are unflushed. From the Nth on
-        only what is flushed, until the flush has returned: Kafka's append does not return before.
+        With flush.messages=N, that is the log end while fewer than N records are unflushed. From
+        the Nth on it is the flushed offset until the flush returns, as Kafka's append blocks then.
         """
         return self.flushed_offset if self.must_flush else self.log_end_offset
 
@@ -89,17 +89,17 @@ class LogState:
         return settings.flushes_by_time and is_due and self.log_end_offset > self.flushed_offset
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
-        """The driver has forced everything below `end_offset` to the disk."""
+        """The driver has flushed everything below `end_offset`."""
         self.flushed_offset = Offset(max(self.flushed_offset, min(end_offset, self.log_end_offset)))
         self.last_flush_ms = now_ms
 
     def truncate_to(self, end_offset: Offset) -> TruncateTo | None:
-        """Cut everything from `end_offset` on, if there is anything."""
+        """Truncate the log to `end_offset`; None if it ends there or before."""
         was = self.log_end_offset
         if end_offset < self.log_start_offset:
             return self.restart_at(end_offset)
-        # Also if nothing is cut: a reign of our own that wrote nothing has an entry at our end,
-        # and as long as we name it our leader can only say again that it does not know it.
+        # Also if the log stays as it is: an epoch of our own without records has an entry at our
+        # end, and as long as we name it, our leader can only answer that it does not have it.
         self.epochs.truncate_to(Offset(min(end_offset, was)))
         if end_offset >= was:
             return None
@@ -109,7 +109,7 @@ class LogState:
         return TruncateTo(end_offset, was)
 
     def restart_at(self, start_offset: Offset) -> TruncateTo:
-        """Throw everything away and begin anew at `start_offset`."""
+        """Discard the whole log and begin again at `start_offset`."""
         was = self.log_end_offset
         self.log_start_offset = self.log_end_offset = self.next_offset = start_offset
         self.high_watermark = self.flushed_offset = start_offset
@@ -117,8 +117,8 @@ class LogState:
         return TruncateTo(start_offset, was)
 
     def advance_start_to(self, start_offset: Offset) -> None:
-        """Records below are gone, by retention or because somebody asked. The epochs are the log's
-        business, which shares them with us.
+        """Retention or DeleteRecords removed the records below. The driver's log shares the epoch
+        cache with us, and updates it.
         """
         self.log_start_offset = Offset(max(self.log_start_offset, start_offset))
         self.high_watermark = Offset(max(self.high_watermark, self.log_start_offset))
@@ -132,7 +132,7 @@ class LogState:
         return Offset(max(self.log_start_offset, min(first_undecided, self.high_watermark)))
 
     def copied(self, batches: Iterable[BatchHeader]) -> None:
-        """Batches of the leader have been written behind our end."""
+        """Batches of the leader have been appended to our log."""
         for batch in batches:
             # A compacted leader has gaps, and so has its follower; nothing is ever written twice.
             assert batch.base_offset >= self.log_end_offset, "a batch overlaps a follower's log"

@@ -1,9 +1,9 @@
-"""Producer ids: which sequence numbers a log has seen, so that a retry makes no second copy.
+"""Producer state: the sequence numbers in a log, so that a retry is not appended twice.
 
-The state is a pure function of the batches in the log. That is why it survives everything the log
-survives: a follower builds it from what it copies, a truncation or a restart builds it anew.
-Only `forget` goes by the clock.
-The last five batches of a producer are remembered, as many as a client may have in flight.
+The state is a pure function of the batches in the log, so it survives whatever the log survives: a
+follower builds it from the batches it copies, and a truncation or a restart builds it again. Only
+`forget` depends on time. The state has the last five batches of each producer, as many as a client
+may have in flight.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SeenBatch(NamedTuple):
 
 
 class SequenceCheck(NamedTuple):
-    """May this batch be appended? A duplicate may not, but is answered as the first copy was."""
+    """Whether a batch may be appended. A duplicate may not, but is answered like the first copy."""
 
     error: ErrorCode
     duplicate: SeenBatch | None
@@ -51,12 +51,12 @@ def following_sequence(sequence: int, count: int = 1) -> int:
 
 
 def is_earlier(sequence: int, other: int) -> bool:
-    """Which of two comes first, where they wrap: they are never half the numbers apart."""
+    """Whether `sequence` comes first. Sequences wrap, but two are never half the range apart."""
     return 0 < (other - sequence) % _SEQUENCES < _SEQUENCES // 2
 
 
 class ProducerStates:
-    """What one log knows of its producers."""
+    """The producers of one log."""
 
     __slots__ = ("_producers",)
 
@@ -64,7 +64,7 @@ class ProducerStates:
         self._producers: dict[ProducerId, _Producer] = {}
 
     def check(self, batch: BatchHeader) -> SequenceCheck:
-        """Judge a batch that a client wants appended."""
+        """Check a batch that a client wants to append."""
         if batch.is_transactional:
             # There is no transaction coordinator: the transaction would stay open, and hold the
             # last stable offset, for good.
@@ -87,7 +87,7 @@ class ProducerStates:
         return _OUT_OF_ORDER
 
     def append(self, batch: BatchHeader, base_offset: Offset = NO_OFFSET) -> None:
-        """Take note of a batch that is (being) written, at its base offset if none is given."""
+        """Add a written batch, at its own base offset if none is given."""
         if batch.producer_id == NO_PRODUCER:
             return
         if base_offset == NO_OFFSET:
@@ -109,7 +109,7 @@ class ProducerStates:
             del known.batches[0]
 
     def rebuild(self, batches: Iterable[BatchHeader]) -> None:
-        """Start anew from what the log holds now."""
+        """Build the state again from the batches in the log."""
         self._producers.clear()
         for batch in batches:
             self.append(batch)
@@ -117,13 +117,14 @@ class ProducerStates:
     def forget(self, producer_ids: Iterable[ProducerId]) -> None:
         """Drop producers that have been silent for producer.id.expiration.ms.
 
-        The log decides who (its retention knows the time), and tells both memories at once.
+        The log chooses them, because its retention has the time, and calls this and its own
+        `forget` together.
         """
         for producer_id in producer_ids:
             self._producers.pop(producer_id, None)
 
     def last_sequence(self, producer_id: ProducerId) -> int | None:
-        """The last sequence number in the log, or None for a producer it does not know."""
+        """The last sequence number in the log, or None for an unknown producer."""
         known = self._producers.get(producer_id)
         return known.batches[-1].last_sequence if known and known.batches else None
 

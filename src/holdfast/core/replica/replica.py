@@ -1,8 +1,8 @@
-"""One partition on one broker: decides, never does.
+"""One replica of one partition: a state machine with the roles leader, follower and offline.
 
-A machine with three roles over one log's numbers. The driver, be it a broker or the lab, calls a
-method for everything that happens and carries out the effects it gets back, in order. No clock,
-socket, disk or dice: time comes in as `now_ms`, bytes stay with the driver.
+The driver (a broker or the lab) calls one method per event and carries out the returned effects in
+order. There is no clock, socket, disk or random generator here: time is the argument `now_ms`, and
+the bytes stay with the driver.
 
 A driver's duties, in short:
 
@@ -12,8 +12,8 @@ A driver's duties, in short:
   `diverged`, `out_of_range` or (after writing) `append_as_follower`.
 - `ConsiderExpand`: call `expand_isr` soon. `ProposeIsr`: send it until `isr_answer`.
 - `Flush`: begin a flush, and call `flushed` when it has returned; a follower then has a
-  `next_fetch` again. `TruncateTo`: cut, then `truncated`.
-- now and then: `tick`.
+  `next_fetch` again. `TruncateTo`: truncate, then `truncated`.
+- regularly: `tick`.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ class Replica:
     __slots__ = ("broker", "leader_epoch", "log", "role", "rules")
 
     leader_epoch: LeaderEpoch
-    """The newest reign we have been told of. Never falls."""
+    """The newest leader epoch received from the controller. Never falls."""
 
     def __init__(self, broker: BrokerId, log: LogState, rules: Rules = SAFE_RULES) -> None:
         self.broker = broker
         self.log = log
         self.rules = rules
-        self.role: Role = Offline("not told its role yet", failed=False)
+        self.role: Role = Offline("has no role yet", failed=False)
         self.leader_epoch = NO_EPOCH
 
     # Roles.
 
     @property
     def presumes_leadership(self) -> bool:
-        """What this replica believes. Another may have been elected since."""
+        """Whether this replica acts as leader. Another may have been elected since."""
         return type(self.role) is Leader
 
     @property
@@ -72,7 +72,7 @@ class Replica:
         return self.rules.guards.higher_epoch_only and state.leader_epoch < self.leader_epoch
 
     def become_leader(self, state: PartitionState, now_ms: int) -> Effects:
-        """The agreed state names us. Older reigns are ignored; the same one may bring a new ISR."""
+        """We are the leader. An older epoch is ignored; the same one may have a new ISR."""
         assert state.leader == self.broker
         role = self.role
         if self.has_failed or self._is_stale(state):
@@ -83,7 +83,7 @@ class Replica:
         leader = Leader(self.broker, self.log, self.rules, state, now_ms, before)
         self._change_role(leader, state.leader_epoch)
         effects: list[Effect] = []
-        # Recorded now, not with the first record: a reign that writes nothing has an end too.
+        # Recorded now, not with the first record: an epoch without records has an end too.
         if self.rules.guards.epoch_at_election and self.log.epochs.assign(
             state.leader_epoch, self.log.log_end_offset
         ):
@@ -93,7 +93,7 @@ class Replica:
         return tuple(effects)
 
     def become_follower(self, state: PartitionState) -> Effects:
-        """The agreed state names another leader, or none."""
+        """Another replica is the leader, or none."""
         assert state.leader != self.broker
         role = self.role
         if self.has_failed or self._is_stale(state):
@@ -111,9 +111,9 @@ class Replica:
         )
         self._change_role(follower, state.leader_epoch)
         if self.rules.truncation is Truncation.HIGH_WATERMARK and not unchecked:
-            cut = self.log.truncate_to(self.log.high_watermark)
-            if cut:
-                effects.append(cut)
+            truncate = self.log.truncate_to(self.log.high_watermark)
+            if truncate:
+                effects.append(truncate)
         effects.extend(self._flush_if_held_up())
         return tuple(effects)
 
@@ -140,7 +140,7 @@ class Replica:
     def append_as_leader(
         self, batch: BatchHeader, acks: int, waiter: object = None, deadline_ms: int = 1 << 62
     ) -> AppendAnswer:
-        """A producer's batch: its place in the log, or the error to answer."""
+        """A producer's batch: its offset in the log, or the error."""
         role = self.role
         if type(role) is Leader:
             return role.append(batch, acks, waiter, deadline_ms)
@@ -155,7 +155,7 @@ class Replica:
         return role.appended(now_ms) if type(role) is Leader else ()
 
     def fetched(self, fetch: Fetch, now_ms: int) -> FetchAnswer:
-        """A follower asks. Fences first: nothing is learnt from a request of another reign."""
+        """A follower's fetch. Fenced first: a request of another leader epoch changes nothing."""
         role = self.role
         epoch = fetch.current_leader_epoch
         if type(role) is Leader and epoch in (role.leader_epoch, NO_EPOCH):
@@ -163,7 +163,7 @@ class Replica:
         return self._fetched_unfenced(fetch, now_ms)
 
     def _fetched_unfenced(self, fetch: Fetch, now_ms: int) -> FetchAnswer:
-        """A request that a fence stops, unless the lab has taken that fence out."""
+        """A request that a fence refuses, unless the lab has switched that fence off."""
         role = self.role
         guards = self.rules.guards
         if not guards.fence_truncation:
@@ -187,10 +187,10 @@ class Replica:
         return refusal(error, self.log, tuple(effects))
 
     def still_caught_up(self, follower: BrokerId, at_ms: int) -> None:
-        """A follower had everything until `at_ms`, though its session did not name this partition.
+        """A follower had everything until `at_ms`, though its fetch omitted this partition.
 
-        Incremental fetches leave out what has not changed. Without this an idle follower would
-        look silent, and leave the ISR with the first record after a long pause.
+        Incremental fetches omit unchanged partitions. Without this, an idle follower would seem
+        silent, and leave the ISR with the first record after a long pause.
         """
         role = self.role
         if isinstance(role, Leader):
@@ -209,7 +209,7 @@ class Replica:
     def end_offset_for(
         self, epoch: LeaderEpoch, current_leader_epoch: LeaderEpoch = NO_EPOCH
     ) -> tuple[ErrorCode, EpochEnd]:
-        """OffsetForLeaderEpoch: where `epoch` ends here. Only the leader of that reign may say."""
+        """OffsetForLeaderEpoch: where `epoch` ends here. Only the current leader answers."""
         unknown = EpochEnd(NO_EPOCH, NO_OFFSET)
         if not isinstance(self.role, Leader):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, unknown
@@ -242,7 +242,7 @@ class Replica:
     def append_as_follower(
         self, batches: Sequence[BatchHeader], leader_high_watermark: Offset, now_ms: int
     ) -> Effects:
-        """The leader's batches have been written behind our end."""
+        """The leader's batches have been appended to our log."""
         log = self.log
         log.copied(batches)
         effects: list[Effect] = []
@@ -255,17 +255,17 @@ class Replica:
         return tuple(effects)
 
     def diverged(self, diverging: EpochEnd) -> Effects:
-        """The leader says where our logs part."""
+        """The leader reports where the logs diverge."""
         role = self.role
         return role.diverged(diverging) if isinstance(role, Follower) else ()
 
     def out_of_range(self, leader_start: Offset, leader_end: Offset) -> Effects:
-        """The leader has nothing at our end; these are its bounds."""
+        """The leader has no record at our end; these are its bounds."""
         role = self.role
         return role.out_of_range(leader_start, leader_end) if isinstance(role, Follower) else ()
 
     def truncated(self, batches: Iterable[BatchHeader]) -> None:
-        """The log was cut; these batches (or a snapshot's and those after it) are left."""
+        """The log was truncated; these batches (or a snapshot's and those after it) are left."""
         self.log.producers.rebuild(batches)
 
     # Reading.
@@ -276,7 +276,7 @@ class Replica:
         current_leader_epoch: LeaderEpoch = NO_EPOCH,
         last_fetched_epoch: LeaderEpoch = NO_EPOCH,
     ) -> FetchAnswer:
-        """A consumer asks. It never gets anything at or above our high watermark."""
+        """A consumer's fetch. It never gets records at or above our high watermark."""
         log = self.log
         leads = isinstance(self.role, Leader)
         any_replica = log.settings.read_rule is ReadRule.ANY_REPLICA
@@ -290,7 +290,7 @@ class Replica:
             not_yet = ErrorCode.OFFSET_NOT_AVAILABLE
             return refusal(not_yet if bounded else ErrorCode.OFFSET_OUT_OF_RANGE, log)
         diverging = divergence(log, fetch_offset, last_fetched_epoch, exact=False)
-        # A follower that does not know the epoch yet lags; only a leader's ignorance is an answer.
+        # A follower without this epoch lags; an unknown epoch is an answer only from a leader.
         if diverging is not None and (leads or diverging != UNKNOWN_EPOCH_END):
             return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
@@ -302,8 +302,8 @@ class Replica:
     def latest_offset(self) -> tuple[ErrorCode, Offset]:
         """ListOffsets "latest".
 
-        A new leader does not know it before its own epoch is reached: its high watermark may lie
-        behind what a consumer has already read (KIP-207).
+        A new leader has no answer until its high watermark reaches the start of its epoch: before,
+        the high watermark may be below an offset that a consumer has already read (KIP-207).
         """
         role = self.role
         if not isinstance(role, Leader):
@@ -315,7 +315,7 @@ class Replica:
     # Settings.
 
     def settings_changed(self, settings: Settings) -> Effects:
-        """The topic's settings are others now."""
+        """The topic's settings changed."""
         self.log.settings = settings
         role = self.role
         effects = role.settings_changed(settings) if isinstance(role, Leader) else ()
@@ -333,25 +333,25 @@ class Replica:
         return True
 
     def unpark_fetch(self, waiter: object) -> bool:
-        """Forget a parked fetch (its connection is gone, or a newer request took its place)."""
+        """Drop a parked fetch: its connection is closed, or a newer request replaced it."""
         role = self.role
         return isinstance(role, Leader) and (
             role.parked_at_end.unpark(waiter) or role.parked_at_high_watermark.unpark(waiter)
         )
 
     def flushed(self, end_offset: Offset, now_ms: int) -> Effects:
-        """Everything below `end_offset` is on the disk, also if the log was cut meanwhile."""
+        """Everything below `end_offset` is flushed, even if the log was truncated meanwhile."""
         self.log.flushed(end_offset, now_ms)
         role = self.role
         effects = role.flushed() if isinstance(role, Leader) else ()
         return (*effects, *self._flush_if_held_up())
 
     def _flush_if_held_up(self) -> Effects:
-        """The flush without which this replica may not claim what it holds.
+        """The flush that this replica needs before it may claim its records.
 
-        Asked for wherever that may come true without an append, so that nobody waits for a tick: a
-        killed process left more in the page cache, flush.messages became smaller, records came
-        during a flush, or a truncation took the flush back.
+        Checked wherever it may become necessary without an append, so that no request waits for a
+        tick: a killed process left more in the page cache, flush.messages became smaller, records
+        arrived during a flush, or a truncation moved the flushed offset back.
         """
         is_held_up = self.log.must_flush and not isinstance(self.role, Offline)
         return (Flush(self.log.log_end_offset),) if is_held_up else ()
@@ -367,8 +367,8 @@ class Replica:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether time alone may soon cause something other than a lag: an expired producer, a
-        flush that is due, a joiner that may be proposed again.
+        """Whether a tick may soon cause something other than a lag: an expired request, a due
+        flush, a joiner that may be proposed again.
         """
         log, role = self.log, self.role
         if type(role) is Leader and (role.waiting or not role.insync.expand_rested):
@@ -377,7 +377,7 @@ class Replica:
         return log.settings.flush_rule is not FlushRule.PAGE_CACHE and not is_flushed
 
     def check_invariants(self) -> None:
-        """What must hold after every call; the lab asks after every event."""
+        """What must hold after every call; the lab checks it after every event."""
         self.log.check_invariants()
         self.log.epochs.check_invariants()
         if isinstance(self.role, Leader):

@@ -1,8 +1,8 @@
-"""Roles and the moves between them.
+"""The roles of a replica and the moves between them.
 
-Two rules. (1) A role changes in `become_leader`, `become_follower` and `go_offline` only. (2) What
-is not in `MOVES` is a bug of ours and raises. A replica that went offline stays so until its
-process starts again: its log has failed, and what it held is no longer known.
+Two rules. (1) A role changes in `become_leader`, `become_follower` and `go_offline` only. (2) A
+move that is not in `MOVES` is a bug in Holdfast and raises. A replica that went offline stays so
+until its process starts again: its log has failed, and its content is unknown.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from holdfast.core.replica.leader import Leader
 
 
 class Offline:
-    """Serves nobody. `reason` is a sentence for the log."""
+    """Refuses every request. `reason` is for the log."""
 
     __slots__ = ("failed", "reason")
 
     def __init__(self, reason: str, *, failed: bool) -> None:
         self.reason = reason
         self.failed = failed
-        """True if the log is broken, False if this replica just has not been told its role."""
+        """True if the log is broken, False if this replica has no role yet."""
 
 
 Role = Leader | Follower | Offline
 
 MOVES: Mapping[tuple[str, str], str] = {
-    ("Offline", "Leader"): "told to lead after a start",
-    ("Offline", "Follower"): "told to follow after a start",
+    ("Offline", "Leader"): "leads after a start",
+    ("Offline", "Follower"): "follows after a start",
     ("Leader", "Leader"): "re-elected in a later epoch",
     ("Leader", "Follower"): "another leads in a later epoch",
     ("Follower", "Leader"): "elected",

@@ -1,7 +1,7 @@
-"""Fetching: what a follower or consumer asks, what it may be told, and where two logs part.
+"""Fetch requests and responses, and where the logs of a follower and its leader diverge.
 
-Since KIP-595 a fetch is also the epoch question: it names the epoch of the record before its
-offset, and a leader that disagrees answers with the place where the logs part instead of records.
+Since KIP-595 a fetch is also an epoch check: it names the epoch of the record before its offset. A
+leader whose log has another epoch there answers with the diverging epoch instead of records.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Fetch(NamedTuple):
     follower: BrokerId
     fetch_offset: Offset
     last_fetched_epoch: LeaderEpoch
-    """The epoch of the record before `fetch_offset`; -1: the follower does not want it checked."""
+    """The epoch of the record before `fetch_offset`; -1: no check."""
     current_leader_epoch: LeaderEpoch
-    """The reign the follower believes in; -1: it does not say (before KIP-320)."""
+    """The follower's leader epoch; -1 if it sends none (before KIP-320)."""
     broker_epoch: BrokerEpoch
 
 
 class FetchAnswer(NamedTuple):
-    """What to send. Records from `fetch_offset` up to `end_offset`, which may be none.
+    """The response: the records from `fetch_offset` up to `end_offset`, or none.
 
-    If `diverging` is not None the logs part there and no records are sent. The effects are what
-    the request itself caused (a moved high watermark, woken requests) and come first.
+    If `diverging` is not None, the logs diverge there and no records are sent. The driver carries
+    out the effects of the request (a moved high watermark, woken requests) first.
     """
 
     error: ErrorCode
@@ -67,9 +67,9 @@ def refusal(error: ErrorCode, log: LogState, effects: Effects = ()) -> FetchAnsw
 def divergence(
     log: LogState, fetch_offset: Offset, last_fetched_epoch: LeaderEpoch, *, exact: bool
 ) -> EpochEnd | None:
-    """Where a log that has `last_fetched_epoch` just below `fetch_offset` parts from ours.
+    """Where a log that has `last_fetched_epoch` just below `fetch_offset` diverges from ours.
 
-    None if it does not. An unknown epoch end means that we cannot say.
+    None if it does not. UNKNOWN_EPOCH_END if our log cannot answer.
     """
     if last_fetched_epoch == NO_EPOCH:
         return None
@@ -87,13 +87,13 @@ def divergence(
 
 
 def truncation_point(log: LogState, diverging: EpochEnd) -> Offset:
-    """Where a follower must cut its log, given its leader's answer (KIP-279).
+    """Where a follower must truncate its log, given its leader's answer (KIP-279).
 
-    If we do not have the epoch the leader names, we cut to the end of our largest smaller one and
-    ask again; each round goes to an older epoch, so there are at most as many as epochs.
+    Without the epoch that the leader names, we truncate to the end of our largest smaller one and
+    fetch again; each round goes to an older epoch, so there are at most as many as epochs.
     """
     if diverging == UNKNOWN_EPOCH_END:
-        # Nothing better is known than the rule before leader epochs. It can lose records.
+        # Only the rule from before leader epochs is left. It can lose records.
         return log.high_watermark
     ours = log.epochs.end_offset_for(diverging.epoch, log.log_end_offset)
     if ours == UNKNOWN_EPOCH_END:

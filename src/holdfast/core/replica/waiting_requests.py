@@ -1,4 +1,4 @@
-"""Requests that wait: producers for the high watermark, fetches for something to read."""
+"""Waiting requests: producers wait for the high watermark, fetches for records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WaitingAcks:
         return len(self._queue)
 
     def add(self, waiting: WaitingAck) -> None:
-        """Batches come in order; only a retry of an older batch needs a place in the middle."""
+        """Add a producer. Only a retry of an older batch is inserted in the middle."""
         queue = self._queue
         if queue and queue[-1].end_offset > waiting.end_offset:
             insort(queue, waiting, key=_by_end)
@@ -43,19 +43,19 @@ class WaitingAcks:
             queue.append(waiting)
 
     def take_up_to(self, high_watermark: Offset) -> Iterator[WaitingAck]:
-        """Those whose batch is committed now."""
+        """Remove and return those whose batch is committed."""
         queue = self._queue
         while queue and queue[0].end_offset <= high_watermark:
             yield queue.popleft()
 
     def take_all(self) -> list[WaitingAck]:
-        """Everyone, because what they wait for will not come."""
+        """Remove and return all."""
         taken = list(self._queue)
         self._queue.clear()
         return taken
 
     def take_expired(self, now_ms: int) -> list[WaitingAck]:
-        """Those who have waited for as long as they asked to."""
+        """Remove and return those whose deadline has passed."""
         expired = [one for one in self._queue if one.deadline_ms <= now_ms]
         if expired:
             self._queue = deque(one for one in self._queue if one.deadline_ms > now_ms)
@@ -74,21 +74,21 @@ class ParkedFetches:
         return len(self._deadlines)
 
     def park(self, waiter: object, deadline_ms: int) -> None:
-        """Let a request wait. The same handle parked again replaces the older request."""
+        """Let a request wait. It replaces an older request with the same handle."""
         self._deadlines[waiter] = deadline_ms
 
     def unpark(self, waiter: object) -> bool:
-        """Forget a request; say whether it was there."""
+        """Drop a request; return whether it was there."""
         return self._deadlines.pop(waiter, None) is not None
 
     def take_all(self) -> list[object]:
-        """Everyone, in the order of parking."""
+        """Remove and return all, in the order of parking."""
         taken = list(self._deadlines)
         self._deadlines.clear()
         return taken
 
     def take_expired(self, now_ms: int) -> list[object]:
-        """Those whose deadline has come."""
+        """Remove and return those whose deadline has passed."""
         expired = [waiter for waiter, deadline in self._deadlines.items() if deadline <= now_ms]
         for waiter in expired:
             del self._deadlines[waiter]

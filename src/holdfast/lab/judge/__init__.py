@@ -1,1 +1,1 @@
-"""What must hold, what became of every record, and why a record is gone."""
+"""Checks invariants, judges what became of every record, and explains a lost record."""

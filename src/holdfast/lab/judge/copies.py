@@ -1,6 +1,6 @@
-"""Follows the copies of the asked-for records through the logs of all replicas.
+"""Follows the copies of one record through the logs of all replicas.
 
-One pass over the trace, however long: only the asked offset, or the asked label, is watched.
+One pass over the trace: the tracker looks only at the asked offset or the asked label.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.lab.render.wording import at_offset
 from holdfast.model.trace import TraceEvent
 
 _MOST_CAUSES = 20
-"""A chain of causes longer than this is no explanation any more."""
+"""The longest chain of causes that still explains something."""
 
 
 class Identity(NamedTuple):
@@ -26,7 +26,7 @@ class Identity(NamedTuple):
 
 @dataclass(slots=True)
 class Copy:
-    """One stay of one record in one log."""
+    """One copy of one record in one log, from its append to its end."""
 
     identity: Identity
     broker: int
@@ -34,14 +34,14 @@ class Copy:
     ends: TraceEvent | None = None
 
 
-class _Promise(NamedTuple):
+class _Acknowledgement(NamedTuple):
     event: TraceEvent
     isr: tuple[int, ...]
     holders: tuple[int, ...]
 
 
 class Tracker:
-    """Everything that happened to the records asked for."""
+    """The history of the records at the asked offset, or with the asked label."""
 
     def __init__(self, events: Sequence[TraceEvent], asked: int | str) -> None:
         self._asked = asked
@@ -50,7 +50,7 @@ class Tracker:
         self._isr: tuple[int, ...] = ()
         self._leader: int | None = None
         self._answers: dict[tuple[Identity, str], TraceEvent] = {}
-        self._promises: dict[Identity, _Promise] = {}
+        self._acknowledgements: dict[Identity, _Acknowledgement] = {}
         self._unwritten: dict[str, list[TraceEvent]] = {}
         self._seen: dict[Identity | str, None] = {}
         self._election: TraceEvent | None = None
@@ -66,7 +66,7 @@ class Tracker:
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """All replicas that the trace knows, by id."""
+        """All replicas in the trace, by id."""
         return tuple(sorted(self._brokers))
 
     def identities(self) -> tuple[Identity, ...]:
@@ -82,7 +82,7 @@ class Tracker:
         return [copy for copy in self._copies if copy.identity == identity]
 
     def holders(self, identity: Identity) -> tuple[int, ...]:
-        """Whose log has the record now, dead or alive."""
+        """The brokers, running or not, whose log has the record now."""
         return tuple(copy.broker for copy in self.copies(identity) if copy.ends is None)
 
     def answer(self, identity: Identity, kind: str) -> TraceEvent | None:
@@ -90,44 +90,46 @@ class Tracker:
         found = self._answers.get((identity, kind))
         if found is not None:
             return found
-        # What was said before the record reached a log, or of one that never did, goes by label.
+        # Events before the record reached a log, or of a record that never did, have only a label.
         for event in self._unwritten.get(self.label(identity), ()):
             elsewhere = at_offset(event.numbers.get("offset")) and identity.offset is not None
             if event.kind == kind and not elsewhere:
                 return event
         return None
 
-    def promise(self, identity: Identity) -> TraceEvent | None:
-        """The event that made the producer count on the record: with acks=0, its own sending."""
+    def acknowledgement(self, identity: Identity) -> TraceEvent | None:
+        """The event that acknowledged the record: with acks=0, the send itself."""
         sent = self.answer(identity, "sent")
         unasked = sent is not None and str(sent.numbers.get("acks")) == "0"
         return self.answer(identity, "acknowledged") or (sent if unasked else None)
 
     def label(self, identity: Identity) -> str:
-        """What people call it: if the log did not name it, the producer's word for it."""
-        promise = self._promises.get(identity)
-        if promise is None or not _anonymous(identity):
+        """The record's label: from the log, or else from its producer."""
+        acknowledgement = self._acknowledgements.get(identity)
+        if acknowledgement is None or not _anonymous(identity):
             return identity.label
-        return str(promise.event.numbers.get("record") or identity.label)
+        return str(acknowledgement.event.numbers.get("record") or identity.label)
 
-    def at_promise(self, identity: Identity) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """(ISR, holders) at the time of the promise; both empty if there was none."""
-        promise = self._promises.get(identity)
-        return ((), ()) if promise is None else (promise.isr, promise.holders)
+    def at_acknowledgement(self, identity: Identity) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(ISR, holders) at the time of the acknowledgement; both empty if there was none."""
+        acknowledgement = self._acknowledgements.get(identity)
+        return (
+            ((), ()) if acknowledgement is None else (acknowledgement.isr, acknowledgement.holders)
+        )
 
     def outcome(self, identity: Identity) -> str:
-        """One of the outcomes that must never be mixed up."""
-        promised = self.promise(identity) is not None
+        """What became of the record, as in `Account.outcome`."""
+        acknowledged = self.acknowledgement(identity) is not None
         if self.label(identity) in self._lost:
             return "lost"
         if self.holders(identity):
             if not self._readable(identity):
                 return "unavailable"
             refused = self.answer(identity, "refused") is not None
-            return "refused-kept" if refused and not promised else "kept"
+            return "refused-kept" if refused and not acknowledged else "kept"
         if identity.offset is None:
             return "never-written"
-        if promised:
+        if acknowledged:
             return "lost"
         seen = identity in self._seen or identity.label in self._seen
         return "exposed-lost" if seen else "dropped"
@@ -139,11 +141,11 @@ class Tracker:
         return any(broker in self._alive for broker in holders)
 
     def causes(self, identity: Identity) -> list[TraceEvent]:
-        """From the event that took the record away from readers, back along `why`."""
+        """The event that made the record unreadable, and its causes, the nearest first."""
         return self.chain(self._origin(identity))
 
     def chain(self, event: TraceEvent | None) -> list[TraceEvent]:
-        """An event and what led to it, from the nearest cause back."""
+        """An event and its causes, the nearest first."""
         chain = [] if event is None else [event]
         # Every cause is older than its effect, so the walk ends; the bound guards a broken trace.
         while chain and chain[-1].why is not None and len(chain) < _MOST_CAUSES:
@@ -154,7 +156,7 @@ class Tracker:
         return chain
 
     def _origin(self, identity: Identity) -> TraceEvent | None:
-        """What ended the last copy; if one still stands out of reach, the last election."""
+        """What ended the last copy; if a copy exists that nobody can read, the last election."""
         if self.holders(identity):
             return None if self._readable(identity) else self._election
         ends = [copy.ends for copy in self.copies(identity) if copy.ends is not None]
@@ -169,18 +171,18 @@ class Tracker:
                 self._appended(event)
             case "truncated":
                 end = event.numbers["end_offset"]
-                # A log that starts anew beyond its former end keeps nothing.
-                self._cut(event, end if end <= event.numbers["was"] else 0)
+                # A log that starts again beyond its former end keeps nothing.
+                self._end_copies(event, end if end <= event.numbers["was"] else 0)
             case "power-lost":
-                self._cut(event, event.numbers["kept"])
+                self._end_copies(event, event.numbers["kept"])
             case "disk-lost":
-                self._cut(event, 0)
+                self._end_copies(event, 0)
             case "restarted":
-                self._cut(event, event.numbers["log_end_offset"])
+                self._end_copies(event, event.numbers["log_end_offset"])
             case "sent" | "acknowledged" | "refused" | "unanswered" | "consumed":
-                self._heard(event)
+                self._on_client_event(event)
             case _:
-                self._agreed(event)
+                self._on_store_event(event)
 
     def _meet(self, event: TraceEvent) -> None:
         if event.kind in ("begins", "reassigned"):
@@ -193,7 +195,7 @@ class Tracker:
         if event.kind in ("crashed", "power-lost", "stopped"):
             self._alive.pop(event.broker, None)
 
-    def _agreed(self, event: TraceEvent) -> None:
+    def _on_store_event(self, event: TraceEvent) -> None:
         if event.kind in ("begins", "elected", "isr-committed"):
             self._isr = tuple(event.numbers.get("isr") or ())
         if event.kind == "verdict":
@@ -206,7 +208,7 @@ class Tracker:
 
     def _appended(self, event: TraceEvent) -> None:
         base, end = event.numbers["base_offset"], event.numbers["end_offset"]
-        self._cut(event, base)
+        self._end_copies(event, base)
         labels = [str(label) for label in event.numbers["records"] or ()]
         named = len(labels) == end - base
         for offset in self._wanted(base, end, labels if named else []):
@@ -220,13 +222,13 @@ class Tracker:
             return [self._asked] if base <= self._asked < end else []
         return [base + place for place, label in enumerate(labels) if label == self._asked]
 
-    def _cut(self, event: TraceEvent, end: int) -> None:
+    def _end_copies(self, event: TraceEvent, end: int) -> None:
         for copy in self._copies:
             offset = copy.identity.offset
             if copy.broker == event.broker and copy.ends is None and offset is not None:
                 copy.ends = event if offset >= end else None
 
-    def _heard(self, event: TraceEvent) -> None:
+    def _on_client_event(self, event: TraceEvent) -> None:
         label, offset = event.numbers.get("record"), event.numbers.get("offset")
         identity = self._identity_of(event, label, offset)
         if event.kind == "consumed":
@@ -236,10 +238,12 @@ class Tracker:
         else:
             self._answers.setdefault((identity, event.kind), event)
             if event.kind == "acknowledged":
-                self._promises[identity] = _Promise(event, self._isr, self.holders(identity))
+                self._acknowledgements[identity] = _Acknowledgement(
+                    event, self._isr, self.holders(identity)
+                )
 
     def _identity_of(self, event: TraceEvent, label: object, offset: object) -> Identity | None:
-        """Which watched record a client's event speaks of: of its broker's log, if that has it."""
+        """The record that a client's event is about, found in its broker's log."""
         if event.kind == "sent":
             return None  # It may be a retry: a copy that is there now is not what was sent.
         matching = [
@@ -253,14 +257,14 @@ class Tracker:
 
 
 def offset_of(events: Iterable[TraceEvent], label: str) -> int | None:
-    """Where a record was acknowledged whose label only its producer knew; None if a log knew it."""
+    """The acknowledged offset of a record that no log names; None if a log names it."""
     offset: int | None = None
     for event in events:
         if event.kind == "appended" and label in map(str, event.numbers["records"] or ()):
             return None
         if event.kind == "acknowledged" and str(event.numbers.get("record")) == label:
-            told = event.numbers["offset"]
-            offset = told if at_offset(told) else offset
+            answered = event.numbers["offset"]
+            offset = answered if at_offset(answered) else offset
     return offset
 
 

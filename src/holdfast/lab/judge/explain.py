@@ -1,12 +1,12 @@
-"""Why a record is gone, or where it is: read off the trace, nothing else.
+"""Explains from the trace why a record is gone, or where it is.
 
-Ask by offset or by label. Several records may have stood at one offset, in different epochs or on
-different replicas, and one record may stand at several offsets: each gets its own account. An
-account follows the copies of the record through the logs, names the event that ended each, and
-walks back from it along `why`.
+Ask by offset or by label. One offset may have held several records, in different epochs or on
+different replicas, and one record may be at several offsets: each gets its own account. An
+account follows the copies of the record through the logs, names the event that ended each copy, and
+follows its causes (`why`) back.
 
-Which setting would have kept the record cannot be read off a trace: whoever asks re-runs the story
-under other settings and hands the findings in as `remedies`.
+A trace does not show which setting would have kept the record: the caller runs the scenario again
+under other settings and passes the result as `remedies`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCHEMA = "holdfast-explain/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One event, told."""
+    """One event, with its line and its sentence."""
 
     event: int
     t: int
@@ -44,14 +44,14 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """One stay of the record in one replica's log."""
+class LogCopy:
+    """One copy of the record in one replica's log."""
 
     replica: str
     begins: Moment
     ends: Moment | None
     causes: tuple[Moment, ...]
-    """What led to the end, from the nearest cause back."""
+    """The causes of the end, the nearest first."""
     alive: bool
     """Whether the replica runs at the end of the trace."""
 
@@ -75,19 +75,19 @@ class Account:
     outcome: str
     """kept, refused-kept, unavailable, lost, exposed-lost, dropped or never-written."""
     sent: Moment | None
-    promised: Moment | None
+    acknowledged: Moment | None
     refused: Moment | None
     unanswered: Moment | None
     acks: str
     isr: tuple[str, ...]
-    """Who was in sync, according to the store, when the promise was made."""
+    """The ISR in the store at the time of the acknowledgement."""
     holders: tuple[str, ...]
-    """Whose log had the record when the promise was made."""
-    lives: tuple[Life, ...]
+    """The replicas whose log had the record at the time of the acknowledgement."""
+    copies: tuple[LogCopy, ...]
     never: tuple[str, ...]
     """The replicas whose log never had it."""
     causes: tuple[Moment, ...]
-    """From the event that took the record away from readers, back to what began it all."""
+    """From the event that made the record unreadable, back to the first cause."""
     sentence: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,13 +97,13 @@ class Account:
             "leader_epoch": self.leader_epoch,
             "outcome": self.outcome,
             "sent": _dict_or_none(self.sent),
-            "promised": _dict_or_none(self.promised),
+            "promised": _dict_or_none(self.acknowledged),
             "refused": _dict_or_none(self.refused),
             "unanswered": _dict_or_none(self.unanswered),
             "acks": self.acks,
             "isr_at_promise": list(self.isr),
             "holders_at_promise": list(self.holders),
-            "lives": [life.to_dict() for life in self.lives],
+            "lives": [copy.to_dict() for copy in self.copies],
             "never": list(self.never),
             "causes": [moment.to_dict() for moment in self.causes],
             "sentence": self.sentence,
@@ -148,48 +148,48 @@ def explain(
     events: Iterable[TraceEvent], asked: int | str, remedies: Sequence[str] = ()
 ) -> Explanation:
     """Account for every record at this offset (int) or of this label (str)."""
-    story = list(events)
-    offset = offset_of(story, asked) if isinstance(asked, str) else None
-    tracker = Tracker(story, asked if offset is None else offset)
-    names = names_of(story)
+    trace = list(events)
+    offset = offset_of(trace, asked) if isinstance(asked, str) else None
+    tracker = Tracker(trace, asked if offset is None else offset)
+    names = names_of(trace)
     accounts = tuple(_account(tracker, identity, names) for identity in tracker.identities())
     return Explanation(asked=asked, accounts=accounts, remedies=tuple(remedies))
 
 
 def _account(tracker: Tracker, identity: Identity, names: Names) -> Account:
     copies = tracker.copies(identity)
-    promise = tracker.promise(identity)
+    acknowledgement = tracker.acknowledgement(identity)
     outcome = tracker.outcome(identity)
     causes = tracker.causes(identity)
     had = {copy.broker: None for copy in copies}
-    known = promise or tracker.answer(identity, "sent")
-    isr, holders = tracker.at_promise(identity)
+    known = acknowledgement or tracker.answer(identity, "sent")
+    isr, holders = tracker.at_acknowledgement(identity)
     return Account(
         record=tracker.label(identity),
         offset=identity.offset,
         leader_epoch=identity.epoch,
         outcome=outcome,
         sent=_moment(tracker.answer(identity, "sent"), names),
-        promised=_moment(promise, names),
+        acknowledged=_moment(acknowledgement, names),
         refused=_moment(tracker.answer(identity, "refused"), names),
         unanswered=_moment(tracker.answer(identity, "unanswered"), names),
         acks="" if known is None else acks_word(known.numbers.get("acks", "")),
         isr=_named(isr, names),
         holders=_named(holders, names),
-        lives=tuple(_life(tracker, copy, names) for copy in copies),
+        copies=tuple(_log_copy(tracker, copy, names) for copy in copies),
         never=_named([broker for broker in tracker.brokers if broker not in had], names),
-        causes=tuple(_told(event, names) for event in causes),
+        causes=tuple(_moment_of(event, names) for event in causes),
         sentence=_verdict(tracker, identity, outcome, causes, names),
     )
 
 
-def _life(tracker: Tracker, copy: Copy, names: Names) -> Life:
+def _log_copy(tracker: Tracker, copy: Copy, names: Names) -> LogCopy:
     causes = tracker.chain(copy.ends)[1:]
-    return Life(
+    return LogCopy(
         replica=_named([copy.broker], names)[0],
-        begins=_told(copy.begins, names),
+        begins=_moment_of(copy.begins, names),
         ends=_moment(copy.ends, names),
-        causes=tuple(_told(event, names) for event in causes),
+        causes=tuple(_moment_of(event, names) for event in causes),
         alive=copy.broker in tracker.alive,
     )
 
@@ -197,10 +197,10 @@ def _life(tracker: Tracker, copy: Copy, names: Names) -> Life:
 _OUTCOMES = {
     "kept": "{name} is where it should be: in the log of the leader{where}.",
     "refused-kept": "{name} was refused, and yet it is in the log{where}.",
-    "unavailable": "{name} exists only{where}, where no reader gets it as things are.",
-    "lost": "{name} was promised to the producer and is gone.",
-    "exposed-lost": "{name} was never promised, but a reader was given it, and it is gone.",
-    "dropped": "{name} is gone, but nobody was ever promised it.",
+    "unavailable": "{name} exists only{where}, where no consumer can read it now.",
+    "lost": "{name} was acknowledged to the producer and is gone.",
+    "exposed-lost": "{name} was never acknowledged, but a consumer read it, and it is gone.",
+    "dropped": "{name} is gone, but it was never acknowledged.",
     "never-written": "{name} was never written to any log.",
 }
 
@@ -217,10 +217,12 @@ def _verdict(
     text = _OUTCOMES[outcome].format(
         name=f"{label}{offset}", where=f" on {spoken_list(holders)}" if holders else ""
     )
-    if not tracker.copies(identity) and tracker.promise(identity) is not None:
+    if not tracker.copies(identity) and tracker.acknowledgement(identity) is not None:
         text = f"{label} was taken for written, and never reached any log."
     if outcome == "lost" and holders:
-        text = f"{label}{offset} was promised; a copy on {spoken_list(holders)} is out of reach."
+        text = (
+            f"{label}{offset} was acknowledged; a copy on {spoken_list(holders)} is out of reach."
+        )
     if causes and not holders:
         text += f" The last copy went when: {sentence(causes[0], names)}"
     return text
@@ -230,7 +232,7 @@ def _named(brokers: Sequence[int], names: Names) -> tuple[str, ...]:
     return tuple(names.get(broker, f"b{broker}") for broker in brokers)
 
 
-def _told(event: TraceEvent, names: Names) -> Moment:
+def _moment_of(event: TraceEvent, names: Names) -> Moment:
     return Moment(
         event=event.id,
         t=event.t,
@@ -241,7 +243,7 @@ def _told(event: TraceEvent, names: Names) -> Moment:
 
 
 def _moment(event: TraceEvent | None, names: Names) -> Moment | None:
-    return None if event is None else _told(event, names)
+    return None if event is None else _moment_of(event, names)
 
 
 def _dict_or_none(moment: Moment | None) -> dict[str, Any] | None:
@@ -253,39 +255,39 @@ def _dict_or_none(moment: Moment | None) -> dict[str, Any] | None:
 
 def _account_text(account: Account) -> str:
     lines = [account.sentence, "", *_client_lines(account)]
-    for number, life in enumerate(account.lives):
-        lines += _life_lines(life, "lived" if number == 0 else "")
+    for number, copy in enumerate(account.copies):
+        lines += _copy_lines(copy, "copy" if number == 0 else "")
     if account.never:
-        lines.append(f"  {'never on':<9} {spoken_list(account.never)}")
-    if any(life.ends is None for life in account.lives):
+        lines.append(f"  {'never on':<12} {spoken_list(account.never)}")
+    if any(copy.ends is None for copy in account.copies):
         lines += [
-            f"  {'because' if number == 0 else '':<9} {_when(moment)}"
+            f"  {'because' if number == 0 else '':<12} {_when(moment)}"
             for number, moment in enumerate(account.causes)
         ]
     return "\n".join(lines)
 
 
 def _client_lines(account: Account) -> list[str]:
-    told = (
+    answers = (
         ("sent", account.sent),
-        ("promised", account.promised),
+        ("acknowledged", account.acknowledged),
         ("refused", account.refused),
         ("no answer", account.unanswered),
     )
-    lines = [f"  {title:<9} {_when(moment)}" for title, moment in told if moment is not None]
-    if account.promised is not None:
+    lines = [f"  {title:<12} {_when(moment)}" for title, moment in answers if moment is not None]
+    if account.acknowledged is not None:
         then = f"in sync then: {_set(account.isr)}; had it then: {_set(account.holders)}"
-        lines.append(f"  {'':<9} acks={account.acks or '?'}; {then}")
+        lines.append(f"  {'':<12} acks={account.acks or '?'}; {then}")
     return lines
 
 
-def _life_lines(life: Life, title: str) -> list[str]:
-    text = f"  {title:<9} on {life.replica} from {life.begins.t} ms"
-    if life.ends is None:
-        down = "" if life.alive else f", but {life.replica} is down"
+def _copy_lines(copy: LogCopy, title: str) -> list[str]:
+    text = f"  {title:<12} on {copy.replica} from {copy.begins.t} ms"
+    if copy.ends is None:
+        down = "" if copy.alive else f", but {copy.replica} is down"
         return [f"{text}, and is still there{down}"]
-    lines = [f"{text} until {life.ends.t} ms: {life.ends.line}"]
-    return lines + [f"  {'':<9}   because  {_when(moment)}" for moment in life.causes]
+    lines = [f"{text} until {copy.ends.t} ms: {copy.ends.line}"]
+    return lines + [f"  {'':<12}   because  {_when(moment)}" for moment in copy.causes]
 
 
 def _when(moment: Moment) -> str:

@@ -1,7 +1,8 @@
-"""What must hold after every event, whatever the schedule.
+"""Invariants that must hold after every event, under any schedule.
 
-They are noted, not raised: a story about a missing guard wants to see which one breaks. A seeded
-run with all guards in place treats every note as a failure. Each says which faults it tolerates.
+A violation is recorded, not raised: a scenario about a missing guard shows which invariant breaks.
+A seeded run with all guards treats every violation as a failure. Each invariant names the faults
+that it tolerates.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Violation(NamedTuple):
 
 
 class Invariants:
-    """Watches a world."""
+    """Checks the invariants of a world, and records the violations."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -37,18 +38,18 @@ class Invariants:
         self.lossy: dict[str, str] = {}
         """Brokers that have lost written records to a fault, and how."""
         self.unclean = False
-        """Whether an unclean election gave committed records up."""
+        """Whether an unclean election may have discarded committed records."""
         self.skipped: dict[str, str] = {}
-        """Invariants that are not judged any more, and why."""
+        """Invariants that are no longer checked, and why."""
 
     def committed(self, broker: SimBroker, was: Offset, high_watermark: Offset) -> None:
         """A presumed leader committed [was, high_watermark)."""
-        promises = self.world.ledger.promises
+        acknowledgements = self.world.history.acknowledgements
         for offset, key in enumerate(broker.disk.keys_between(was, high_watermark), was):
-            promises[key].exposed = True
+            acknowledgements[key].exposed = True
             first = self.commits.setdefault(offset, key)
             if first != key and not self._tolerated("one-commit-per-offset"):
-                label, other = promises[key].label, promises[first].label
+                label, other = acknowledgements[key].label, acknowledgements[first].label
                 self._note(
                     "one-commit-per-offset",
                     f"{broker.name} commits {label} at {offset}, where {other} was",
@@ -59,7 +60,7 @@ class Invariants:
         self.lossy[name] = how
 
     def sent_back(self, consumer: str, broker: str, position: int) -> None:
-        """A reader was told that its position is out of range, though it had read up to there."""
+        """A consumer got OFFSET_OUT_OF_RANGE at a position that it had reached by reading."""
         if not self._tolerated("reader-goes-on"):
             text = f"{consumer} had read up to {position}, and {broker} knows no such offset"
             self._note("reader-goes-on", text)
@@ -67,7 +68,7 @@ class Invariants:
     def _tolerated(self, invariant: str) -> bool:
         reason = ""
         if self.unclean:
-            reason = "an unclean election gave records up"
+            reason = "an unclean election discarded records"
         elif self.lossy:
             reason = f"{', '.join(self.lossy)} lost written records"
         if reason:
@@ -80,7 +81,7 @@ class Invariants:
             self.violations.append(Violation(invariant, text, len(self.world.recorder.events) - 1))
 
     def check(self) -> None:
-        """Look at everything that is cheap to look at."""
+        """Check the invariants that are cheap to check."""
         if self.world.partition not in self.world.store.partitions:
             return  # The world is still being made.
         for broker in self.world.brokers.values():

@@ -1,8 +1,8 @@
-"""Which setting would have kept a record: found by playing the story again, not from a table.
+"""Finds the settings that would have kept a record, by running the scenario again.
 
-One change at a time, then two. A change counts if the story still plays to its end and the record
-is not lost. A story that cannot go on under a change (a message it waits for is never sent) says
-nothing about it.
+First one change at a time, then two. A change counts if the scenario still runs to its end and the
+record is not lost. If the scenario cannot finish under a change (a message it delivers is never
+sent), the change does not count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAFER: tuple[Change, ...] = (
 
 
 def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:
-    """Sentences, the smallest changes first; empty if nothing that was tried keeps the record."""
+    """The smallest changes that keep the record, as sentences; empty if there are none."""
     changes = [*_guards_put_back(scenario, variant), *_SAFER]
     for size in (1, 2):
         found = [
@@ -46,7 +46,7 @@ def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:
 
 
 def _guards_put_back(scenario: Scenario, variant: Variant) -> Iterator[Change]:
-    """For each guard that is out: the list of those that stay out."""
+    """For each removed guard, the change that restores it: the other removed guards."""
     removed = _removed(scenario, variant)
     for guard in removed:
         rest = ",".join(one for one in removed if one != guard)
@@ -57,7 +57,7 @@ def _removed(scenario: Scenario, variant: Variant) -> list[str]:
     text = variant.options.get("without")
     if text is None:
         cluster = next(
-            one for beat in scenario.beats for one in beat.commands if one.name == "cluster"
+            one for step in scenario.steps for one in step.commands if one.name == "cluster"
         )
         text = cluster.options.get("without", "")
     names: tuple[str, ...] = OPTIONS["without"].parse(text)
@@ -77,10 +77,10 @@ def _keeps(scenario: Scenario, variant: Variant, chosen: tuple[Change, ...], lab
 
 
 def _sentence(chosen: tuple[Change, ...], removed: list[str]) -> str:
-    return " and ".join(_told(key, value, removed) for key, value in chosen)
+    return " and ".join(_change_text(key, value, removed) for key, value in chosen)
 
 
-def _told(key: str, value: str, removed: list[str]) -> str:
+def _change_text(key: str, value: str, removed: list[str]) -> str:
     if key == "without":
         guard = next(one for one in removed if one not in OPTIONS["without"].parse(value))
         return f"the guard {guard}: {guard_explanation(guard)}"

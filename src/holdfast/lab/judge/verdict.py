@@ -1,7 +1,7 @@
-"""The judgement at the end of a run: what became of every record.
+"""Judges a finished run: what became of every record.
 
-Three outcomes are never mixed up: acknowledged and lost; exposed to a consumer and lost; refused
-but kept. A loss that the settings never promised to prevent is "beyond the guarantee", not a bug.
+Three outcomes stay apart: acknowledged and lost; exposed to a consumer and lost; refused but kept.
+A loss that the settings do not prevent is "beyond the guarantee", not a bug.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.core import ACKS_ALL
-from holdfast.lab.world.client_history import Promise, Status
+from holdfast.lab.world.client_history import Acknowledgement, Status
 
 if TYPE_CHECKING:
     from holdfast.lab.world.broker import SimBroker
@@ -25,14 +25,14 @@ OUTCOMES = {
     "diverged": "two replicas hold different records at one offset, below their high watermarks",
     "lost": "acknowledged and lost",
     "exposed-lost": "a consumer could read it, no success was given, and it is gone",
-    "skipped": "a reader went past a record without getting it, and was told nothing",
+    "skipped": "a reader went past a record without getting it, and got no error",
     "lost-at-consumer": "the position was committed, the work never done",
-    "lost-at-producer": "the broker refused it and the producer did not look",
+    "lost-at-producer": "the broker refused it and the producer ignored the error",
     "reordered": "one producer's records are in another order than sent",
     "duplicated": "one send is in the log twice",
     "processed-twice": "a consumer did the work twice",
-    "stale-read": "a follower did not show what was promised, or what its reader had seen before",
-    "offline": "nothing is lost, but nobody leads",
+    "stale-read": "a follower did not show what was acknowledged, or what the reader saw before",
+    "offline": "nothing is lost, but there is no leader",
     "refused-kept": "the producer got an error, the record is in the log",
     "kept": "every acknowledged record is in the leader's log",
 }
@@ -61,22 +61,20 @@ class Verdict:
 
 
 def judge(world: World) -> Verdict:
-    """Judge a world that has come to rest."""
+    """Judge a world at the end of a run."""
     leader = world.true_leader()
     readable = _readable_keys(world, leader)
-    promises = list(world.ledger.promises.values())
-    lost = [
-        one for one in promises if one.status is Status.ACKNOWLEDGED and one.key not in readable
-    ]
+    records = list(world.history.acknowledgements.values())
+    lost = [one for one in records if one.status is Status.ACKNOWLEDGED and one.key not in readable]
     exposed = [
         one
-        for one in promises
+        for one in records
         if one.exposed and one.status is not Status.ACKNOWLEDGED and one.key not in readable
     ]
-    refused_kept = [one for one in promises if one.status is Status.REFUSED and one.key in readable]
+    refused_kept = [one for one in records if one.status is Status.REFUSED and one.key in readable]
     unseen = [
         one
-        for one in promises
+        for one in records
         if one.status is Status.REFUSED
         and one.key not in readable
         and one.producer in world.fire_and_forget
@@ -88,14 +86,18 @@ def judge(world: World) -> Verdict:
         "refused_kept": _labels(refused_kept),
         "diverged": _diverged(world),
         "duplicated": tuple(
-            world.ledger.promises[key].label for key, count in Counter(copies).items() if count > 1
+            world.history.acknowledgements[key].label
+            for key, count in Counter(copies).items()
+            if count > 1
         ),
         "reordered": _reordered(world, copies),
         "consumer_lost": _consumer_lost(world),
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
-        "hidden": tuple(world.ledger.promises[key].label for key in world.ledger.hidden),
-        "skipped": tuple(world.ledger.promises[key].label for key in world.ledger.skipped),
+        "hidden": tuple(world.history.acknowledgements[key].label for key in world.history.hidden),
+        "skipped": tuple(
+            world.history.acknowledgements[key].label for key in world.history.skipped
+        ),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -110,12 +112,12 @@ def judge(world: World) -> Verdict:
     )
 
 
-def _labels(promises: list[Promise]) -> tuple[str, ...]:
-    return tuple(one.label for one in promises)
+def _labels(records: list[Acknowledgement]) -> tuple[str, ...]:
+    return tuple(one.label for one in records)
 
 
 def _readable_keys(world: World, leader: SimBroker | None) -> dict[int, None]:
-    """What a consumer can still get: the leader's log, or without one whatever any disk holds."""
+    """The records that can still be read: the leader's, or without a leader those on any disk."""
     sources = [leader] if leader else list(world.brokers.values())
     return {record.key: None for one in sources for _, _, record in one.disk.records()}
 
@@ -138,34 +140,34 @@ def _diverged(world: World) -> tuple[int, ...]:
 
 
 def _reordered(world: World, keys: list[int]) -> tuple[str, ...]:
-    promises = world.ledger.promises
+    records = world.history.acknowledgements
     newest: dict[str, int] = {}
     late: dict[int, None] = {}
     for key in dict.fromkeys(keys):
-        producer = promises[key].producer
+        producer = records[key].producer
         if key < newest.get(producer, -1):
             late[key] = None
         newest[producer] = max(key, newest.get(producer, -1))
-    return tuple(promises[key].label for key in late)
+    return tuple(records[key].label for key in late)
 
 
 def _consumer_lost(world: World) -> tuple[str, ...]:
-    ledger = world.ledger
-    done = {(one.consumer, one.offset): None for one in ledger.processed}
+    history = world.history
+    done = {(one.consumer, one.offset): None for one in history.processed}
     return tuple(
         dict.fromkeys(
             one.label
-            for one in ledger.consumed
-            if one.offset < ledger.committed.get(one.consumer, 0)
+            for one in history.consumed
+            if one.offset < history.committed.get(one.consumer, 0)
             and (one.consumer, one.offset) not in done
         )
     )
 
 
 def _processed_twice(world: World) -> tuple[str, ...]:
-    counts = Counter((one.consumer, one.key) for one in world.ledger.processed)
-    promises = world.ledger.promises
-    return tuple(promises[key].label for (_, key), count in counts.items() if count > 1)
+    counts = Counter((one.consumer, one.key) for one in world.history.processed)
+    records = world.history.acknowledgements
+    return tuple(records[key].label for (_, key), count in counts.items() if count > 1)
 
 
 def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
@@ -191,50 +193,50 @@ def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:
 
 
 def _guarantee(
-    world: World, gone: list[Promise], facts: dict[str, tuple[object, ...]], outcome: str
+    world: World, gone: list[Acknowledgement], facts: dict[str, tuple[object, ...]], outcome: str
 ) -> tuple[str, str]:
-    """Whether the settings promised what was not kept."""
+    """Whether the settings guarantee what did not hold, and the reason."""
     if facts["diverged"]:
         return INVALID, "no setting allows two committed records at one offset"
     if facts["skipped"]:
         return INVALID, "a reader must get every record, or an error"
     broken = [one for one in gone if not _excuse(world, one)]
-    if any(_promised(one) for one in broken):
-        return INVALID, "the settings promised to keep it"
+    if any(_acknowledged_with_acks_all(one) for one in broken):
+        return INVALID, "the settings guarantee that it is kept"
     if broken:
         return INVALID, "what a consumer can read must stay"
     if gone:
         return BEYOND, _excuse(world, gone[0])
     client_side = ("consumer_lost", "producer_lost", "reordered", "duplicated", "processed_twice")
     if any(facts[one] for one in client_side):
-        return BEYOND, "the log kept its promise; the client's settings allow this"
+        return BEYOND, "the log kept its guarantee; the client's settings allow this"
     if facts["hidden"]:
         return BEYOND, "a follower may be behind; only the leader shows all that is committed"
     return VALID, OUTCOMES[outcome]
 
 
-def _excuse(world: World, promise: Promise) -> str:
+def _excuse(world: World, record: Acknowledgement) -> str:
     """Why this record may be gone; empty if it may not.
 
-    What a producer asked for excuses the loss of its own promise. It does not excuse the loss of
-    what was committed: that a consumer could read, whoever wrote it.
+    The acks of a producer excuse the loss of its own record. They do not excuse the loss of a
+    committed record, because a consumer could read it.
     """
     faults = _faults_beyond(world)
-    if _promised(promise) or promise.status is not Status.ACKNOWLEDGED:
+    if _acknowledged_with_acks_all(record) or record.status is not Status.ACKNOWLEDGED:
         return faults
-    if promise.exposed and not faults:
+    if record.exposed and not faults:
         return ""
-    promised = "nothing" if promise.acks == 0 else "one copy, on the leader"
-    return f"acks={promise.acks} promises {promised}"
+    guarantee = "nothing" if record.acks == 0 else "one copy, on the leader"
+    return f"acks={record.acks} guarantees {guarantee}"
 
 
-def _promised(promise: Promise) -> bool:
-    """Whether its producer was promised more than one copy."""
-    return promise.status is Status.ACKNOWLEDGED and promise.acks == ACKS_ALL
+def _acknowledged_with_acks_all(record: Acknowledgement) -> bool:
+    """Whether the record was acknowledged with acks=all."""
+    return record.status is Status.ACKNOWLEDGED and record.acks == ACKS_ALL
 
 
 def _faults_beyond(world: World) -> str:
-    """Why the faults were more than the settings promise to survive; empty if they were not."""
+    """Why the faults exceed what the settings survive; empty if they do not."""
     invariants = world.invariants
     minimum = max(1, min(world.settings.min_insync_replicas, len(world.brokers)))
     if len(invariants.lossy) >= minimum:
@@ -243,5 +245,5 @@ def _faults_beyond(world: World) -> str:
             f"{who} lost written records, and min.insync.replicas={minimum} survives {minimum - 1}"
         )
     if invariants.unclean:
-        return "an unclean election gave committed records up"
+        return "an unclean election discarded committed records"
     return ""

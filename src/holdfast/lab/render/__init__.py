@@ -1,1 +1,1 @@
-"""What `frames`, `narrate` and `explain` are made of: folding a trace, and wording it."""
+"""Folds a trace into snapshots, and renders its events as lines and sentences."""

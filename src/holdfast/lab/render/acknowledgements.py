@@ -1,9 +1,8 @@
-"""The clients' side of a story: what producers were promised, how far consumers came.
+"""The clients' side of a scenario: answers to producers, positions of consumers.
 
-A promise is judged after every event. It holds while the leader that the store names has the
-record; while there is no live leader, while any live replica has it. A promised record that only
-other logs have is endangered: no reader gets it as things are. One that no log has, dead or alive,
-is lost.
+Every acknowledged record is judged after every event. It is safe while the leader in the store has
+it; without a running leader, while any running replica has it. It is endangered while only other
+logs have it: no consumer can read it. It is lost when no log has it, on a running broker or not.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.lab.render.views import (
+    Acknowledgement,
     Answer,
     Cell,
     ConsumerView,
-    Promise,
     ReplicaView,
     Status,
     VerdictView,
@@ -28,11 +27,11 @@ _Key = tuple[str, str]
 """Producer and record."""
 
 
-class Ledger:
-    """Every record that was sent, and every consumer that was heard of, in order of appearance."""
+class ClientViews:
+    """Every record that was sent, and every consumer, in order of appearance."""
 
     def __init__(self) -> None:
-        self._promises: dict[_Key, Promise] = {}
+        self._acknowledgements: dict[_Key, Acknowledgement] = {}
         self._consumers: dict[str, ConsumerView] = {}
         self._logs: dict[int, _Log] = {}
         self._by_label: dict[str, tuple[_Key, ...]] = {}
@@ -40,8 +39,8 @@ class Ledger:
         self._touched: dict[_Key, None] = {}
         self._situation: object = None
 
-    def promises(self) -> tuple[Promise, ...]:
-        return tuple(self._promises.values())
+    def acknowledgements(self) -> tuple[Acknowledgement, ...]:
+        return tuple(self._acknowledgements.values())
 
     def consumers(self) -> tuple[ConsumerView, ...]:
         return tuple(self._consumers.values())
@@ -58,27 +57,29 @@ class Ledger:
         verdict: VerdictView | None,
         moved: tuple[Cell, ...],
     ) -> None:
-        """Find out where every record is and whether each promise holds.
+        """Find where every record is, and judge each acknowledged one.
 
-        Looks only at promises that the event can have touched: those of the records that moved in
-        or out of a log, and all of them when somebody died, came back or was elected.
+        Looks only at the records that the event can have changed: those that moved in or out of a
+        log, or all of them after a crash, a restart or an election.
         """
         renewed = self._renew(replicas)
         alive = {view.id: None for view in replicas if view.alive}
         situation = (tuple(alive), leader, verdict)
         if situation != self._situation or (renewed and not moved):
-            self._touched = dict.fromkeys(self._promises)
+            self._touched = dict.fromkeys(self._acknowledgements)
         for cell in moved:
             for key in self._by_label.get(cell.label, ()) + self._by_offset.get(cell.offset, ()):
                 self._touched[key] = None
         readable = {leader: None} if leader is not None and leader in alive else alive
         for key in self._touched:
-            self._promises[key] = self._judge_one(self._promises[key], readable, verdict)
+            self._acknowledgements[key] = self._judge_one(
+                self._acknowledgements[key], readable, verdict
+            )
         self._touched = {}
         self._situation = situation
 
     def _renew(self, replicas: tuple[ReplicaView, ...]) -> bool:
-        """Look into the logs that changed; says whether any did."""
+        """Index the logs that changed again; returns whether any did."""
         renewed = False
         for view in replicas:
             log = self._logs.get(view.id)
@@ -88,40 +89,40 @@ class Ledger:
         return renewed
 
     def _judge_one(
-        self, promise: Promise, readable: Mapping[int, None], verdict: VerdictView | None
-    ) -> Promise:
-        copies = {broker: log.copies_of(promise) for broker, log in self._logs.items()}
+        self, entry: Acknowledgement, readable: Mapping[int, None], verdict: VerdictView | None
+    ) -> Acknowledgement:
+        copies = {broker: log.copies_of(entry) for broker, log in self._logs.items()}
         held = tuple(broker for broker, count in copies.items() if count)
-        status: Status = promise.answer
-        if promise.answer == "acknowledged" and not any(broker in readable for broker in held):
+        status: Status = entry.answer
+        if entry.answer == "acknowledged" and not any(broker in readable for broker in held):
             # A record sent with acks=0 is taken for written before it arrives anywhere.
-            arrived = promise.offset is not None or promise.copies > 0 or promise.status == "lost"
+            arrived = entry.offset is not None or entry.copies > 0 or entry.status == "lost"
             status = "endangered" if held else "lost" if arrived else "sent"
-        if verdict is not None and promise.record in verdict.lost:
+        if verdict is not None and entry.record in verdict.lost:
             status = "lost"
         most = max(copies.values(), default=0)
-        if (held, status, most) == (promise.held, promise.status, promise.copies):
-            return promise
-        return replace(promise, held=held, status=status, copies=most)
+        if (held, status, most) == (entry.held, entry.status, entry.copies):
+            return entry
+        return replace(entry, held=held, status=status, copies=most)
 
     # Producers.
 
     def _change(self, event: TraceEvent, answer: Answer, **changes: Any) -> None:
         key = producer, record = _who(event, "producer"), _record(event)
-        known = self._promises.get(key)
+        known = self._acknowledgements.get(key)
         if known is None:
             acks = acks_word(event.numbers.get("acks", ""))
-            known = Promise(producer=producer, record=record, acks=acks)
+            known = Acknowledgement(producer=producer, record=record, acks=acks)
             self._by_label[record] = (*self._by_label.get(record, ()), key)
-        self._promises[key] = replace(known, answer=answer, **changes)
+        self._acknowledgements[key] = replace(known, answer=answer, **changes)
         self._touched[key] = None
 
     def _on_sent(self, event: TraceEvent) -> None:
-        known = self._promises.get((_who(event, "producer"), _record(event)))
-        # A promise once made stays made, whatever a retry after it does.
+        known = self._acknowledgements.get((_who(event, "producer"), _record(event)))
+        # An acknowledgement stays valid, whatever a later retry does.
         if known is None or known.answer != "acknowledged":
             acks = acks_word(event.numbers["acks"])
-            # With acks=0 nobody answers: the producer takes the record for written at once.
+            # With acks=0 there is no answer: the producer takes the record for written immediately.
             self._change(event, "acknowledged" if acks == "0" else "sent", acks=acks)
 
     def _on_acknowledged(self, event: TraceEvent) -> None:
@@ -171,15 +172,15 @@ class Ledger:
         self._set(event, alive=False)
 
 
-_HANDLERS: Mapping[str, Callable[[Ledger, TraceEvent], None]] = {
+_HANDLERS: Mapping[str, Callable[[ClientViews, TraceEvent], None]] = {
     name.removeprefix("_on_").replace("_", "-"): handler
-    for name, handler in vars(Ledger).items()
+    for name, handler in vars(ClientViews).items()
     if name.startswith("_on_")
 }
 
 
 class _Log:
-    """One replica's cells, made to be asked about many records."""
+    """An index of one replica's cells by offset and label."""
 
     def __init__(self, view: ReplicaView) -> None:
         self._view = view
@@ -198,15 +199,15 @@ class _Log:
         cell = self._by_offset.get(offset)
         return None if cell is None else cell.epoch
 
-    def copies_of(self, promise: Promise) -> int:
-        if promise.offset is None:
-            return self._by_label.get(promise.record, 0)
-        if self._start <= promise.offset < self._first:
-            return 1  # Older than the cells that a view keeps: nothing has cut the log there.
-        cell = self._by_offset.get(promise.offset)
+    def copies_of(self, entry: Acknowledgement) -> int:
+        if entry.offset is None:
+            return self._by_label.get(entry.record, 0)
+        if self._start <= entry.offset < self._first:
+            return 1  # Older than the cells that a view keeps: the log was not truncated there.
+        cell = self._by_offset.get(entry.offset)
         if cell is not None and cell.anonymous:
-            return int(promise.epoch in (None, cell.epoch))
-        return self._by_label.get(promise.record, 0)
+            return int(entry.epoch in (None, cell.epoch))
+        return self._by_label.get(entry.record, 0)
 
 
 def _who(event: TraceEvent, key: str) -> str:

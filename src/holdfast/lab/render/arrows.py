@@ -1,6 +1,6 @@
-"""Which message an event is about, so that a picture can draw an arrow.
+"""Finds the message that an event is about, so that a picture can draw an arrow.
 
-An end of the arrow is a broker id, or the name of somebody who is no replica: the producer, a
+An end of the arrow is a broker id, or the name of a node that is no broker: the producer, a
 consumer, the store.
 """
 
@@ -27,15 +27,15 @@ class Arrow(NamedTuple):
 
 
 def arrow_of(event: TraceEvent, names: Names) -> Arrow | None:
-    """The arrow, or None if the event is about something that happens in one place."""
-    teller = _ARROWS.get(event.kind)
-    if teller is None or (event.broker is None and event.kind in _BROKER_NEEDED):
+    """The arrow, or None if the event is not about a message."""
+    renderer = _ARROWS.get(event.kind)
+    if renderer is None or (event.broker is None and event.kind in _BROKER_NEEDED):
         return None
-    return teller(Words(event, names))
+    return renderer(Words(event, names))
 
 
 def _end(who: End, what: str, names: Names) -> End:
-    """A lost message names its ends in words; the picture wants to know where they are."""
+    """The end of an arrow for a node: a lost message gives only its name."""
     for broker, name in names.items():
         if name == who:
             return broker
@@ -92,7 +92,7 @@ _ARROWS: Mapping[str, Callable[[Words], Arrow | None]] = {
     "fetched": lambda w: Arrow(w["follower"], _here(w), f"Fetch from {w['fetch_offset']}"),
     "fetch-parked": lambda w: Arrow(w["follower"], _here(w), "Fetch waits"),
     "fetch-answered": _answer,
-    "diverged": lambda w: Arrow(_here(w), w["follower"], f"logs part at {w['end_offset']}"),
+    "diverged": lambda w: Arrow(_here(w), w["follower"], f"logs diverge at {w['end_offset']}"),
     "fetch-refused": lambda w: Arrow(_here(w), w["follower"], str(w["error"])),
     "answer-dropped": _dropped,
     "message-lost": _lost,

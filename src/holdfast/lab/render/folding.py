@@ -1,9 +1,9 @@
-"""Folds trace events into the state they tell of.
+"""Folds trace events into the state that they describe.
 
-A `World` takes one event after the other and can be asked for a `Snapshot` after each. It believes
-the trace: an event sets the numbers that it carries and nothing is worked out that the trace says
-itself. What survives a fault is the one rule known here: a crash keeps the log, a power loss cuts
-it to what the event says was kept, a lost disk empties it.
+A `World` takes one event after another and returns a `Snapshot` on request. It trusts the trace: an
+event sets the numbers that it carries, and nothing is computed that the trace contains. Only one
+rule is known here, what survives a fault: a crash keeps the log, a power loss truncates it to the
+offset in the event, a lost disk empties it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from holdfast.lab.render.acknowledgements import Ledger
+from holdfast.lab.render.acknowledgements import ClientViews
 from holdfast.lab.render.views import Cell, ReplicaView, Role, Snapshot, StoreView, VerdictView
 from holdfast.model.trace import TraceEvent
 
 MOST_CELLS = 512
-"""Cells kept a replica. A picture shows fewer; without a bound, a real broker's trace of n records
-would cost n² memory."""
+"""Cells kept per replica. A picture shows fewer; without a bound, a real broker's trace of n
+records would cost n² memory."""
 
 
 class Change(NamedTuple):
@@ -38,33 +38,33 @@ class World:
         self._names: dict[int, str] = {}
         self._replicas: dict[int, ReplicaView] = {}
         self._store = StoreView()
-        self._cuts: dict[tuple[str, str], None] = {}
+        self._disconnected: dict[tuple[str, str], None] = {}
         self._rules: tuple[tuple[str, str], ...] = ()
         self._verdict: VerdictView | None = None
-        self._ledger = Ledger()
+        self._clients = ClientViews()
         self._change = NO_CHANGE
 
     def apply(self, event: TraceEvent) -> Change:
-        """Take one event. Kinds that change nothing one can see are welcome."""
+        """Take one event. Events of other kinds change nothing."""
         self._change = NO_CHANGE
         if event.broker is not None and event.broker >= 0:
             self._meet(event.broker)
         handler = _HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event)
-        self._ledger.take(event)
+        self._clients.take(event)
         moved = self._change.added + self._change.removed
         replicas = tuple(self._replicas.values())
-        self._ledger.judge(replicas, self._store.leader, self._verdict, moved)
+        self._clients.judge(replicas, self._store.leader, self._verdict, moved)
         return self._change
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
             replicas=tuple(self._replicas.values()),
             store=self._store,
-            promises=self._ledger.promises(),
-            consumers=self._ledger.consumers(),
-            cuts=tuple(self._cuts),
+            acknowledgements=self._clients.acknowledgements(),
+            consumers=self._clients.consumers(),
+            disconnected=tuple(self._disconnected),
             rules=self._rules,
             verdict=self._verdict,
         )
@@ -72,7 +72,7 @@ class World:
     # Small tools of the handlers.
 
     def _meet(self, broker: int) -> ReplicaView:
-        """The replica on this broker; a trace may begin in the middle and never introduce it."""
+        """The replica on this broker, created if new: a trace may begin in the middle."""
         if broker not in self._replicas:
             name = self._names.get(broker, f"b{broker}")
             self._replicas[broker] = ReplicaView(id=broker, name=name)
@@ -87,15 +87,15 @@ class World:
     def _name(self, who: object) -> str:
         return self._names.get(who, f"b{who}") if isinstance(who, int) else str(who)
 
-    def _agree(self, store: StoreView) -> None:
+    def _set_store(self, store: StoreView) -> None:
         self._store = store
         for broker, view in self._replicas.items():
             in_isr, eligible = broker in store.isr, broker in store.eligible
             if (view.in_isr, view.eligible) != (in_isr, eligible):
                 self._replicas[broker] = replace(view, in_isr=in_isr, eligible=eligible)
 
-    def _cut_log(self, event: TraceEvent, end: int) -> None:
-        """Leave only what is below `end`, and remember what went."""
+    def _truncate_log(self, event: TraceEvent, end: int) -> None:
+        """Truncate the log to `end`, and record what was removed."""
         if event.broker is None:
             return
         view = self._meet(event.broker)
@@ -110,11 +110,11 @@ class World:
         )
 
     def _others(self, leader: int, log_end_offset: int) -> tuple[tuple[int, int | None], ...]:
-        """What a new leader knows of the others: nothing, unless there is nothing to know."""
+        """A new leader's remote offsets: 0 if its log is empty, else unknown."""
         known = 0 if log_end_offset == 0 else None
         return tuple((broker, known) for broker in self._replicas if broker != leader)
 
-    # The story as a whole.
+    # The scenario as a whole.
 
     def _on_begins(self, event: TraceEvent) -> None:
         numbers = event.numbers
@@ -134,7 +134,7 @@ class World:
             self._replicas[leader] = replace(
                 self._meet(leader), role="leader", remote=self._others(leader, 0), counts_on=isr
             )
-        self._agree(StoreView(leader=leader, leader_epoch=epoch, isr=isr))
+        self._set_store(StoreView(leader=leader, leader_epoch=epoch, isr=isr))
 
     def _on_verdict(self, event: TraceEvent) -> None:
         numbers = event.numbers
@@ -148,7 +148,7 @@ class World:
             diverged=_labels(numbers.get("diverged")),
         )
 
-    # Roles and agreement.
+    # Roles and the ISR.
 
     def _on_registered(self, event: TraceEvent) -> None:
         self._set(event, broker_epoch=event.broker_epoch, session=True)
@@ -176,16 +176,16 @@ class World:
             role="follower",
             leader=_broker(event.numbers["leader"]),
             leader_epoch=event.numbers["leader_epoch"],
-            **_NO_REIGN,
+            **_NO_LEADERSHIP,
         )
 
     def _on_went_offline(self, event: TraceEvent) -> None:
-        self._set(event, role="offline", **_NO_REIGN)
+        self._set(event, role="offline", **_NO_LEADERSHIP)
 
     def _on_elected(self, event: TraceEvent) -> None:
         numbers = event.numbers
         rule = str(numbers.get("rule") or "isr")
-        self._agree(
+        self._set_store(
             StoreView(
                 leader=None if rule == "none" else _broker(numbers["leader"]),
                 leader_epoch=numbers["leader_epoch"],
@@ -198,7 +198,7 @@ class World:
 
     def _on_isr_committed(self, event: TraceEvent) -> None:
         numbers = event.numbers
-        self._agree(
+        self._set_store(
             replace(
                 self._store,
                 isr=_brokers(numbers["isr"]),
@@ -246,11 +246,11 @@ class World:
     def _on_truncated(self, event: TraceEvent) -> None:
         end = event.numbers["end_offset"]
         if end > event.numbers["was"]:
-            # The leader's log begins beyond the end of this one: it starts anew, empty.
-            self._cut_log(event, 0)
+            # The leader's log begins beyond the end of this one: it starts again, empty.
+            self._truncate_log(event, 0)
             self._set(event, log_start=end, log_end_offset=end)
         else:
-            self._cut_log(event, end)
+            self._truncate_log(event, end)
 
     def _on_flushed(self, event: TraceEvent) -> None:
         self._set(event, flushed_end=event.numbers["end_offset"])
@@ -293,16 +293,16 @@ class World:
 
     def _on_power_lost(self, event: TraceEvent) -> None:
         kept = event.numbers["kept"]
-        self._cut_log(event, kept)
+        self._truncate_log(event, kept)
         self._set(event, alive=False, paused=False, down="lost power", flushed_end=kept, **_NO_ROLE)
 
     def _on_disk_lost(self, event: TraceEvent) -> None:
-        self._cut_log(event, 0)
+        self._truncate_log(event, 0)
         self._set(event, log_start=0)
 
     def _on_restarted(self, event: TraceEvent) -> None:
         numbers = event.numbers
-        self._cut_log(event, numbers["log_end_offset"])
+        self._truncate_log(event, numbers["log_end_offset"])
         self._set(
             event,
             alive=True,
@@ -328,14 +328,19 @@ class World:
     def _on_cut(self, event: TraceEvent) -> None:
         source = self._name(event.numbers["source"])
         for target in event.numbers["targets"]:
-            self._cuts[(source, self._name(target))] = None
+            self._disconnected[(source, self._name(target))] = None
 
     def _on_healed(self, _event: TraceEvent) -> None:
-        self._cuts = {}
+        self._disconnected = {}
 
 
-_NO_REIGN: Mapping[str, Any] = {"remote": (), "counts_on": None, "proposed": None, "parked": ()}
-_NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_REIGN}
+_NO_LEADERSHIP: Mapping[str, Any] = {
+    "remote": (),
+    "counts_on": None,
+    "proposed": None,
+    "parked": (),
+}
+_NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_LEADERSHIP}
 
 _HANDLERS: Mapping[str, Callable[[World, TraceEvent], None]] = {
     name.removeprefix("_on_").replace("_", "-"): handler

@@ -1,9 +1,9 @@
-"""Folds a trace into frames: the pictures of a story, one an event.
+"""Folds a trace into frames: the pictures of a scenario, one per event.
 
-What the story-teller says (`said`) and the command that is running (`step`) make no frame of their
-own; they hang on the frames that follow. Two exceptions keep nothing from getting lost: a command
-that causes nothing gets one frame, so that every step has a row in the table, and words after the
-last event get a closing frame.
+Narration (`said`) and the running command (`step`) make no frame of their own; the frames after
+them show them. There are two exceptions, so that nothing is lost: a command without an effect gets
+one frame, so that every step has a row in the table, and narration after the last event gets a
+closing frame.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ START = "start"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One moment of the story, right after one event."""
+    """The state of the scenario right after one event."""
 
     event: int
     time_ms: int
@@ -33,7 +33,7 @@ class Frame:
     line: str | None
     sentence: str
     narration: str
-    """The story-teller's latest words; empty before the first ones."""
+    """The latest narration; empty before the first."""
     step: int
     """Which command is running, from 1; 0 before the first. Without commands: the frame's place."""
     step_text: str
@@ -47,18 +47,18 @@ class Frame:
 
 
 def fold(events: Iterable[TraceEvent], partition: str | None = None) -> list[Frame]:
-    """Every frame of the story of one partition: the named one, or the first that appears."""
-    story = list(events)
-    wanted = partition or next((event.partition for event in story if event.partition), "")
-    folder = _Folder(names_of(story))
-    for event in story:
+    """Every frame of one partition: the named one, or the first in the trace."""
+    trace = list(events)
+    wanted = partition or next((event.partition for event in trace if event.partition), "")
+    folder = _Folder(names_of(trace))
+    for event in trace:
         if event.partition in ("", wanted):
             folder.take(event)
     return folder.finish()
 
 
 def steps(frames: Sequence[Frame]) -> list[Frame]:
-    """The last frame of every step: the state that the command left behind."""
+    """The last frame of every step: the state after its commands."""
     last: dict[int, Frame] = {frame.step: frame for frame in frames}
     return list(last.values())
 
@@ -90,7 +90,7 @@ def _row(view: ReplicaView, snapshot: Snapshot) -> dict[str, Any]:
 
 
 class _Folder:
-    """Makes the frames; knows which words are in force."""
+    """Builds the frames; keeps the current narration and step."""
 
     def __init__(self, names: dict[int, str]) -> None:
         self._names = names
@@ -129,7 +129,7 @@ class _Folder:
         return self._frames
 
     def _say(self, text: str) -> None:
-        # Sentences said in a row belong together; after an event they begin anew.
+        # Consecutive sentences belong together; an event ends the group.
         if self._words_shown:
             self._words = []
         self._words.append(text)
@@ -141,7 +141,7 @@ class _Folder:
     def _show_silent_step(self) -> None:
         if self._step_shown or self._step_event is None:
             return
-        self._show(self._step_event, Change(), None, "Nothing happens that anybody could see.")
+        self._show(self._step_event, Change(), None, "Nothing visible happens.")
 
     def _show(self, event: TraceEvent, change: Change, text: str | None, spoken: str) -> None:
         self._words_shown = self._step_shown = True

@@ -1,8 +1,8 @@
-"""The terse line of an event, as scenario files expect it.
+"""Renders the terse line of an event, as scenario files expect it.
 
-One teller a kind, all in one table; a kind without a teller is a bug that a test finds. Brokers go
-by their names, sets are written (b2,b3), ranges of offsets [1,3) with the end excluded. The spoken
-sentences are in `sentences`, and are offered here too, so that a reader needs one import.
+One table has one renderer per kind; a test finds a kind without a renderer. Brokers appear by name,
+sets as (b2,b3), ranges of offsets as [1,3) with the end excluded. The plain English sentences are
+in `sentences`; this module offers them too, so that a caller needs one import.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from holdfast.lab.render.sentences import SENTENCES
 from holdfast.lab.render.wording import Names, Words, at_offset, listed, span
 from holdfast.model.trace import TraceEvent
 
-Teller = Callable[[Words], str | None]
+Renderer = Callable[[Words], str | None]
 
 
 def line(event: TraceEvent, names: Names) -> str | None:
-    """The line that a scenario expects. None for what the story-teller says himself."""
+    """The line that a scenario expects. None for narration and steps."""
     return LINES[event.kind](Words(event, names))
 
 
@@ -25,12 +25,12 @@ def sentence(event: TraceEvent, names: Names) -> str:
     """What just happened, in one plain English sentence (sometimes two)."""
     words = Words(event, names)
     text = SENTENCES[event.kind](words)
-    # A name is spelled as its owner spells it, also at the beginning of a sentence.
+    # A name keeps its spelling at the beginning of a sentence.
     return text if text.startswith(words.who) else text[:1].upper() + text[1:]
 
 
 def names_of(events: Iterable[TraceEvent]) -> dict[int, str]:
-    """The names that a trace gives to its brokers; empty if it does not begin with them."""
+    """The names that a trace gives to its brokers; empty if it has no `begins` event."""
     for event in events:
         if event.kind == "begins":
             names = event.numbers.get("names") or {}
@@ -139,7 +139,7 @@ def _restarted(w: Words) -> str:
     )
 
 
-LINES: Mapping[str, Teller] = {
+LINES: Mapping[str, Renderer] = {
     "begins": _silent,
     "said": _silent,
     "step": _silent,
@@ -201,8 +201,10 @@ LINES: Mapping[str, Teller] = {
     "paused": lambda w: f"{w.who} pauses",
     "resumed": lambda w: f"{w.who} resumes",
     "session-expired": lambda w: f"{w.who} loses its session",
-    "cut": lambda w: f"network: {w.name(w['source'])} cut from {w.set_of('targets')}",
-    "healed": lambda w: "network: healed" if w.event.broker is None else f"network: {w.who} healed",
+    "cut": lambda w: f"network: {w.name(w['source'])} disconnected from {w.set_of('targets')}",
+    "healed": lambda w: (
+        "network: reconnected" if w.event.broker is None else f"network: {w.who} reconnected"
+    ),
     "disk-failed": lambda w: f"{w.who} disk fails: {w['error']}",
     "consumer-crashed": lambda w: f"{w['consumer']} crashes",
 }

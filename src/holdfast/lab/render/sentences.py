@@ -1,8 +1,8 @@
-"""What an event means, in one plain sentence for a person who does not know Kafka.
+"""Renders an event as one plain sentence for a person who does not know Kafka.
 
-One teller a kind, as in `narrate`. The words are chosen once and kept: a log *holds* records, the
-leader *knows* how far a follower is, records are *committed* when every in-sync replica has them, a
-producer gets a *promise*.
+One renderer per kind, as in `narrate`. The words are always the same: a log *holds* records,
+records are *committed* when every in-sync replica has them, a broker *acknowledges* a record to its
+producer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.lab.render.wording import Words, at_offset, below, headline, spoke
 def _begins(w: Words) -> str:
     replicas = w["replicas"] or ()
     if w["leader"] is None or w["leader"] < 0:
-        return f"{w.list_of('replicas')} each keep a copy of the log; nobody leads yet."
+        return f"{w.list_of('replicas')} each keep a copy of the log; there is no leader yet."
     others = [w.name(broker) for broker in replicas if broker != w["leader"]]
     if not others:
         return f"{w.name(w['leader'])} keeps the only copy of the log."
@@ -37,18 +37,18 @@ def _became_leader(w: Words) -> str:
 
 def _became_follower(w: Words) -> str:
     if not at_offset(w["leader"]):
-        return f"{w.who} is told that nobody leads in epoch {w['leader_epoch']}."
+        return f"{w.who} learns that epoch {w['leader_epoch']} has no leader."
     return f"{w.who} now follows {w.name(w['leader'])}, the leader of epoch {w['leader_epoch']}."
 
 
 _ELECTED_BY: Mapping[str, str] = {
     "isr": "it was in sync, so it should have every committed record",
     "eligible": "it left the in-sync set but is known to hold every committed record",
-    "best-log": "of the surviving logs its one is the best",
+    "best-log": "its log is the best of the surviving ones",
     "first-up": "it was the first to come back, whatever its log has lost",
     "unclean": "it was not in sync, so committed records may be missing from its log",
     "preferred": "it is the preferred leader",
-    "designated": "somebody asked for it by name",
+    "designated": "an operator chose it",
     "shutdown": "the old leader is shutting down",
     "created": "the partition is new",
     "reassigned": "the partition moves",
@@ -93,10 +93,10 @@ def _truncated(w: Words) -> str:
     if 0 < len(labels) <= 4:
         gone = f"{spoken_list(labels)}, {gone}"
     if w["was"] < w["end_offset"]:
-        return f"{w.who} throws its whole log away and begins anew at offset {w['end_offset']}."
+        return f"{w.who} discards its whole log and starts again at offset {w['end_offset']}."
     if w["was"] == w["end_offset"]:
-        return f"{w.who} has nothing above offset {w['end_offset']} to cut off."
-    return f"{w.who} cuts its log off at offset {w['end_offset']} and throws away {gone}."
+        return f"{w.who} has nothing to truncate above offset {w['end_offset']}."
+    return f"{w.who} truncates its log to offset {w['end_offset']} and discards {gone}."
 
 
 def _high_watermark(w: Words) -> str:
@@ -110,7 +110,7 @@ def _high_watermark(w: Words) -> str:
 
 
 _MESSAGES: Mapping[str, str] = {
-    "AlterRequest": "the wish for another in-sync set",
+    "AlterRequest": "the request for another in-sync set",
     "AlterResponse": "the answer about the in-sync set",
     "FetchRequest": "the request for records",
     "FetchResponse": "the answer with records",
@@ -119,8 +119,8 @@ _MESSAGES: Mapping[str, str] = {
     "ReadRequest": "the reader's request",
     "ReadResponse": "the answer to the reader",
     "RegisterRequest": "the request for a session",
-    "RegisterResponse": "the news of a session",
-    "StateMessage": "the news who leads",
+    "RegisterResponse": "the confirmation of a session",
+    "StateMessage": "the message that names the leader",
 }
 
 
@@ -132,31 +132,35 @@ def _fetched(w: Words) -> str:
     follower, offset = w.name(w["follower"]), w["fetch_offset"]
     held = "nothing yet" if offset <= 0 else "everything below"
     if not w["noted"]:
-        return f"{w.who} hears {follower} ask from offset {offset}."
-    return f"{w.who} hears {follower} ask from offset {offset} and learns that it holds {held}."
+        return f"{w.who} receives a fetch of {follower} from offset {offset}."
+    return (
+        f"{w.who} receives a fetch of {follower} from offset {offset}, so {follower} holds {held}."
+    )
 
 
 def _fetch_answered(w: Words) -> str:
     follower, committed = w.name(w["follower"]), below(w["high_watermark"])
     if w["end_offset"] <= w["base_offset"]:
-        return f"{w.who} has nothing new for {follower}, but tells it: {committed} is committed."
+        return (
+            f"{w.who} has no new records for {follower}, and reports that {committed} is committed."
+        )
     what = spoken_span(w["base_offset"], w["end_offset"])
-    return f"{w.who} sends {follower} {what}, and the news that {committed} is committed."
+    return f"{w.who} sends {follower} {what}, and reports that {committed} is committed."
 
 
 def _diverged(w: Words) -> str:
     follower = w.name(w["follower"])
     if not at_offset(w["end_offset"]):
-        return f"{w.who} cannot say where the log of {follower} parts from its own."
+        return f"{w.who} cannot say where the log of {follower} diverges from its own."
     return (
-        f"{w.who} tells {follower} that their logs part: epoch {w['epoch']} ends at offset "
-        f"{w['end_offset']} here, so {follower} must cut what it has beyond."
+        f"{w.who} reports to {follower} that their logs diverge: epoch {w['epoch']} ends at offset "
+        f"{w['end_offset']} here, so {follower} must truncate its log there."
     )
 
 
 _ACKS: Mapping[str, str] = {
     "0": "and will not wait for an answer",
-    "1": "and will be content when the leader alone has it",
+    "1": "and wants it on the leader before the answer",
     "all": "and wants it on every in-sync replica before the answer",
 }
 
@@ -168,7 +172,7 @@ def _sent(w: Words) -> str:
 
 def _acknowledged(w: Words) -> str:
     if str(w["acks"]) == "0":
-        return f"{w.client('producer')} takes {w.record()} for written: with acks=0 nobody answers."
+        return f"{w.client('producer')} takes {w.record()} for written: acks=0 has no answer."
     named = w["record"] not in (None, "")
     where = f" at offset {w['offset']}" if named and at_offset(w["offset"]) else ""
     return f"{w.who} acknowledges {w.record()}{where} to {w.client('producer')}."
@@ -208,11 +212,11 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     "step": lambda w: str(w["text"]),
     "verdict": _verdict,
     "registered": lambda w: (
-        f"{w.who} reports to the store and gets the number {w.event.broker_epoch} for this life."
+        f"{w.who} registers with the store and gets broker epoch {w.event.broker_epoch}."
     ),
     "became-leader": _became_leader,
     "became-follower": _became_follower,
-    "went-offline": lambda w: f"{w.who} serves nobody any more: {w['reason']}.",
+    "went-offline": lambda w: f"{w.who} takes its replica offline: {w['reason']}.",
     "elected": _elected,
     "isr-proposed": lambda w: (
         f"{w.who} asks the store to count {w.list_of('isr')} as the in-sync replicas."
@@ -224,10 +228,10 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     "isr-applied": lambda w: (
         f"from now on {w.who} waits for {w.list_of('isr')} before it calls a record committed."
     ),
-    "command-refused": lambda w: f"{w.who} does not obey a command: {w.cause()}.",
+    "command-refused": lambda w: f"{w.who} refuses a command: {w.cause()}.",
     "controller": lambda w: (
         f"{'another broker' if w.event.broker is None else w.who} is the controller now, "
-        f"number {w['controller_epoch']} in its line."
+        f"with controller epoch {w['controller_epoch']}."
     ),
     "reassigned": _reassigned,
     "appended": _appended,
@@ -256,7 +260,7 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     "acknowledged": _acknowledged,
     "refused": _refused,
     "unanswered": lambda w: (
-        f"{w.client('producer')} hears nothing about {w.record()}: it may be kept or not."
+        f"{w.client('producer')} gets no answer for {w.record()}: the log may or may not have it."
     ),
     "duplicate": lambda w: (
         f"{w.who} already has {w.record()} at offset {w['offset']} and does not write it twice."
@@ -274,9 +278,9 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     "disk-lost": lambda w: f"the disk of {w.who} comes back empty.",
     "stopped": lambda w: f"{w.who} shuts down in good order.",
     "restarted": _restarted,
-    "paused": lambda w: f"{w.who} stands still; the others' clocks go on.",
-    "resumed": lambda w: f"{w.who} moves again and does not know that it stood still.",
-    "session-expired": lambda w: f"the store no longer believes that {w.who} is alive.",
+    "paused": lambda w: f"{w.who} is paused; the others continue.",
+    "resumed": lambda w: f"{w.who} continues, and has not noticed the pause.",
+    "session-expired": lambda w: f"the store ends the session of {w.who}.",
     "cut": lambda w: f"{w.name(w['source'])} can no longer reach {w.list_of('targets')}.",
     "healed": lambda _w: "the network carries messages again.",
     "disk-failed": lambda w: f"the disk of {w.who} fails: {w.cause()}.",

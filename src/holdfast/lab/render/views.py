@@ -1,8 +1,8 @@
-"""What a person may see at one moment: every replica, the store, the promises, the readers.
+"""Snapshots of a scenario: every replica, the store, the acknowledgements, the consumers.
 
-Plain frozen values without rules of their own. `folding` makes them from trace events; the terminal
-and the web draw them. Two neighbouring moments share every part that did not change, so a story of
-hundreds of moments costs little more than its events.
+Plain frozen values without rules. `folding` makes them from trace events; the terminal and the web
+draw them. Consecutive snapshots share every part that did not change, so hundreds of snapshots cost
+little more than their events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaView:
-    """One replica: what it has, what it believes, and how it is."""
+    """One replica: its log, its role and its condition."""
 
     id: int
     name: str
@@ -45,11 +45,11 @@ class ReplicaView:
     fault: str = ""
     """A disk error in force, by its name."""
     session: bool = True
-    """False when the store no longer believes that this broker lives."""
+    """False after the store has ended this broker's session."""
     role: Role = "none"
-    """What the replica believes of itself; two may believe that they lead."""
+    """The role that the replica has taken; two replicas may act as leader."""
     leader: int | None = None
-    """Whom it believes to be the leader."""
+    """The leader that it follows."""
     leader_epoch: int = -1
     broker_epoch: int | None = None
     log_start: int = 0
@@ -58,14 +58,14 @@ class ReplicaView:
     flushed_end: int = 0
     """Everything below is on the disk; the rest is only in the page cache."""
     in_isr: bool = False
-    """According to the store, whatever the leader believes."""
+    """According to the store; the ISR that the leader uses may differ."""
     eligible: bool = False
     cells: tuple[Cell, ...] = ()
     """The log, oldest first; of a long log only the newest cells."""
     remote: tuple[tuple[int, int | None], ...] = ()
-    """As leader: how far it believes each other replica to be. None: not heard of in this reign."""
+    """As leader: the log end offset of each follower. None: no fetch in this leader epoch yet."""
     counts_on: tuple[int, ...] | None = None
-    """As leader: the ISR that it works with, which may differ from the store's."""
+    """As leader: the ISR that it uses, which may differ from the one in the store."""
     proposed: tuple[int, ...] | None = None
     """As leader: the ISR that it has asked the store for."""
     parked: tuple[tuple[int, int], ...] = ()
@@ -77,7 +77,7 @@ class ReplicaView:
 
     @property
     def condition(self) -> str:
-        """One word for the lane's badge: what it does, or why it does nothing."""
+        """The role in one word; or `dead` or `paused`."""
         if not self.alive:
             return "dead"
         return "paused" if self.paused else self.role
@@ -85,7 +85,7 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreView:
-    """What the agreed store says of the partition: the only truth about who leads."""
+    """The state of the partition in the coordination store, which decides who leads."""
 
     leader: int | None = None
     leader_epoch: int = -1
@@ -93,11 +93,11 @@ class StoreView:
     isr: tuple[int, ...] = ()
     eligible: tuple[int, ...] = ()
     rule: str = ""
-    """By which rule the present leader was chosen, if not the usual one."""
+    """The rule by which the leader was elected, if not the usual one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class Acknowledgement:
     """One record as its producer sees it."""
 
     producer: str
@@ -105,25 +105,29 @@ class Promise:
     acks: str
     answer: Answer = "sent"
     status: Status = "sent"
-    """The answer; or, after a promise: endangered (only where no reader gets it) or lost."""
+    """The answer; after an acknowledgement also endangered (no consumer can read it) or lost."""
     offset: int | None = None
     epoch: int | None = None
     error: str = ""
     held: tuple[int, ...] = ()
-    """The replicas, dead or alive, whose log has the record."""
+    """The replicas, running or not, whose log has the record."""
     copies: int = 0
-    """How often the fullest of these logs has it; more than one is a duplicate."""
+    """The most copies in one of these logs; more than one is a duplicate."""
 
 
-def alike(promises: Sequence[Promise], most: int) -> list[tuple[Promise, ...]]:
-    """The promises in groups: if there are more than `most`, neighbours of one status together.
+def alike(
+    acknowledgements: Sequence[Acknowledgement], most: int
+) -> list[tuple[Acknowledgement, ...]]:
+    """The acknowledgements in groups: more than `most` are grouped by neighbours of one status.
 
-    Few neighbours stay apart, and a promise in danger or broken always stands alone.
+    Fewer than three neighbours stay apart, and an endangered or lost record is always alone.
     """
-    groups: list[tuple[Promise, ...]] = []
-    for status, run in groupby(promises, key=lambda promise: promise.status):
+    groups: list[tuple[Acknowledgement, ...]] = []
+    for status, run in groupby(acknowledgements, key=lambda entry: entry.status):
         members = tuple(run)
-        alone = len(promises) <= most or len(members) < 3 or status in ("endangered", "lost")
+        alone = (
+            len(acknowledgements) <= most or len(members) < 3 or status in ("endangered", "lost")
+        )
         groups += [(member,) for member in members] if alone else [members]
     return groups
 
@@ -151,7 +155,7 @@ class VerdictView:
 
     @property
     def harm(self) -> bool:
-        """Whether a record is gone that somebody counted on, or logs differ."""
+        """Whether an acknowledged or readable record is gone, or logs differ."""
         return bool(self.lost or self.exposed_lost or self.diverged)
 
     @property
@@ -166,16 +170,16 @@ class Snapshot:
 
     replicas: tuple[ReplicaView, ...] = ()
     store: StoreView = StoreView()
-    promises: tuple[Promise, ...] = ()
+    acknowledgements: tuple[Acknowledgement, ...] = ()
     consumers: tuple[ConsumerView, ...] = ()
-    cuts: tuple[tuple[str, str], ...] = ()
-    """Links that carry nothing, by name, from and to."""
+    disconnected: tuple[tuple[str, str], ...] = ()
+    """Links that carry nothing, as (source, target) by name."""
     rules: tuple[tuple[str, str], ...] = ()
-    """The settings and switches of the story."""
+    """The settings and switches of the scenario."""
     verdict: VerdictView | None = None
 
     def name(self, broker: int | None) -> str:
-        """The name people know a broker by."""
+        """A broker's name."""
         for replica in self.replicas:
             if replica.id == broker:
                 return replica.name

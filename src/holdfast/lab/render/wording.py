@@ -1,7 +1,7 @@
-"""Small words shared by every text about a trace: names, ranges, lists.
+"""Formats names, ranges and lists for every text about a trace.
 
-Two manners: terse, as scenario files expect (`(b2,b3)`, `[1,3)`), and spoken, for people who do not
-know Kafka ("B and C", "offsets 1 and 2").
+There are two styles: terse, as scenario files expect (`(b2,b3)`, `[1,3)`), and spoken, for people
+who do not know Kafka ("B and C", "offsets 1 and 2").
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from holdfast.model.trace import TraceEvent
 
 Names = Mapping[int, str]
-"""Broker id to the name people know it by. A broker without one is called b<ID>."""
+"""Broker id to name. A broker without a name is called b<ID>."""
 
 MANY = 6
-"""More labels than this are told by the first and the last."""
+"""Of more labels than this, only the first and the last are shown."""
 
 
 class Words:
-    """One event, ready to be spoken of."""
+    """One event, with its numbers and names ready for a text."""
 
     def __init__(self, event: TraceEvent, names: Names) -> None:
         self.event = event
@@ -35,7 +35,7 @@ class Words:
         return self.name(self.event.broker)
 
     def name(self, who: object) -> str:
-        """A broker's name. Clients and the controller are named in words already."""
+        """A broker's name by its id. Clients and the controller already have names."""
         if isinstance(who, int):
             return "nobody" if who < 0 else self.names.get(who, f"b{who}")
         return "nobody" if who is None else str(who)
@@ -49,12 +49,12 @@ class Words:
         return spoken_list([self.name(who) for who in self[key] or ()])
 
     def client(self, key: str) -> str:
-        """A producer or a consumer: by its name, if it has one of its own."""
+        """A producer or a consumer: by its name, if it has one."""
         name = str(self[key] or "")
         return f"the {key}" if name in ("", key) else f"{key} {name}"
 
     def record(self) -> str:
-        """What a client calls the record: its label, or else where it is."""
+        """The record's label, or else its offset."""
         label = self["record"]
         if label not in (None, ""):
             return str(label)
@@ -69,7 +69,7 @@ class Words:
         return acks_word(self["acks"])
 
     def cause(self) -> str:
-        """The error in plain words if we have any, with its wire name."""
+        """The error in plain words, if known, with its wire name."""
         error = str(self["error"] or "an error")
         plain = ERRORS.get(error)
         return f"{plain} ({error})" if plain else error
@@ -112,7 +112,7 @@ def at_offset(offset: object) -> bool:
 
 
 def headline(verdict: Mapping[str, Any]) -> str:
-    """What became of the records, in a few words: the worst first."""
+    """The worst outcome, in a few words."""
     for key, words in _HEADLINES:
         value = verdict.get(key)
         if value:
@@ -137,21 +137,21 @@ def listed(items: Iterable[object]) -> str:
 ERRORS: Mapping[str, str] = {
     "BROKER_NOT_AVAILABLE": "the broker cannot be reached",
     "CORRUPT_MESSAGE": "the record is damaged",
-    "FENCED_LEADER_EPOCH": "the asker still lives in an older epoch",
+    "FENCED_LEADER_EPOCH": "the request is from an older epoch",
     "INELIGIBLE_REPLICA": "this replica may not join now",
     "INVALID_UPDATE_VERSION": "the proposal was made against an older state",
     "KAFKA_STORAGE_ERROR": "the disk failed",
     "LEADER_NOT_AVAILABLE": "there is no leader at the moment",
     "NEW_LEADER_ELECTED": "a new leader was elected meanwhile",
-    "NOT_ENOUGH_REPLICAS": "too few replicas are in sync to make a promise",
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "written, but too few replicas were in sync to promise it",
+    "NOT_ENOUGH_REPLICAS": "too few replicas are in sync to acknowledge it",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "written, but too few replicas were in sync to acknowledge",
     "NOT_LEADER_OR_FOLLOWER": "this broker does not lead any more",
     "OFFSET_NOT_AVAILABLE": "this offset cannot be read just yet",
     "OFFSET_OUT_OF_RANGE": "this log has no such offset",
     "OUT_OF_ORDER_SEQUENCE_NUMBER": "an earlier record of this producer is missing",
     "REQUEST_TIMED_OUT": "the answer took too long",
-    "STALE_BROKER_EPOCH": "it speaks of an earlier life of the broker",
+    "STALE_BROKER_EPOCH": "it is about an earlier incarnation of the broker",
     "STALE_CONTROLLER_EPOCH": "the request comes from a former controller",
-    "UNKNOWN_LEADER_EPOCH": "the asker is ahead of this broker",
+    "UNKNOWN_LEADER_EPOCH": "the request is from a newer epoch than the one of this broker",
     "UNKNOWN_PRODUCER_ID": "this producer is not known here",
 }

@@ -1,1 +1,1 @@
-"""Scenario files, one folder per section, and what reads and runs them."""
+"""Reads and runs scenario files; there is one folder of files per section."""

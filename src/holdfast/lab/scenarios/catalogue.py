@@ -1,4 +1,4 @@
-"""Where the scenario files are, and how to find one by its id."""
+"""Finds the scenario files that come with Holdfast."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _place(path: Path) -> tuple[int, str]:
 
 
 def section_of(scenario: Scenario) -> str:
-    """The part of the catalogue a scenario stands in, for people."""
+    """The section of the catalogue that a scenario belongs to, for people."""
     folder = Path(scenario.path).parent.name
     return f"{SECTIONS[folder]}_{folder}" if folder in SECTIONS else folder
 

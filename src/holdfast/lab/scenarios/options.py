@@ -1,7 +1,7 @@
-"""Options of a story or a command line: from text to `Settings` and `Rules`.
+"""Parses the options of a scenario or a command line into `Settings` and `Rules`.
 
-Precedence, strongest first: the command line, the variant, the story's own `cluster` line, the
-defaults (the safe ones; min.insync.replicas is 2 with three replicas, as `holdfast up` has it).
+Precedence, strongest first: the command line, the variant, the scenario's `cluster` line, the
+defaults (the safe ones; min.insync.replicas is 2 with three replicas, as in `holdfast up`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from holdfast.lab.scenarios.scenario import near_or_known
 
 
 class OptionError(ValueError):
-    """An option nobody knows, or a value it cannot have. `hint` says what to try."""
+    """An unknown option or an invalid value. `hint` says what to try."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -37,10 +37,10 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One thing a story can set."""
+    """One option of a scenario."""
 
     values: str
-    """What may be written, for people."""
+    """The allowed values, for people."""
     meaning: str
     parse: Callable[[str], Any]
 
@@ -68,7 +68,7 @@ def _number(text: str) -> int:
 
 
 def _milliseconds(text: str) -> int:
-    """Some time: a fetch that is parked for no time at all would be answered for ever."""
+    """Not 0: the broker would answer a parked fetch immediately, and the follower fetch again."""
     value = _number(text)
     if value == 0:
         raise ValueError(text)
@@ -103,7 +103,7 @@ def _words(meaning: str, *words: str) -> Option:
 
 
 OPTIONS: Mapping[str, Option] = {
-    "truncation": _switch(Truncation, "what a follower cuts before it copies"),
+    "truncation": _switch(Truncation, "what a follower truncates before it copies"),
     "isr_update": _switch(IsrUpdate, "when a leader counts on a proposed ISR"),
     "isr_expand": _switch(IsrExpand, "whether a joiner is checked again when added"),
     "isr_lag_rule": _switch(IsrLagRule, "when a follower has fallen out of sync"),
@@ -144,7 +144,7 @@ OPTIONS: Mapping[str, Option] = {
 
 _RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")
 _OF_CLIENTS = ("acks", "idempotence", "retries", "looks", "commit", "sink")
-"""What a variant can change of the producers and consumers that a story makes."""
+"""Options of the producers and consumers of a scenario."""
 _RENAMED = {
     "flush": "flush_rule",
     "reads": "read_rule",
@@ -172,7 +172,7 @@ def build(options: Mapping[str, str], replicas: int) -> tuple[Settings, Rules]:
         values.pop(key, None)
     guards = Guards().without(*values.pop("without", ()))
     rules = Rules(guards=guards, **{key: values.pop(key) for key in _RULES if key in values})
-    # Two of three, or everyone in a smaller cluster with fewer: what `holdfast up` starts with.
+    # As in `holdfast up`.
     values.setdefault("min_insync_replicas", 2 if replicas >= 3 else 1)
     settings = Settings(**{_RENAMED.get(key, key): value for key, value in values.items()})
     return settings, rules

@@ -1,4 +1,4 @@
-"""Runs a scenario under one variant: commands in, lines out, and the trace of it all."""
+"""Runs a scenario under one variant and compares its output with the expected output."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from holdfast.lab.render.narrate import line as line_of
 from holdfast.lab.scenarios.commands import HANDLERS, CommandError, Stage
 from holdfast.lab.scenarios.options import OptionError, parse_option
 from holdfast.lab.scenarios.scenario import (
-    Beat,
     Command,
     Scenario,
     ScenarioError,
+    Step,
     Variant,
     near_or_known,
 )
 from holdfast.lab.world.world import DoesNotSettleError
 from holdfast.model import TraceEvent
 
-SAYING = (
+PRINTING = (
     "variant",
     "trace",
     "state",
@@ -34,12 +34,12 @@ SAYING = (
     "processed",
     "verdict",
 )
-"""Commands that change nothing: a beat of only these is no step of the story."""
+"""Commands that only print: a paragraph of only these gets no `step` event in the trace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A beat that did not say what it should."""
+    """A step whose output was not the expected one."""
 
     line: int
     expected: tuple[str, ...]
@@ -48,7 +48,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One scenario under one variant."""
+    """The result of one scenario under one variant."""
 
     scenario: Scenario
     variant: Variant
@@ -59,29 +59,31 @@ class Run:
 
     @property
     def as_expected(self) -> bool:
-        """Whether every beat said what it should."""
+        """Whether every step printed the expected output."""
         return not self.mismatches
 
 
 def run_scenario(
     scenario: Scenario, variant: Variant, overrides: Mapping[str, str] | None = None
 ) -> Run:
-    """Play the story. Overrides change rules and settings; then nothing is expected of it."""
+    """Run the scenario. Overrides change rules and settings; then no output is expected."""
     _check_variant(scenario, variant)
     stage = Stage(variant=variant.options, overrides=overrides or {})
     outputs: list[tuple[str, ...]] = []
     mismatches: list[Mismatch] = []
-    for beat in scenario.beats:
-        output = tuple(_play(scenario, stage, beat))
+    for step in scenario.steps:
+        output = tuple(_play(scenario, stage, step))
         outputs.append(output)
-        expected = beat.expects(variant.name)
+        expected = step.expects(variant.name)
         if not overrides and output != expected:
             mismatches.append(
-                Mismatch(line=beat.rule_line or beat.line, expected=expected, actual=output)
+                Mismatch(line=step.rule_line or step.line, expected=expected, actual=output)
             )
     if stage.verdict is None:
-        last = scenario.beats[-1].last_line if scenario.beats else 1
-        raise ScenarioError("the story has no verdict", scenario.path, last, "end with 'verdict'")
+        last = scenario.steps[-1].last_line if scenario.steps else 1
+        raise ScenarioError(
+            "the scenario has no verdict", scenario.path, last, "end with 'verdict'"
+        )
     return Run(
         scenario=scenario,
         variant=variant,
@@ -93,7 +95,7 @@ def run_scenario(
 
 
 def _check_variant(scenario: Scenario, variant: Variant) -> None:
-    """Say at the variant's own line what is wrong with it."""
+    """Report a wrong option at the variant's own line."""
     try:
         for key, text in variant.options.items():
             parse_option(key, text)
@@ -101,18 +103,18 @@ def _check_variant(scenario: Scenario, variant: Variant) -> None:
         raise ScenarioError(str(error), scenario.path, variant.line, error.hint) from None
 
 
-def _play(scenario: Scenario, stage: Stage, beat: Beat) -> list[str]:
+def _play(scenario: Scenario, stage: Stage, step: Step) -> list[str]:
     output: list[str] = []
-    if beat.narration and stage.world_or_none:
-        stage.world.recorder.emit("said", text=beat.narration)
-    acting = [one.text for one in beat.commands if one.name not in SAYING]
+    if step.narration and stage.world_or_none:
+        stage.world.recorder.emit("said", text=step.narration)
+    acting = [one.text for one in step.commands if one.name not in PRINTING]
     if acting and stage.world_or_none:
         stage.world.recorder.emit("step", text=" · ".join(acting))
-    for command in beat.commands:
+    for command in step.commands:
         before = len(stage.world.recorder.events) if stage.world_or_none else 0
         _carry_out(scenario, stage, command)
-        if stage.telling and stage.world_or_none and command.name != "cluster":
-            output.extend(_told(stage, before))
+        if stage.shows_trace and stage.world_or_none and command.name != "cluster":
+            output.extend(_new_lines(stage, before))
         output.extend(stage.said)
         stage.said.clear()
     return output
@@ -139,7 +141,7 @@ def _carry_out(scenario: Scenario, stage: Stage, command: Command) -> None:
         raise ScenarioError(str(error), path, command.line, hint) from None
 
 
-def _told(stage: Stage, before: int) -> list[str]:
+def _new_lines(stage: Stage, before: int) -> list[str]:
     world = stage.world
     names = {broker.id: name for name, broker in world.brokers.items()}
     lines: list[str] = []

@@ -1,23 +1,24 @@
-"""Scenario files: plain text, one story per file.
+"""Reads scenario files: plain text, one scenario per file.
 
-    # The first line is the claim. The lines after it tell what could go wrong and cite the bug.
+    # The first line is the claim. The next lines say what could go wrong and cite the bug.
     #
     # More of the header, up to the first empty line.
 
     variant before truncation=high-watermark
     variant after
 
-    # Narration of this beat.
+    # Narration of this step.
     command argument key=value
       input, indented
     ---- before
-    what it says under the variant "before"
+    the output under the variant "before"
     ---- after
-    what it says under the variant "after"
+    the output under the variant "after"
 
-A paragraph is one beat: narration, commands at the margin, each one's input indented under it, then
-`----` and all they had to say. A bare `----` holds for every variant that has no block of its own.
-A beat without `----` must be silent. Without `variant` lines there is one variant, `default`.
+A paragraph is one step: narration, commands at the margin, the input of each command indented under
+it, then `----` and the expected output. A bare `----` holds for every variant without its own
+block. A step without `----` must print nothing. Without `variant` lines there is one variant,
+`default`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RULE = "----"
 
 
 class ScenarioError(Exception):
-    """A scenario file that cannot be read or run; says where and what to do."""
+    """A scenario file that cannot be read or run; gives the place and a hint."""
 
     def __init__(self, message: str, path: str, line: int, hint: str = "") -> None:
         super().__init__(f"{path}:{line}: {message}")
@@ -40,7 +41,7 @@ class ScenarioError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command of a story."""
+    """One command of a scenario."""
 
     line: int
     text: str
@@ -51,26 +52,26 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
-    """One paragraph."""
+class Step:
+    """One paragraph of a scenario file."""
 
     line: int
     last_line: int
     narration: str
     commands: tuple[Command, ...]
     expected: Mapping[str, tuple[str, ...]]
-    """By variant; the empty name holds for those without a block of their own."""
+    """By variant; the empty name holds for every variant without its own block."""
     rule_line: int
-    """Where the first `----` is, or 0."""
+    """The line of the first `----`, or 0."""
 
     def expects(self, variant: str) -> tuple[str, ...]:
-        """What this beat must say under a variant."""
+        """The expected output of this step under a variant."""
         return self.expected.get(variant, self.expected.get("", ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """The same story under other rules."""
+    """The settings and rules of one run of a scenario."""
 
     name: str
     options: Mapping[str, str]
@@ -79,14 +80,14 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A parsed story."""
+    """A parsed scenario file."""
 
     id: str
     path: str
     title: str
     header: str
     variants: tuple[Variant, ...]
-    beats: tuple[Beat, ...]
+    steps: tuple[Step, ...]
     lines: tuple[str, ...] = field(repr=False)
 
     def variant(self, name: str) -> Variant:
@@ -114,7 +115,7 @@ def parse(text: str, path: str) -> Scenario:
     lines = text.splitlines()
     paragraphs = list(_paragraphs(lines))
     if not paragraphs:
-        raise ScenarioError("the file is empty", path, 1, "begin with '# What the story claims.'")
+        raise ScenarioError("the file is empty", path, 1, "begin with '# What the scenario shows.'")
     first_line, header = paragraphs[0]
     if not all(line.startswith("#") for line in header):
         raise ScenarioError(
@@ -122,21 +123,21 @@ def parse(text: str, path: str) -> Scenario:
         )
     words = [line.lstrip("#").strip() for line in header]
     if not words[0]:
-        hint = "begin with '# What the story claims.'"
+        hint = "begin with '# What the scenario shows.'"
         raise ScenarioError("the header's first line is empty", path, first_line, hint)
     variants: list[Variant] = []
-    beats: list[Beat] = []
+    steps: list[Step] = []
     for number, paragraph in paragraphs[1:]:
-        beat = _beat(number, paragraph, path)
-        for one in beat.commands:
+        step = _step(number, paragraph, path)
+        for one in step.commands:
             if one.name == "variant":
                 variants.append(_variant(one, path, variants))
-        plays = any(command.name != "variant" for command in beat.commands)
-        if beat.rule_line and not plays:
+        acts = any(command.name != "variant" for command in step.commands)
+        if step.rule_line and not acts:
             hint = "a block follows its commands without an empty line in between"
-            raise ScenarioError("a block without a command above it", path, beat.rule_line, hint)
-        if plays or beat.narration:
-            beats.append(beat)
+            raise ScenarioError("a block without a command above it", path, step.rule_line, hint)
+        if acts or step.narration:
+            steps.append(step)
     if not variants:
         variants.append(Variant(name="default", options={}))
     scenario = Scenario(
@@ -145,7 +146,7 @@ def parse(text: str, path: str) -> Scenario:
         title=words[0],
         header=" ".join(words[1:]).strip(),
         variants=tuple(variants),
-        beats=tuple(beats),
+        steps=tuple(steps),
         lines=tuple(lines),
     )
     _check_blocks(scenario)
@@ -167,7 +168,7 @@ def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         yield start, current
 
 
-def _beat(number: int, paragraph: list[str], path: str) -> Beat:
+def _step(number: int, paragraph: list[str], path: str) -> Step:
     narration: list[str] = []
     commands: list[Command] = []
     expected: dict[str, tuple[str, ...]] = {}
@@ -179,7 +180,7 @@ def _beat(number: int, paragraph: list[str], path: str) -> Beat:
             name = line[len(RULE) :].strip()
             if name in expected:
                 raise ScenarioError(
-                    f"a second block for {name or 'all'!r}", path, place, "one block a variant"
+                    f"a second block for {name or 'all'!r}", path, place, "one block per variant"
                 )
             block = []
             expected[name] = ()
@@ -196,7 +197,7 @@ def _beat(number: int, paragraph: list[str], path: str) -> Beat:
             commands[-1] = _with_data(commands[-1], line.strip())
         else:
             commands.append(_command(line, place, path))
-    return Beat(
+    return Step(
         line=number,
         last_line=number + len(paragraph) - 1,
         narration=" ".join(narration),
@@ -236,7 +237,7 @@ def _command(line: str, number: int, path: str) -> Command:
 
 
 def normal(key: str) -> str:
-    """Settings may be written with dots, dashes or underscores."""
+    """The key with underscores: users may write dots or dashes."""
     return key.replace("-", "_").replace(".", "_")
 
 
@@ -253,10 +254,10 @@ def _variant(command: Command, path: str, others: Iterable[Variant]) -> Variant:
 
 def _check_blocks(scenario: Scenario) -> None:
     names = [one.name for one in scenario.variants]
-    for beat in scenario.beats:
-        for name in beat.expected:
+    for step in scenario.steps:
+        for name in step.expected:
             if name and name not in names:
-                rules = enumerate(scenario.lines[beat.rule_line - 1 :], beat.rule_line)
+                rules = enumerate(scenario.lines[step.rule_line - 1 :], step.rule_line)
                 line = next(place for place, text in rules if text.split() == [RULE, *name.split()])
                 raise ScenarioError(
                     f"no variant is called {name!r}",

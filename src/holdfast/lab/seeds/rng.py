@@ -1,7 +1,7 @@
-"""Dice for a whole run: one integer decides the faults, the delays and the traffic.
+"""The random plan of a seeded run: one integer decides the faults, the delays and the traffic.
 
-Every seed switches whole classes of faults on or off (a swarm): a run in which everything fails at
-once rarely gets deep, and a run with one kind of fault gets deep into that one.
+Every seed switches whole classes of faults on or off (swarm testing): a run in which everything
+fails at the same time rarely gets far, and a run with one kind of fault explores that one deeply.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAULTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a seed decided before the run begins."""
+    """The choices that a seed makes before the run begins."""
 
     seed: int
     faults: tuple[str, ...]
@@ -47,17 +47,17 @@ class Plan:
 
 
 def plan_of(seed: int) -> tuple[Plan, Random]:
-    """The plan of a seed, and the dice for the rest of the run."""
-    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
-    faults = tuple(fault for fault in FAULTS if dice.random() < 0.5)
+    """The plan of a seed, and the random generator for the rest of the run."""
+    rng = Random(seed)  # noqa: S311  # a schedule, not a secret
+    faults = tuple(fault for fault in FAULTS if rng.random() < 0.5)
     plan = Plan(
         seed=seed,
         faults=faults,
-        duration_ms=dice.randrange(3_000, 12_000),
-        fault_every_ms=dice.randrange(100, 900),
-        send_every_ms=dice.randrange(15, 120),
-        delay_ms=dice.choice((2, 10, 40)),
-        loss_percent=dice.choice((1, 5, 15)),
-        checkpoint_every_ms=dice.choice((200, 2_000)),
+        duration_ms=rng.randrange(3_000, 12_000),
+        fault_every_ms=rng.randrange(100, 900),
+        send_every_ms=rng.randrange(15, 120),
+        delay_ms=rng.choice((2, 10, 40)),
+        loss_percent=rng.choice((1, 5, 15)),
+        checkpoint_every_ms=rng.choice((200, 2_000)),
     )
-    return plan, dice
+    return plan, rng

@@ -1,8 +1,8 @@
-"""A seeded run: the world under dice, then peace, then judgement.
+"""A seeded run: a phase with random faults, then quiescence, then the verdict.
 
-First safety: anything may fail, and every invariant is looked at after every event. Then liveness:
-faults stop, everything is mended, and the cluster must come to rest in bounded time with every
-replica in sync. A run that exercised nothing counts as a failure.
+First safety: anything may fail, and every invariant is checked after every event. Then liveness:
+the faults end, and the cluster must settle in bounded time with every replica in sync. A run
+without an acknowledged record counts as a failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.lab.seeds.rng import Plan, plan_of
 from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.messages import Envelope, ProduceRequest, ReadRequest
-from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.model import TraceEvent
 
@@ -30,7 +30,7 @@ SETTINGS = Settings(min_insync_replicas=2, replica_lag_time_max_ms=1_500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededRun:
-    """What one seed did."""
+    """The result of one seed."""
 
     plan: Plan
     events: tuple[TraceEvent, ...]
@@ -58,15 +58,15 @@ def run_seed(
     rules: Rules = SAFE_RULES,
     changes: Mapping[str, Any] | None = None,
 ) -> SeededRun:
-    """Everything that this one integer decides, but for changes of its plan."""
+    """Run one seed. `changes` replaces fields of its plan."""
     return _Runner(seed, settings, rules, changes or {}).run()
 
 
-class _Runner(Living):
+class _Runner(TimedWorld):
     def __init__(
         self, seed: int, settings: Settings, rules: Rules, changes: Mapping[str, Any]
     ) -> None:
-        plan, self.dice = plan_of(seed)
+        plan, self.rng = plan_of(seed)
         self.plan = replace(plan, **changes)
         super().__init__(NAMES, settings, rules)
         self.traffic = True
@@ -85,12 +85,12 @@ class _Runner(Living):
         producer = SimProducer(world, name, acks=acks, idempotent=idempotent, retries=1_000)
         producer.producer_id = len(world.clients) if idempotent else -1
         producer.request_timeout_ms = 1_000
-        producer.retries_at_once = False
+        producer.retries_immediately = False
         world.clients[name] = producer
         return producer
 
     def run(self) -> SeededRun:
-        """Faults, then peace, then judgement."""
+        """Faults, then quiescence, then the verdict."""
         world, plan = self.world, self.plan
         world.recorder.emit("said", text=plan.summary)
         self.begin()
@@ -101,7 +101,7 @@ class _Runner(Living):
         self.every(plan.checkpoint_every_ms, self.checkpoint)
         self.every(plan.fault_every_ms, self._fault)
         world.advance(plan.duration_ms)
-        self._make_peace()
+        self._end_faults()
         rested = self._rest()
         verdict = judge(world)
         return SeededRun(
@@ -109,7 +109,7 @@ class _Runner(Living):
             events=tuple(world.recorder.events),
             verdict=verdict,
             failures=tuple(self._failures(verdict, rested=rested)),
-            acknowledged=len(world.ledger.acknowledged()),
+            acknowledged=len(world.history.acknowledged()),
         )
 
     def _failures(self, verdict: Verdict, *, rested: bool) -> list[str]:
@@ -122,26 +122,26 @@ class _Runner(Living):
         late = [one for one in verdict.reordered if one.startswith("idempotent")]
         if copies or late:
             found.append(f"idempotent records doubled {copies} or out of order {late}")
-        if not self.world.ledger.acknowledged():
+        if not self.world.history.acknowledged():
             found.append("the run exercised nothing: no record was acknowledged")
         return found
 
     # Time and messages.
 
     def schedule(self, envelope: Envelope) -> None:
-        dice, plan, world = self.dice, self.plan, self.world
-        delay = 1 + dice.randrange(plan.delay_ms)
-        if self._strikes("reordering") and dice.random() < 0.2:
-            delay += dice.randrange(300)
+        rng, plan, world = self.rng, self.plan, self.world
+        delay = 1 + rng.randrange(plan.delay_ms)
+        if self._strikes("reordering") and rng.random() < 0.2:
+            delay += rng.randrange(300)
         else:
             delay = self.in_order(envelope, delay)
-        if self._strikes("loss") and dice.randrange(100) < plan.loss_percent:
+        if self._strikes("loss") and rng.randrange(100) < plan.loss_percent:
             world.later(delay, lambda: self._lose(envelope))
             return
         world.later(delay, lambda: self.deliver(envelope))
         client = isinstance(envelope.payload, ProduceRequest | ReadRequest)
-        if not client and self._strikes("duplication") and dice.random() < 0.1:
-            again = delay + dice.randrange(200)
+        if not client and self._strikes("duplication") and rng.random() < 0.1:
+            again = delay + rng.randrange(200)
             world.later(again, lambda: self._deliver_copy(envelope))
 
     def _strikes(self, fault: str) -> bool:
@@ -163,11 +163,11 @@ class _Runner(Living):
     def _send(self) -> None:
         if not self.traffic:
             return
-        producer = self.dice.choice(self.producers)
+        producer = self.rng.choice(self.producers)
         if len(producer.under_way) < 5:
             labels = [
                 f"{producer.name}-{self.sent + place}"
-                for place in range(self.dice.choice((1, 1, 3)))
+                for place in range(self.rng.choice((1, 1, 3)))
             ]
             self.sent += len(labels)
             producer.send(labels, together=True)
@@ -184,115 +184,115 @@ class _Runner(Living):
     def _fault(self) -> None:
         if not self.faulty or not self.plan.faults:
             return
-        kind = self.dice.choice(self.plan.faults)
+        kind = self.rng.choice(self.plan.faults)
         action = _FAULTS.get(kind)
         if action:
-            action(self, self.world.brokers[self.dice.choice(NAMES)], self.dice)
+            action(self, self.world.brokers[self.rng.choice(NAMES)], self.rng)
 
-    def _crash(self, broker: SimBroker, dice: Random) -> None:
+    def _crash(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive:
             broker.crash()
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _back_later(self, broker: SimBroker, dice: Random) -> None:
-        self.world.later(dice.randrange(50, 3_000), lambda: self.start(broker))
+    def _back_later(self, broker: SimBroker, rng: Random) -> None:
+        self.world.later(rng.randrange(50, 3_000), lambda: self.start(broker))
 
     def start(self, broker: SimBroker) -> None:
-        """With a disk that works again."""
+        """Start a broker, with a disk that works again."""
         if not broker.alive:
             broker.disk.fails = broker.disk.unreadable = ""
         super().start(broker)
 
-    def _power_loss(self, broker: SimBroker, dice: Random) -> None:
+    def _power_loss(self, broker: SimBroker, rng: Random) -> None:
         """At most one machine loses unflushed records: more is beyond the guarantee."""
         others = [name for name in self.world.invariants.lossy if name != broker.name]
         if broker.alive and not others:
-            broker.lose_power(torn=dice.randrange(3))
+            broker.lose_power(torn=rng.randrange(3))
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _stop(self, broker: SimBroker, dice: Random) -> None:
+    def _stop(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and not broker.paused and not broker.disk.fails:
             broker.ask_to_stop()
-            self.world.later(dice.randrange(20, 300), lambda: self._stop_now(broker, dice))
+            self.world.later(rng.randrange(20, 300), lambda: self._stop_now(broker, rng))
 
-    def _stop_now(self, broker: SimBroker, dice: Random) -> None:
+    def _stop_now(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and (broker.paused or broker.disk.fails):
-            # Who asked to stop does stop, once it can.
-            self.world.later(100, lambda: self._stop_now(broker, dice))
+            # The broker stops as soon as it can.
+            self.world.later(100, lambda: self._stop_now(broker, rng))
         elif broker.alive:
             broker.stop()
             self.world.break_connections(broker.name)
-            self._back_later(broker, dice)
+            self._back_later(broker, rng)
 
-    def _pause(self, broker: SimBroker, dice: Random) -> None:
+    def _pause(self, broker: SimBroker, rng: Random) -> None:
         if broker.alive and not broker.paused:
             broker.pause()
-            self.world.later(dice.randrange(50, 2_500), lambda: self.resume(broker))
+            self.world.later(rng.randrange(50, 2_500), lambda: self.resume(broker))
 
-    def _cut(self, broker: SimBroker, dice: Random) -> None:
-        others = self._other_ends(broker, dice)
-        self.world.network.cut([broker.name], others)
-        self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, dice)
+    def _disconnect(self, broker: SimBroker, rng: Random) -> None:
+        others = self._other_ends(broker, rng)
+        self.world.network.disconnect([broker.name], others)
+        self.world.network.disconnect(others, [broker.name])
+        self._note_disconnected(broker, others, rng)
 
-    def _one_way_cut(self, broker: SimBroker, dice: Random) -> None:
-        others = self._other_ends(broker, dice)
-        if dice.random() < 0.5:
-            self.world.network.cut([broker.name], others)
+    def _disconnect_one_way(self, broker: SimBroker, rng: Random) -> None:
+        others = self._other_ends(broker, rng)
+        if rng.random() < 0.5:
+            self.world.network.disconnect([broker.name], others)
         else:
-            self.world.network.cut(others, [broker.name])
-        self._note_cut(broker, others, dice)
+            self.world.network.disconnect(others, [broker.name])
+        self._note_disconnected(broker, others, rng)
 
-    def _other_ends(self, broker: SimBroker, dice: Random) -> list[str]:
+    def _other_ends(self, broker: SimBroker, rng: Random) -> list[str]:
         ends = [*NAMES, STORE, self.world.controller_name, *self.world.clients]
-        return [one for one in ends if one != broker.name and dice.random() < 0.5]
+        return [one for one in ends if one != broker.name and rng.random() < 0.5]
 
-    def _note_cut(self, broker: SimBroker, others: list[str], dice: Random) -> None:
+    def _note_disconnected(self, broker: SimBroker, others: list[str], rng: Random) -> None:
         self.world.recorder.emit("cut", source=broker.name, targets=others)
-        self.world.later(dice.randrange(100, 3_000), self.world.network.heal)
+        self.world.later(rng.randrange(100, 3_000), self.world.network.reconnect)
 
-    def _session_expiry(self, broker: SimBroker, _dice: Random) -> None:
+    def _session_expiry(self, broker: SimBroker, _rng: Random) -> None:
         self.world.expire_session(broker.name)
 
-    def _election(self, broker: SimBroker, dice: Random) -> None:
+    def _election(self, broker: SimBroker, rng: Random) -> None:
         world = self.world
         core = world.controller.core
-        wanted = None if dice.random() < 0.3 else broker.id
+        wanted = None if rng.random() < 0.3 else broker.id
         if world.controller.alive:
             world.controller.run(core.elect(world.partition, wanted))
 
-    def _controller_failover(self, _broker: SimBroker, dice: Random) -> None:
+    def _controller_failover(self, _broker: SimBroker, rng: Random) -> None:
         world = self.world
         if world.controller.alive:
             world.controller.alive = False
             world.break_connections(world.controller_name)
-            world.later(dice.randrange(50, 1_500), world.new_controller)
+            world.later(rng.randrange(50, 1_500), world.new_controller)
 
-    def _disk_error(self, broker: SimBroker, dice: Random) -> None:
-        """A disk fails; a broker with a failed log halts, and comes back with a mended disk."""
+    def _disk_error(self, broker: SimBroker, rng: Random) -> None:
+        """A disk fails; a broker with a failed log halts, and restarts with a working disk."""
         disk = broker.disk
         if broker.alive and not (disk.fails or disk.unreadable):
-            if dice.random() < 0.3:
+            if rng.random() < 0.3:
                 disk.unreadable = "input/output error"
             else:
-                disk.fails = dice.choice(("input/output error", "no space left on device"))
-            self.world.later(dice.randrange(100, 800), lambda: self._halt(broker, dice))
+                disk.fails = rng.choice(("input/output error", "no space left on device"))
+            self.world.later(rng.randrange(100, 800), lambda: self._halt(broker, rng))
 
-    def _halt(self, broker: SimBroker, dice: Random) -> None:
+    def _halt(self, broker: SimBroker, rng: Random) -> None:
         if broker.replica.has_failed:
-            self._crash(broker, dice)
+            self._crash(broker, rng)
         else:
             broker.disk.fails = broker.disk.unreadable = ""
 
-    # Peace.
+    # Quiescence.
 
-    def _make_peace(self) -> None:
-        """Faults stop; everything that was broken is mended."""
+    def _end_faults(self) -> None:
+        """End all faults: reconnect links, repair disks, start brokers and a controller."""
         world = self.world
         self.traffic = self.faulty = False
-        world.network.heal()
+        world.network.reconnect()
         if not world.controller.alive:
             world.new_controller()
         for broker in world.brokers.values():
@@ -330,8 +330,8 @@ _FAULTS: dict[str, Callable[[_Runner, SimBroker, Random], None]] = {
     "power-loss": _Runner._power_loss,
     "stop": _Runner._stop,
     "pause": _Runner._pause,
-    "cut": _Runner._cut,
-    "one-way-cut": _Runner._one_way_cut,
+    "cut": _Runner._disconnect,
+    "one-way-cut": _Runner._disconnect_one_way,
     "session-expiry": _Runner._session_expiry,
     "election": _Runner._election,
     "controller-failover": _Runner._controller_failover,

@@ -1,7 +1,7 @@
 """A simulated broker: drives one real `Replica` with a simulated disk and network.
 
-This is the lab's twin of the real broker's shell. It decides nothing about replication: it carries
-messages to the core and carries out the effects that come back, in order.
+It makes no replication decision: it passes messages to the core and carries out the effects that
+the core returns, in order.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.core import (
-    BrokerLife,
+    BrokerIncarnation,
     ControllerFact,
     EpochCache,
     Judgement,
@@ -47,13 +47,13 @@ from holdfast.model import (
 )
 
 CONTROLLER: Final = BrokerId(0)
-"""Controllers are no brokers here; their epochs tell them apart."""
+"""Controllers are not brokers here; only their epochs differ."""
 
 
 class SimBroker(LeadingSide, FollowingSide):
     """One broker with one replica of the partition."""
 
-    # Life and death.
+    # Start, crash, stop.
 
     def start(self) -> None:
         """Load what the disk has, and ask the store for a session."""
@@ -61,7 +61,7 @@ class SimBroker(LeadingSide, FollowingSide):
         disk = self.disk
         self.incarnations += 1
         guards = self.world.rules.guards
-        self.life = BrokerLife(self.incarnations, disk.clean_shutdown, guards)
+        self.incarnation = BrokerIncarnation(self.incarnations, disk.clean_shutdown, guards)
         clean = disk.clean_shutdown is not None
         disk.clean_shutdown = None
         epochs = EpochCache(self._epochs)
@@ -96,21 +96,23 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def register(self) -> None:
         """Ask the store for a session."""
-        life = self.life
-        self._send("store", RegisterRequest(self.id, life.incarnation, life.intact_since))
+        incarnation = self.incarnation
+        self._send(
+            "store", RegisterRequest(self.id, incarnation.incarnation, incarnation.intact_since)
+        )
 
     def register_if_needed(self) -> None:
         """Ask again after an answer was lost."""
-        if self.alive and self.life.broker_epoch == NO_BROKER_EPOCH:
+        if self.alive and self.incarnation.broker_epoch == NO_BROKER_EPOCH:
             self.register()
 
     def session_lost(self) -> None:
-        """The store gave us up while we live: ask for a new session."""
-        self.life.session_lost()
+        """The store ended the session of this running broker: ask for a new one."""
+        self.incarnation.session_lost()
         self.register()
 
     def die(self) -> None:
-        """The process is gone; the disk stays as it is."""
+        """The process ends; the disk stays as it is."""
         self.alive = False
         self.paused = False
         self._epochs = tuple(self.replica.log.epochs.entries)
@@ -121,41 +123,43 @@ class SimBroker(LeadingSide, FollowingSide):
         self._trace("crashed")
 
     def lose_power(self, torn: int = 0) -> None:
-        """The machine dies, or dies once more under a process that is gone already."""
+        """The machine loses power, whether the process runs or not."""
         if self.alive:
             self.die()
         was = self.disk.end_offset
         gone = self.disk.lose_power(torn)
         self._trace("power-lost", kept=self.disk.end_offset, was=was, torn=torn)
-        # A log that claims only what is flushed loses nothing that anybody counted on.
+        # A log that acknowledges only flushed records loses no acknowledged record.
         if gone and self.world.settings.most_unflushed:
             self.world.invariants.lost_records(self.name, "lost power")
 
     def pause(self) -> None:
-        """Stand still; the world goes on."""
+        """Stop running until `resume`."""
         self.paused = True
         self._trace("paused")
 
     def resume(self) -> None:
-        """Move again."""
+        """Run again after `pause`."""
         self.paused = False
         self._trace("resumed")
 
     def ask_to_stop(self) -> None:
         """Controlled shutdown: leaderships move first, `stop` follows."""
-        self._send(self.world.controller_name, ShutdownRequest(self.id, self.life.broker_epoch))
+        self._send(
+            self.world.controller_name, ShutdownRequest(self.id, self.incarnation.broker_epoch)
+        )
 
     def stop(self) -> None:
-        """A clean end: everything flushed, and a note that it was clean."""
+        """Stop cleanly: flush everything, and write the clean-shutdown marker."""
         self.disk.high_watermark_checkpoint = self.replica.log.high_watermark
         self.disk.flush(self.disk.end_offset)
-        self.disk.clean_shutdown = self.life.shut_down_cleanly()
+        self.disk.clean_shutdown = self.incarnation.shut_down_cleanly()
         self.die()
         self._trace("stopped")
 
     # Messages.
 
-    def receive(self, envelope: Envelope) -> None:  # noqa: C901  # one flat case a message
+    def receive(self, envelope: Envelope) -> None:  # noqa: C901  # one flat case per message
         """Handle one message."""
         match envelope.payload:
             case FetchRequest() as request:
@@ -183,12 +187,12 @@ class SimBroker(LeadingSide, FollowingSide):
         self.world.check_replica(self)
 
     def _on_registered(self, response: RegisterResponse) -> None:
-        if self.life.registration_answered(response.incarnation, response.broker_epoch):
+        if self.incarnation.registration_answered(response.incarnation, response.broker_epoch):
             self._trace("registered")
 
     def _on_state(self, source: str, message: StateMessage) -> None:
-        life = self.life
-        if message.broker_epoch != life.broker_epoch:
+        incarnation = self.incarnation
+        if message.broker_epoch != incarnation.broker_epoch:
             error = ErrorCode.STALE_BROKER_EPOCH
         else:
             error = self._controller_refused(message.controller_epoch)
@@ -219,9 +223,9 @@ class SimBroker(LeadingSide, FollowingSide):
         self.maybe_fetch()
 
     def _controller_refused(self, epoch: ControllerEpoch) -> ErrorCode:
-        # Nobody forges messages here: an epoch that a message has was given by the store.
-        self.life.confirm_controller(ControllerFact(epoch, CONTROLLER))
-        judgement = self.life.judge_controller(CONTROLLER, epoch, is_newest=True)
+        # No message is forged here: the store has issued every epoch in a message.
+        self.incarnation.confirm_controller(ControllerFact(epoch, CONTROLLER))
+        judgement = self.incarnation.judge_controller(CONTROLLER, epoch, is_newest=True)
         obeyed = judgement is Judgement.OBEY
         return ErrorCode.NONE if obeyed else ErrorCode.STALE_CONTROLLER_EPOCH
 
@@ -237,7 +241,7 @@ class SimBroker(LeadingSide, FollowingSide):
         )
 
     def _on_log_end_request(self, source: str, request: LogEndRequest) -> None:
-        # Answered only in the asked epoch: from then on no former leader can move this log.
+        # Answered only in the requested epoch: from then on no former leader can change this log.
         log = self.replica.log
         if self.replica.leader_epoch == request.leader_epoch and not self.replica.has_failed:
             end = LogEnd(log.epochs.epoch_at(Offset(log.log_end_offset - 1)), log.log_end_offset)

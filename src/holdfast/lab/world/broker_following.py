@@ -1,4 +1,4 @@
-"""The following side of a simulated broker: fetch, copy, cut."""
+"""The follower side of a simulated broker: fetch, copy, truncate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from holdfast.lab.world.messages import (
 from holdfast.model import ErrorCode
 
 SOCKET_TIMEOUT_MS = 30_000
-"""replica.socket.timeout.ms: after that long without an answer a connection counts as broken."""
+"""replica.socket.timeout.ms: a connection without an answer for so long counts as broken."""
 
 
 class FollowingSide(BrokerParts):
-    """What a broker does to be a copy of its leader."""
+    """Copies the leader's log."""
 
     def maybe_fetch(self) -> None:
-        """Send the next fetch if there is one to send and none under way."""
+        """Send the next fetch, unless one is outstanding."""
         if not self.alive or self.paused or self.outstanding or self.replica.has_failed:
             return
         asked = self.replica.next_fetch()
@@ -28,7 +28,7 @@ class FollowingSide(BrokerParts):
             return
         self.fetches += 1
         request = FetchRequest(
-            self.id, asked, self.life.broker_epoch, self.fetches, self.fetch_max_records
+            self.id, asked, self.incarnation.broker_epoch, self.fetches, self.fetch_max_records
         )
         self.outstanding = request
         self._trace(
@@ -43,7 +43,7 @@ class FollowingSide(BrokerParts):
         self.world.later(SOCKET_TIMEOUT_MS, lambda: self.connection_lost(number))
 
     def connection_lost(self, number: int) -> None:
-        """The fetch under way will not be answered: ask again a little later."""
+        """The outstanding fetch gets no answer: fetch again later."""
         if self.outstanding and self.outstanding.number == number:
             self.outstanding = None
             self.world.later(RETRY_MS, self.maybe_fetch)
@@ -70,8 +70,8 @@ class FollowingSide(BrokerParts):
 
     def _copy(self, response: FetchResponse) -> None:
         written: list[Batch] = []
-        # With its guard taken out, a stale answer lands where the log happens to end. A disk that
-        # forgets what is written ends earlier than the log believes.
+        # With its guard taken out, a stale answer is appended at the end of the log. A disk that
+        # forgets writes ends before the log end offset of the core.
         end = self.replica.log.log_end_offset
         for batch in response.batches:
             placed = Batch(batch.header._replace(base_offset=end), batch.records)

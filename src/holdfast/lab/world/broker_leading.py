@@ -1,4 +1,4 @@
-"""The leading side of a simulated broker: produce, fetches of followers, reads of consumers."""
+"""The leader side of a simulated broker: serves producers, followers and consumers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCE_TIMEOUT_MS = 30_000
 
 
 class LeadingSide(BrokerParts):
-    """What a broker does for producers, followers and consumers."""
+    """Serves producers, followers and consumers."""
 
     def _on_produce(self, request: ProduceRequest) -> None:
         deadline = self.world.now_ms + PRODUCE_TIMEOUT_MS
@@ -51,10 +51,10 @@ class LeadingSide(BrokerParts):
 
     def _on_fetch(self, request: FetchRequest) -> None:
         asked = request.asked
-        life = (request.broker_epoch, request.number)
-        if self.newest_fetch.get(request.follower) == life:
-            return  # The same bytes twice: a connection gives a request to its reader once.
-        self.newest_fetch[request.follower] = life
+        request_id = (request.broker_epoch, request.number)
+        if self.newest_fetch.get(request.follower) == request_id:
+            return  # A duplicate: a connection delivers a request once.
+        self.newest_fetch[request.follower] = request_id
         fetch = Fetch(
             request.follower,
             asked.fetch_offset,
@@ -71,7 +71,7 @@ class LeadingSide(BrokerParts):
             leader_epoch=asked.current_leader_epoch,
             noted=not answer.error and answer.diverging is None,
         )
-        # A newer request takes the place of a parked one: it knows more (partitions, position).
+        # A newer request replaces a parked one.
         self.forget_fetch(request.follower)
         self.run(answer.effects)
         empty = answer.diverging is None and answer.fetch_offset == answer.end_offset
@@ -93,7 +93,7 @@ class LeadingSide(BrokerParts):
         return True
 
     def forget_fetch(self, follower: BrokerId) -> None:
-        """A follower's connection is gone, and with it the request that it had parked here."""
+        """Discard the parked fetch of a follower whose connection broke."""
         self.parked.pop(follower, None)
         self.replica.unpark_fetch(("fetch", follower))
 
@@ -173,6 +173,6 @@ class LeadingSide(BrokerParts):
         )
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Let the core handle its timeouts."""
         if self.alive and not self.paused:
             self.run(self.replica.tick(self.world.now_ms))

@@ -1,4 +1,4 @@
-"""What a simulated broker's two sides share: its parts, and carrying out the core's effects."""
+"""The parts of a simulated broker that both sides use; carries out the core's effects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core import (
     Acknowledge,
-    BrokerLife,
+    BrokerIncarnation,
     ConsiderExpand,
     Effect,
     Effects,
@@ -34,7 +34,7 @@ RETRY_MS = 100
 
 
 class BrokerParts:
-    """The state of one simulated broker and the hands that carry out effects."""
+    """The state of one simulated broker; carries out the core's effects."""
 
     def __init__(self, world: World, broker: BrokerId, name: str) -> None:
         self.world = world
@@ -44,27 +44,27 @@ class BrokerParts:
         self.alive = False
         self.paused = False
         self.incarnations = 0
-        self.life = BrokerLife(0, None, world.rules.guards)
+        self.incarnation = BrokerIncarnation(0, None, world.rules.guards)
         self.replica = Replica(broker, LogState(world.settings), world.rules)
         self.outstanding: FetchRequest | None = None
         self.fetches = 0
         self.fetch_max_records = 0
-        """How many records a fetch brings at most; 0: all there are."""
+        """The most records in one fetch; 0: no limit."""
         self.metadata: PartitionState | None = None
-        """UpdateMetadata: what this broker tells clients. It arrives at once, if at all."""
+        """UpdateMetadata: what this broker reports to clients. It arrives immediately or never."""
         self.parked: dict[BrokerId, FetchRequest] = {}
         self.newest_fetch: dict[BrokerId, tuple[int, int]] = {}
         self.holds_expansions = False
         self.candidates: list[BrokerId] = []
         self.holds_flushes = False
-        """A slow disk: a flush that a rule asks for goes on until somebody says that it is done."""
+        """A slow disk: a flush that a rule asks for takes until `flush` or `release_flushes`."""
         self._epochs: tuple[EpochEntry, ...] = ()
 
     def _send(self, target: str, payload: Payload) -> None:
         self.world.send(self.name, target, payload)
 
     def _trace(self, kind: str, **numbers: object) -> None:
-        epoch = self.life.broker_epoch
+        epoch = self.incarnation.broker_epoch
         self.world.recorder.emit(kind, self.id, epoch if epoch >= 0 else None, **numbers)
 
     def _write(self, batch: Batch, *, as_leader: bool) -> bool:
@@ -104,7 +104,7 @@ class BrokerParts:
         for effect in effects:
             self._run(effect)
 
-    def _run(self, effect: Effect) -> None:  # noqa: C901  # one flat case an effect
+    def _run(self, effect: Effect) -> None:  # noqa: C901  # one flat case per effect
         match effect:
             case Acknowledge(waiter, base_offset):
                 self.answer_producer(waiter, ErrorCode.NONE, base_offset)
@@ -120,7 +120,7 @@ class BrokerParts:
                 self._trace("isr-applied", isr=list(isr), partition_epoch=partition_epoch)
             case HighWatermarkMoved(was, high_watermark):
                 self.world.on_high_watermark(self.id, was, high_watermark)
-                if self.world.checkpoints_at_once:
+                if self.world.checkpoints_immediately:
                     self.disk.high_watermark_checkpoint = high_watermark
                 self._trace("high-watermark", high_watermark=high_watermark, was=was)
             case Flush(end_offset):
@@ -129,13 +129,13 @@ class BrokerParts:
             case TruncateTo(end_offset, was):
                 self._truncate(end_offset, was)
             case WriteEpoch():
-                pass  # The disk takes over the whole cache when the process ends.
+                pass  # The disk gets the whole cache when the process ends.
 
     def _wake(self, waiter: object) -> None:
         raise AssertionError(f"{self.name}: only the leading side parks requests ({waiter})")
 
     def answer_producer(self, waiter: object, error: ErrorCode, base_offset: Offset) -> None:
-        """Tell a producer what became of its batch."""
+        """Answer a producer's request."""
         assert isinstance(waiter, tuple)
         _, producer, number = waiter
         response = ProduceResponse(self.id, producer, number, error, base_offset)
@@ -149,7 +149,7 @@ class BrokerParts:
             self.run(self.replica.expand_isr(follower))
 
     def release_expansions(self) -> None:
-        """Let the joiners that were noted earlier in now."""
+        """Propose the expansions that were held back."""
         self.holds_expansions = False
         candidates, self.candidates = self.candidates, []
         for follower in candidates:
@@ -165,7 +165,7 @@ class BrokerParts:
         role = self.replica.role
         in_flight = isinstance(role, Leader) and role.insync.proposal == proposal
         controller = self.world.controller_name
-        request = AlterRequest(self.id, self.life.broker_epoch, proposal)
+        request = AlterRequest(self.id, self.incarnation.broker_epoch, proposal)
         on_its_way = self.world.network.between(self.name, controller)
         repeats = any(one.payload == request for one in on_its_way)
         if self.alive and not self.paused and in_flight and not repeats:
@@ -174,7 +174,7 @@ class BrokerParts:
             self.world.later(RETRY_MS * 5, lambda: self.send_proposal(proposal))
 
     def flush(self, end_offset: Offset) -> None:
-        """Force the log to the disk, because a rule or the operating system says so."""
+        """Flush the log, because of a rule or the operating system."""
         if self.disk.flushed_offset >= end_offset:
             return
         try:
@@ -186,13 +186,13 @@ class BrokerParts:
         if self.alive:  # Otherwise the operating system flushes what a dead process has written.
             self.run(self.replica.flushed(self.disk.flushed_offset, self.world.now_ms))
             if self.holds_flushes:
-                self.maybe_fetch()  # What was not asked while the flush went on.
+                self.maybe_fetch()  # No fetch was sent during the flush.
 
     def maybe_fetch(self) -> None:
         raise AssertionError(f"{self.name}: only the following side fetches")
 
     def release_flushes(self) -> None:
-        """The disk is as fast as others, and done with what it was asked for."""
+        """Complete the held flush, and flush without delay from now on."""
         if self.alive and self.replica.log.must_flush:
             self.flush(self.disk.end_offset)
         self.holds_flushes = False

@@ -1,7 +1,7 @@
-"""What clients were told and did: the truth that logs are judged against.
+"""Everything that clients sent, received and processed: the logs are judged against it.
 
-A record's `key` names one intention of a producer; a retry sends the same key again. So two copies
-of one key in a log are a duplicate, and a key with a success and no copy is a loss.
+A record's `key` identifies one send of a producer; a retry sends the same key again. So two copies
+of one key in a log are a duplicate, and an acknowledged key without a copy is a loss.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.model import NO_OFFSET, Offset
 
 
 class Status(Enum):
-    """What the producer knows of a record."""
+    """The producer's status of a record."""
 
     SENT = "sent"
     ACKNOWLEDGED = "acknowledged"
@@ -22,8 +22,8 @@ class Status(Enum):
 
 
 @dataclass(slots=True)
-class Promise:
-    """One record and what its producer was told."""
+class Acknowledgement:
+    """One record, and the answer that its producer received."""
 
     key: int
     label: str
@@ -39,7 +39,7 @@ class Promise:
 
 @dataclass(slots=True)
 class Work:
-    """What one consumer (group) did with a record."""
+    """One record that a consumer (group) read or processed."""
 
     consumer: str
     offset: int
@@ -48,24 +48,24 @@ class Work:
 
 
 @dataclass(slots=True)
-class Ledger:
-    """All promises and all work, in the order they happened."""
+class ClientHistory:
+    """All records that were sent, read and processed, in order."""
 
-    promises: dict[int, Promise] = field(default_factory=dict)
+    acknowledgements: dict[int, Acknowledgement] = field(default_factory=dict)
     consumed: list[Work] = field(default_factory=list)
     processed: list[Work] = field(default_factory=list)
     committed: dict[str, int] = field(default_factory=dict)
     hidden: dict[int, None] = field(default_factory=dict)
-    """Keys that a follower did not show to a reader, though promised or read before."""
+    """Keys that a follower did not return to a consumer, though acknowledged or read before."""
     skipped: dict[int, None] = field(default_factory=dict)
-    """Keys of records that a reader went past without getting them."""
+    """Keys of records that a consumer skipped."""
 
-    def add(self, label: str, producer: str, acks: int) -> Promise:
+    def add(self, label: str, producer: str, acks: int) -> Acknowledgement:
         """A producer is about to send a record."""
-        promise = Promise(len(self.promises), label, producer, acks)
-        self.promises[promise.key] = promise
-        return promise
+        acknowledgement = Acknowledgement(len(self.acknowledgements), label, producer, acks)
+        self.acknowledgements[acknowledgement.key] = acknowledgement
+        return acknowledgement
 
-    def acknowledged(self) -> list[Promise]:
-        """Every record whose producer got a success."""
-        return [one for one in self.promises.values() if one.status is Status.ACKNOWLEDGED]
+    def acknowledged(self) -> list[Acknowledgement]:
+        """Every acknowledged record."""
+        return [one for one in self.acknowledgements.values() if one.status is Status.ACKNOWLEDGED]

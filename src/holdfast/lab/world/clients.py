@@ -1,6 +1,6 @@
-"""Simulated producers and consumers that keep the real clients' rules.
+"""Simulated producers and consumers that follow the rules of real clients.
 
-A producer caches who leads, retries what may be retried, and with idempotence numbers its batches.
+A producer caches the leader, retries retriable errors, and with idempotence numbers its batches.
 A consumer reads up to the high watermark, remembers the epoch of what it read (KIP-320), and
 commits its position when its mode says so.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.core import ACKS_ALL, ACKS_NONE
-from holdfast.lab.world.client_history import Promise, Status, Work
+from holdfast.lab.world.client_history import Acknowledgement, Status, Work
 from holdfast.lab.world.messages import (
     Envelope,
     ProduceRequest,
@@ -41,7 +41,7 @@ class Attempt:
     """A batch that is not answered yet."""
 
     header: BatchHeader
-    promises: list[Promise]
+    records: list[Acknowledgement]
     attempts: int = 0
     lost: bool = False
     target: str = ""
@@ -57,9 +57,9 @@ class SimProducer:
     idempotent: bool = False
     retries: int = 0
     ignores_answers: bool = False
-    """Fire and forget: an error is answered, and nobody looks."""
+    """Fire and forget: the producer ignores errors."""
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
-    retries_at_once: bool = True
+    retries_immediately: bool = True
     """False: a retry waits until `retry` is called, as a back-off does."""
     leader: str = ""
     producer_id: int = -1
@@ -67,14 +67,14 @@ class SimProducer:
     numbers: int = 0
     under_way: dict[int, Attempt] = field(default_factory=dict)
     refused: list[Attempt] = field(default_factory=list)
-    """What the producer gave up; an application that looks may send it again."""
+    """Batches that the producer gave up; the application may send them again."""
 
     def send(self, labels: list[str], *, to: str = "", together: bool = False) -> None:
         """Send records: one batch each, or all in one."""
         groups = [labels] if together else [[label] for label in labels]
         for group in groups:
-            promises = [self.world.ledger.add(label, self.name, self.acks) for label in group]
-            self._start(Attempt(self._header(len(group)), promises), to)
+            records = [self.world.history.add(label, self.name, self.acks) for label in group]
+            self._start(Attempt(self._header(len(group)), records), to)
 
     def _start(self, attempt: Attempt, to: str = "") -> None:
         number = self.numbers
@@ -100,30 +100,30 @@ class SimProducer:
         attempt.target = to or self.leader
         attempt.lost = False
         if not attempt.target:
-            if self.retries_at_once:
+            if self.retries_immediately:
                 living = (name for name, one in self.world.brokers.items() if one.alive)
-                attempt.target = next(living, "")  # Whoever was asked for metadata.
+                attempt.target = next(living, "")  # The broker that returned the metadata.
                 self._give_up(number, attempt, ErrorCode.LEADER_NOT_AVAILABLE)
             attempt.lost = True
             return
-        records = tuple(Record(one.label, one.key) for one in attempt.promises)
+        records = tuple(Record(one.label, one.key) for one in attempt.records)
         broker = self.world.brokers[attempt.target]
-        for one in attempt.promises:
+        for one in attempt.records:
             self.world.recorder.emit(
                 "sent", broker.id, None, producer=self.name, record=one.label, acks=self.acks
             )
         request = ProduceRequest(self.name, number, self.acks, attempt.header, records)
         self.world.send(self.name, attempt.target, request)
         if self.acks == ACKS_NONE:
-            # Nothing will ever be answered: the producer takes it for done at once.
+            # There will be no answer: the producer takes it for written immediately.
             del self.under_way[number]
-            for one in attempt.promises:
+            for one in attempt.records:
                 one.status = Status.ACKNOWLEDGED
         else:
             self.world.later(self.request_timeout_ms, lambda: self.connection_lost(number))
 
     def receive(self, envelope: Envelope) -> None:
-        """An answer: the promise, or an error."""
+        """Handle an answer: an acknowledgement or an error."""
         response = envelope.payload
         assert isinstance(response, ProduceResponse)
         attempt = self.under_way.get(response.number)
@@ -134,7 +134,7 @@ class SimProducer:
             self._keep(response, attempt)
         elif self._may_retry(response.error, attempt):
             self._note(attempt, response.error, response.broker, response.base_offset)
-            if self.retries_at_once:
+            if self.retries_immediately:
                 attempt.attempts += 1
                 self.leader = self.world.leader_name()
                 self._transmit(response.number, attempt)
@@ -144,7 +144,7 @@ class SimProducer:
             self._give_up(response.number, attempt, response.error, response.base_offset)
 
     def _may_retry(self, error: ErrorCode, attempt: Attempt) -> bool:
-        # A gap in the sequence heals once the batch before it has been sent again.
+        # A gap in the sequence closes once the batch before it has been sent again.
         gap = self.idempotent and error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if gap and next(iter(self.under_way.values())) is not attempt:
             attempt.lost = True
@@ -152,7 +152,7 @@ class SimProducer:
         return error.retriable and attempt.attempts < self.retries
 
     def _keep(self, response: ProduceResponse, attempt: Attempt) -> None:
-        for place, one in enumerate(attempt.promises):
+        for place, one in enumerate(attempt.records):
             one.status = Status.ACKNOWLEDGED
             one.offset = Offset(response.base_offset + place)
             self.world.recorder.emit(
@@ -181,14 +181,14 @@ class SimProducer:
             return
         del self.under_way[number]
         self.refused.append(attempt)
-        for one in attempt.promises:
+        for one in attempt.records:
             one.status = Status.REFUSED
             one.error = error.name
 
     def _note(
         self, attempt: Attempt, error: ErrorCode, broker: int | None, base_offset: int
     ) -> None:
-        for place, one in enumerate(attempt.promises):
+        for place, one in enumerate(attempt.records):
             offset = base_offset + place if base_offset >= 0 else None
             self.world.recorder.emit(
                 "refused",
@@ -201,19 +201,19 @@ class SimProducer:
             )
 
     def broker_lost(self, broker: str) -> None:
-        """A broker died: what it has not answered, it never will."""
+        """A broker died: it will not answer any outstanding request."""
         for number, attempt in tuple(self.under_way.items()):
             if attempt.target == broker:
                 self.connection_lost(number)
 
     def connection_lost(self, number: int) -> None:
-        """No answer will come. Whether the batch was appended, the producer cannot know."""
+        """There will be no answer. The producer cannot know whether the batch was appended."""
         attempt = self.under_way.get(number)
         if attempt is None or attempt.lost:
             return
         attempt.lost = True
         broker = self.world.brokers.get(attempt.target)
-        for one in attempt.promises:
+        for one in attempt.records:
             one.status = Status.UNANSWERED
             self.world.recorder.emit(
                 "unanswered",
@@ -232,15 +232,15 @@ class SimProducer:
                 self._transmit(number, attempt)
 
     def resend(self) -> None:
-        """Send anew what was refused for good. Who does not look at answers does not know of it."""
+        """Send the refused batches again, unless this producer ignores errors."""
         if self.ignores_answers:
             return
         self.leader = self.world.leader_name()
         refused, self.refused = self.refused, []
         for attempt in refused:
-            for one in attempt.promises:
+            for one in attempt.records:
                 one.status = Status.SENT
-            self._start(Attempt(attempt.header, attempt.promises))
+            self._start(Attempt(attempt.header, attempt.records))
 
 
 @dataclass(slots=True)
@@ -254,14 +254,14 @@ class SimConsumer:
     position: Offset = _START
     position_epoch: LeaderEpoch = NO_EPOCH
     first: Offset = _START
-    """Where it began; from there on it must get every record."""
+    """The first offset it read; from there on it must get every record."""
     buffer: list[Work] = field(default_factory=list)
     alive: bool = True
     found_nothing: bool = False
     """Whether the last poll was answered with no records and no error."""
 
     def poll(self, from_broker: str = "") -> None:
-        """Ask the leader (or another replica) for what follows our position."""
+        """Fetch from the leader (or another replica) at the position."""
         target = from_broker or self.world.leader_name()
         self.found_nothing = False
         if not target:
@@ -276,7 +276,7 @@ class SimConsumer:
         self.world.send(self.name, target, ReadRequest(self.name, self.position, current, last))
 
     def receive(self, envelope: Envelope) -> None:
-        """Records, nothing, or an error."""
+        """Handle an answer: records, nothing, or an error."""
         response = envelope.payload
         assert isinstance(response, ReadResponse)
         if not self.alive or response.fetch_offset != self.position:
@@ -288,7 +288,7 @@ class SimConsumer:
             return
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._refused(response.broker, answer.error.name)
-            if any(one.consumer == self.name for one in self.world.ledger.consumed):
+            if any(one.consumer == self.name for one in self.world.history.consumed):
                 asked = self.world.name_of(response.broker)
                 self.world.invariants.sent_back(self.name, asked, self.position)
             self.seek(answer.log_start_offset)
@@ -307,36 +307,36 @@ class SimConsumer:
             self.commit()
 
     def _note_hidden(self, response: ReadResponse) -> None:
-        """A follower does not show what its leader would: was it promised, or read before?"""
+        """Record what a follower did not return, if it was acknowledged or read before."""
         world = self.world
         leader = world.true_leader()
         if leader is None or response.broker == leader.id:
             return
         shown_to = max(response.fetch_offset, response.answer.end_offset)
-        read = {one.key: None for one in world.ledger.consumed if one.consumer == self.name}
+        read = {one.key: None for one in world.history.consumed if one.consumer == self.name}
         for key in leader.disk.keys_between(shown_to, leader.replica.log.high_watermark):
-            promised = world.ledger.promises[key].status is Status.ACKNOWLEDGED
-            if promised or key in read:
-                world.ledger.hidden[key] = None
+            acknowledged = world.history.acknowledgements[key].status is Status.ACKNOWLEDGED
+            if acknowledged or key in read:
+                world.history.hidden[key] = None
 
     def _note_skipped(self, response: ReadResponse) -> None:
-        """Below our position the log holds records that we were never given, and we go on."""
+        """Record what is below the position in the log and was never read."""
         broker = self.world.brokers[self.world.name_of(response.broker)]
         below = broker.disk.keys_between(self.first, response.fetch_offset)
         if below and response.batches:
-            consumed = self.world.ledger.consumed
+            consumed = self.world.history.consumed
             read = {one.key: None for one in consumed if one.consumer == self.name}
-            self.world.ledger.skipped.update({key: None for key in below if key not in read})
+            self.world.history.skipped.update({key: None for key in below if key not in read})
 
     def seek(self, offset: Offset) -> None:
-        """Go on reading somewhere else: where an error said, or where we are told to."""
+        """Continue at another offset."""
         self.position = self.first = offset
         self.position_epoch = NO_EPOCH
 
     def _take(self, broker: int, record: Record) -> None:
         work = Work(self.name, self.position, record.label, record.key)
         self.buffer.append(work)
-        self.world.ledger.consumed.append(work)
+        self.world.history.consumed.append(work)
         self.world.recorder.emit(
             "consumed",
             broker,
@@ -358,14 +358,14 @@ class SimConsumer:
         )
 
     def work(self, count: int) -> None:
-        """Do the work on the next records that were read."""
+        """Process the next records that were read."""
         for work in self.buffer[:count]:
             seen = any(
                 one.offset == work.offset and one.consumer == self.name
-                for one in self.world.ledger.processed
+                for one in self.world.history.processed
             )
             if not (self.idempotent_sink and seen):
-                self.world.ledger.processed.append(work)
+                self.world.history.processed.append(work)
             self.world.recorder.emit(
                 "processed",
                 None,
@@ -377,18 +377,18 @@ class SimConsumer:
         del self.buffer[:count]
 
     def commit(self) -> None:
-        """Store the position: everything below counts as done from now on."""
+        """Commit the position: everything below counts as processed."""
         done = self.position if self.auto_commit else Offset(self.position - len(self.buffer))
-        self.world.ledger.committed[self.name] = done
+        self.world.history.committed[self.name] = done
         self.world.recorder.emit("committed", None, None, consumer=self.name, offset=done)
 
     def crash(self) -> None:
-        """What was read and not worked on is forgotten."""
+        """Crash: the records that were read but not processed are forgotten."""
         self.alive = False
         self.buffer.clear()
         self.world.recorder.emit("consumer-crashed", None, None, consumer=self.name)
 
     def restart(self) -> None:
-        """Begin at the committed position."""
+        """Start at the committed position."""
         self.alive = True
-        self.seek(Offset(self.world.ledger.committed.get(self.name, 0)))
+        self.seek(Offset(self.world.history.committed.get(self.name, 0)))

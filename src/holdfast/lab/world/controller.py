@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class SimController:
-    """One controller's reign."""
+    """One controller, in one controller epoch."""
 
     def __init__(self, world: World, controller_epoch: ControllerEpoch) -> None:
         self.world = world
@@ -48,10 +48,10 @@ class SimController:
             dict.fromkeys(world.store.partitions, world.settings),
             world.rules,
         )
-        self.untold: dict[BrokerId, StateMessage] = {}
-        """What replicas have not confirmed yet: the newest state only."""
+        self.unconfirmed: dict[BrokerId, StateMessage] = {}
+        """The newest state that each replica has not confirmed yet."""
         self.held_writes: list[WriteState] | None = None
-        """While a list: writes wait here instead of reaching the store."""
+        """If not None, writes wait here and do not reach the store."""
         world.later(RETRY_MS * 2, self._ask_again)
 
     def receive(self, envelope: Envelope) -> None:
@@ -70,17 +70,17 @@ class SimController:
                     self.core.log_end_answered(self.world.partition, broker, leader_epoch, end)
                 )
             case StateAnswer(broker, controller_epoch, partition_epoch):
-                told = self.untold.get(broker)
+                message = self.unconfirmed.get(broker)
                 current = controller_epoch == self.core.controller_epoch
-                if told and current and partition_epoch >= told.state.partition_epoch:
-                    del self.untold[broker]
+                if message and current and partition_epoch >= message.state.partition_epoch:
+                    del self.unconfirmed[broker]
             case ShutdownRequest(broker, broker_epoch):
                 self.run(self.core.shutdown_asked(broker, broker_epoch))
             case other:
                 raise AssertionError(f"the controller cannot handle {other}")
 
     def run(self, commands: Commands) -> None:
-        """Carry out what the core decided, in order."""
+        """Carry out the core's commands, in order."""
         for command in commands:
             self._run(command)
 
@@ -98,7 +98,7 @@ class SimController:
             case SendStateTo(broker, _, state):
                 self._send_state(broker, state)
             case StopReplica(broker, partition):
-                # It is told the same, and finds that it is no longer a replica.
+                # It receives the same state, in which it is no longer a replica.
                 self._send_state(broker, self.core.partitions[partition])
             case AnswerAlter(waiter, error, state):
                 assert isinstance(waiter, tuple)
@@ -110,24 +110,24 @@ class SimController:
     def _send_state(self, broker: BrokerId, state: PartitionState) -> None:
         epoch = self.core.brokers[broker].broker_epoch
         message = StateMessage(self.core.controller_epoch, epoch, state)
-        self.untold[broker] = message
+        self.unconfirmed[broker] = message
         self._update_metadata(broker, state)
-        self._tell(broker, message)
+        self._send_until_confirmed(broker, message)
 
-    def _tell(self, broker: BrokerId, message: StateMessage) -> None:
+    def _send_until_confirmed(self, broker: BrokerId, message: StateMessage) -> None:
         """Send a LeaderAndIsr, and again until it is answered or overtaken."""
-        if not self.alive or self.untold.get(broker) is not message:
+        if not self.alive or self.unconfirmed.get(broker) is not message:
             return
         on_its_way = self.world.network.between(self.name, self.world.name_of(broker))
         if not self.paused and not any(one.payload is message for one in on_its_way):
             self._send_to(broker, message)
-        self.world.later(RETRY_MS * 2, lambda: self._tell(broker, message))
+        self.world.later(RETRY_MS * 2, lambda: self._send_until_confirmed(broker, message))
 
     def _update_metadata(self, broker: BrokerId, state: PartitionState) -> None:
-        """Let a broker know what to tell clients, if it can hear us."""
+        """Update the metadata that a broker reports to clients, if it can be reached."""
         node = self.world.brokers[self.world.name_of(broker)]
-        hears = node.alive and not node.paused
-        if hears and not self.world.network.is_cut(self.name, node.name):
+        runs = node.alive and not node.paused
+        if runs and not self.world.network.is_disconnected(self.name, node.name):
             node.metadata = state
 
     def _ask_again(self) -> None:
@@ -137,7 +137,7 @@ class SimController:
             self.world.later(RETRY_MS * 2, self._ask_again)
 
     def write(self, command: WriteState) -> None:
-        """Ask the store; a refusal means that somebody else is the controller or wrote first."""
+        """Write to the store; it refuses if there is a newer controller or a newer state."""
         store = self.world.store
         partition = command.partition
         epoch = self.core.controller_epoch
@@ -149,7 +149,7 @@ class SimController:
             self.run(self.core.store_refused(partition, store.partitions[partition]))
 
     def release_writes(self) -> bool:
-        """Let the held writes reach the store; False if another controller was elected since."""
+        """Send the held writes to the store; False if another controller was elected since."""
         held, self.held_writes = self.held_writes or [], None
         for command in held:
             self.write(command)

@@ -2,7 +2,7 @@
 
 A crash of the process keeps what was written (it is in the page cache). A power failure keeps what
 was flushed and, if asked, a torn part of the rest. The clean-shutdown file and the high-watermark
-checkpoint live here too.
+checkpoint are here too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SimDisk:
         self.unreadable: str = ""
         """Why every read fails; empty: the disk can be read."""
         self.forgets_writes = False
-        """The error has passed unnoticed: writes seem to succeed and are gone."""
+        """After an unnoticed error: writes seem to succeed and are lost."""
 
     @property
     def end_offset(self) -> Offset:
@@ -46,7 +46,7 @@ class SimDisk:
         return self.batches[-1].header.end_offset if self.batches else self.start_offset
 
     def append(self, batch: Batch) -> None:
-        """Write a batch behind the end."""
+        """Append a batch."""
         if self.fails:
             raise DiskError(self.fails)
         self.batches.append(batch)
@@ -60,7 +60,7 @@ class SimDisk:
         self._flushed_checkpoint = self.high_watermark_checkpoint
 
     def truncate_to(self, end_offset: Offset) -> list[Record]:
-        """Cut the log; gives the records that went. A batch is cut in two if need be."""
+        """Truncate the log and return the removed records. A batch may be split."""
         gone: list[Record] = []
         kept: list[Batch] = []
         for batch in self.batches:
@@ -80,13 +80,13 @@ class SimDisk:
         return gone
 
     def restart_at(self, start_offset: Offset) -> list[Record]:
-        """Throw the log away and begin at `start_offset`."""
+        """Discard the log and start at `start_offset`."""
         gone = self.truncate_to(self.start_offset)
         self.start_offset = self.flushed_offset = start_offset
         return gone
 
     def lose_power(self, torn: int = 0) -> list[Record]:
-        """Lose what was not flushed, but for the first `torn` records of it."""
+        """Lose the unflushed records, except the first `torn` of them."""
         kept_to = Offset(min(self.end_offset, self.flushed_offset + torn))
         gone = self.truncate_to(kept_to)
         # What recovery has read and kept is on the disk, or it would have been lost too.
@@ -100,7 +100,7 @@ class SimDisk:
         return (batch.header for batch in self.batches)
 
     def read(self, start: Offset, end: Offset) -> tuple[Batch, ...]:
-        """Whole batches in [start, end); one that `start` or `end` splits is cut to fit."""
+        """Whole batches in [start, end); a batch across `start` or `end` is shortened."""
         if self.unreadable and start < end:
             raise DiskError(self.unreadable)
         found: list[Batch] = []
@@ -114,10 +114,10 @@ class SimDisk:
             if low < high:
                 first = low - header.base_offset
                 last = high - header.base_offset
-                cut = header._replace(base_offset=Offset(low), record_count=high - low)
+                part = header._replace(base_offset=Offset(low), record_count=high - low)
                 if first and header.base_sequence >= 0:
-                    cut = cut._replace(base_sequence=header.base_sequence + first)
-                found.append(Batch(cut, batch.records[first:last]))
+                    part = part._replace(base_sequence=header.base_sequence + first)
+                found.append(Batch(part, batch.records[first:last]))
         return tuple(found)
 
     def keys_between(self, start: int, end: int) -> list[int]:

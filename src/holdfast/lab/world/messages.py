@@ -1,4 +1,4 @@
-"""What travels through the simulated network. Every message knows who sent it, and why."""
+"""The messages of the simulated network. An envelope has the sender and the cause."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.model import (
 
 
 class Record(NamedTuple):
-    """A record in a simulated log. `key` is unique per append of a client, so copies show."""
+    """A record in a simulated log. `key` is unique per append of a client, to find duplicates."""
 
     label: str
     key: int
@@ -42,7 +42,7 @@ class FetchRequest(NamedTuple):
     number: int
     """Which request of this follower's connection it is; a newer one supersedes it."""
     max_records: int = 0
-    """How many records the answer may bring (replica.fetch.max.bytes); 0: all there are."""
+    """The most records in the answer (replica.fetch.max.bytes); 0: no limit."""
 
 
 class FetchResponse(NamedTuple):
@@ -72,7 +72,7 @@ class BoundsResponse(NamedTuple):
 
 
 class StateMessage(NamedTuple):
-    """LeaderAndIsr: the controller tells a replica who leads."""
+    """LeaderAndIsr: the controller sends the leader and the ISR to a replica."""
 
     controller_epoch: ControllerEpoch
     broker_epoch: BrokerEpoch
@@ -80,7 +80,7 @@ class StateMessage(NamedTuple):
 
 
 class StateAnswer(NamedTuple):
-    """A replica has taken note of a LeaderAndIsr; until then the controller repeats it."""
+    """A replica confirms a LeaderAndIsr; the controller repeats it until then."""
 
     broker: BrokerId
     controller_epoch: ControllerEpoch
@@ -104,14 +104,14 @@ class AlterResponse(NamedTuple):
 
 
 class LogEndRequest(NamedTuple):
-    """The controller asks how far a log goes."""
+    """The controller asks for the end of a log."""
 
     controller_epoch: ControllerEpoch
     leader_epoch: LeaderEpoch
 
 
 class LogEndResponse(NamedTuple):
-    """How far it goes."""
+    """The end of the log."""
 
     broker: BrokerId
     leader_epoch: LeaderEpoch
@@ -127,7 +127,7 @@ class RegisterRequest(NamedTuple):
 
 
 class RegisterResponse(NamedTuple):
-    """The epoch it was given."""
+    """The broker epoch of the new session."""
 
     incarnation: int
     broker_epoch: BrokerEpoch
@@ -144,7 +144,7 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResponse(NamedTuple):
-    """The promise, or the error."""
+    """The acknowledgement, or the error."""
 
     broker: BrokerId
     producer: str
@@ -163,7 +163,7 @@ class ReadRequest(NamedTuple):
 
 
 class ReadResponse(NamedTuple):
-    """What it gets."""
+    """The broker's answer to a consumer."""
 
     broker: BrokerId
     consumer: str

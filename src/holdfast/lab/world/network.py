@@ -1,7 +1,7 @@
-"""The simulated network: messages wait here until somebody delivers, drops or cuts them off.
+"""The simulated network: messages wait here until the scheduler delivers or drops them.
 
-It promises nothing by itself: order, loss and duplication are the scheduler's choice. Links are
-one-way, so a half-broken link is two lines of a story and not a special case.
+The network guarantees nothing: the scheduler chooses order, loss and duplication. Links are
+one-way, so a link that is broken in one direction is not a special case.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from holdfast.lab.world.messages import Envelope, Payload
 
 
 class Network:
-    """Messages in flight, and the links that are cut."""
+    """Messages in flight, and the links that are disconnected."""
 
     def __init__(self) -> None:
         self.pending: list[Envelope] = []
-        self._cut: dict[tuple[str, str], None] = {}
+        self._disconnected: dict[tuple[str, str], None] = {}
         self._count = 0
         self.on_send: Callable[[Envelope], None] | None = None
         """Called for every message sent, so that a scheduler can plan its delivery."""
@@ -37,11 +37,11 @@ class Network:
         return True
 
     def between(self, source: str, target: str) -> list[Envelope]:
-        """What is on its way over one link, oldest first."""
+        """The messages in flight on one link, oldest first."""
         return [one for one in self.pending if one.source == source and one.target == target]
 
     def drop_node(self, node: str, *, keep_sent: bool = False) -> list[Envelope]:
-        """A node's connections break: everything to it is gone, and what it sent unless kept."""
+        """Drop the messages to a node, and those from it unless `keep_sent`; returns them."""
 
         def dies(one: Envelope) -> bool:
             return one.target == node or (one.source == node and not keep_sent)
@@ -50,22 +50,22 @@ class Network:
         self.pending = [one for one in self.pending if not dies(one)]
         return gone
 
-    def cut(self, sources: Iterable[str], targets: Iterable[str]) -> None:
-        """Cut the links from each source to each target."""
+    def disconnect(self, sources: Iterable[str], targets: Iterable[str]) -> None:
+        """Disconnect the links from each source to each target."""
         for source in sources:
             for target in targets:
                 if source != target:
-                    self._cut[source, target] = None
+                    self._disconnected[source, target] = None
 
-    def heal(self) -> None:
-        """Mend every link."""
-        self._cut.clear()
+    def reconnect(self) -> None:
+        """Reconnect every link."""
+        self._disconnected.clear()
 
-    def is_cut(self, source: str, target: str) -> bool:
+    def is_disconnected(self, source: str, target: str) -> bool:
         """Whether messages over this link are lost."""
-        return (source, target) in self._cut
+        return (source, target) in self._disconnected
 
     @property
-    def cuts(self) -> tuple[tuple[str, str], ...]:
-        """Every link that is cut now."""
-        return tuple(self._cut)
+    def disconnected(self) -> tuple[tuple[str, str], ...]:
+        """Every link that is disconnected now."""
+        return tuple(self._disconnected)

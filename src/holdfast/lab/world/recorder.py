@@ -1,4 +1,4 @@
-"""Writes the trace of a simulated run, and keeps the chain of causes."""
+"""Records the trace of a simulated run, with the cause of each event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.model import KINDS, TraceEvent
 
 
 class Recorder:
-    """Collects trace events. `cause` is the event that whatever happens now answers."""
+    """Collects trace events. `cause` is the event that causes the next ones."""
 
     def __init__(self, partition: str) -> None:
         self.events: list[TraceEvent] = []

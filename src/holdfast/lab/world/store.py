@@ -1,7 +1,6 @@
-"""The simulated agreed store: one partition's state by version, sessions, broker epochs.
+"""The simulated coordination store: partition states by version, sessions, broker epochs.
 
-It is always right and never dies; what can go wrong is reaching it, and a session that ends while
-its broker lives.
+It never fails. But a broker may be unable to reach it, and a session may end while its broker runs.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class SimStore:
         expected: PartitionEpoch,
         controller_epoch: ControllerEpoch,
     ) -> bool:
-        """Write if nobody wrote since, and if the writer is still the controller."""
+        """Write if the version is the expected one and the writer is still the controller."""
         if controller_epoch != self.controller_epoch:
             return False
         known = self.partitions.get(partition)

@@ -1,6 +1,6 @@
-"""A world that lives by itself: messages take their time, sessions need heartbeats, timers fire.
+"""A world with its own clock: messages take time, sessions need heartbeats, timers fire.
 
-Stories move a world by hand. Whoever lets one run (dice, a schedule of faults) builds on this.
+A scenario moves a world step by step. Seeded runs and fault schedules build on this class instead.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ HEARTBEAT_MS: Final = 200
 SOCKET_RETRY_MS: Final = 100
 
 
-class Living(ABC):
-    """Drives a world; who builds on it says when each message arrives."""
+class TimedWorld(ABC):
+    """Drives a world; a subclass decides when each message arrives."""
 
     def __init__(self, names: Sequence[str], settings: Settings, rules: Rules) -> None:
         self.world = World(names, settings, rules)
-        self.world.flows_at_once = False
-        self.world.checkpoints_at_once = False
-        self._heard = dict.fromkeys(names, 0)
+        self.world.flows_immediately = False
+        self.world.checkpoints_immediately = False
+        self._last_heartbeat_ms = dict.fromkeys(names, 0)
         self._link_busy_until: dict[tuple[str, str], int] = {}
 
     def begin(self) -> None:
@@ -41,7 +41,7 @@ class Living(ABC):
         """A message is sent: decide when, whether and how often it arrives."""
 
     def every(self, period_ms: int, action: Callable[[], None]) -> None:
-        """Do something again and again."""
+        """Repeat an action."""
 
         def again() -> None:
             action()
@@ -55,13 +55,13 @@ class Living(ABC):
             broker.start()
 
     def resume(self, broker: SimBroker) -> None:
-        """Let a broker that stands still go on."""
+        """Resume a paused broker."""
         if broker.alive and broker.paused:
             broker.resume()
             broker.maybe_fetch()
 
     def in_order(self, envelope: Envelope, delay_ms: int) -> int:
-        """The delay that keeps its link a connection: in order, or broken."""
+        """The delay that keeps the messages of a link in order, as a connection does."""
         link = (envelope.source, envelope.target)
         now_ms = self.world.now_ms
         arrival = max(now_ms + delay_ms, self._link_busy_until.get(link, 0))
@@ -69,27 +69,30 @@ class Living(ABC):
         return arrival - now_ms
 
     def deliver(self, envelope: Envelope) -> None:
-        """It arrives, unless its target stands still: then it waits in a socket buffer."""
+        """Deliver a message; while its target is paused, it waits in a socket buffer."""
         if not self.world.deliver(envelope) and envelope in self.world.network.pending:
             self.world.later(SOCKET_RETRY_MS, lambda: self.deliver(envelope))
 
     def heartbeats(self) -> None:
-        """Who is heard keeps its session; call it every HEARTBEAT_MS."""
+        """Renew or expire the sessions; call it every HEARTBEAT_MS."""
         world = self.world
         for name, broker in world.brokers.items():
             registered = broker.id in world.store.sessions
-            reaches = not (world.network.is_cut(name, STORE) or world.network.is_cut(STORE, name))
+            reaches = not (
+                world.network.is_disconnected(name, STORE)
+                or world.network.is_disconnected(STORE, name)
+            )
             if broker.alive and not broker.paused and reaches:
-                self._heard[name] = world.now_ms
+                self._last_heartbeat_ms[name] = world.now_ms
                 known = world.store.sessions[broker.id].broker_epoch if registered else -1
-                if broker.life.broker_epoch not in (known, NO_BROKER_EPOCH):
+                if broker.incarnation.broker_epoch not in (known, NO_BROKER_EPOCH):
                     broker.session_lost()
                 broker.register_if_needed()
-            elif registered and world.now_ms - self._heard[name] > SESSION_TIMEOUT_MS:
+            elif registered and world.now_ms - self._last_heartbeat_ms[name] > SESSION_TIMEOUT_MS:
                 world.expire_session(name)
 
     def checkpoint(self) -> None:
-        """Write down every high watermark."""
+        """Checkpoint every high watermark."""
         for broker in self.world.brokers.values():
             if broker.alive:
                 broker.disk.high_watermark_checkpoint = broker.replica.log.high_watermark

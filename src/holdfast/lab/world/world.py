@@ -1,7 +1,8 @@
 """The simulated world: brokers, a controller, a store, clients, a network, and time.
 
-Nothing moves by itself. A story tells which message to deliver and how much time passes; a seeded
-run lets dice tell. Either way the same brokers run the same core, and one trace comes out.
+Nothing moves by itself. A scenario says which message to deliver and how much time passes; in a
+seeded run a random generator decides. Both run the same brokers on the same core and write one
+trace.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import asdict
 from holdfast.core import SAFE_RULES, Replica, Rules, Settings
 from holdfast.lab.judge.invariants import Invariants
 from holdfast.lab.world.broker import SimBroker
-from holdfast.lab.world.client_history import Ledger
+from holdfast.lab.world.client_history import ClientHistory
 from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.controller import SimController
 from holdfast.lab.world.messages import (
@@ -45,7 +46,7 @@ STORE = "store"
 
 
 class DoesNotSettleError(Exception):
-    """Messages keep begetting messages."""
+    """Messages keep causing messages."""
 
 
 class World:
@@ -66,11 +67,11 @@ class World:
         self.recorder = Recorder(str(self.partition))
         self.network = Network()
         self.store = SimStore()
-        self.ledger = Ledger()
+        self.history = ClientHistory()
         self.now_ms = 0
-        self.flows_at_once = True
-        """True: what clients and the store exchange needs no telling. Seeded runs say False."""
-        self.checkpoints_at_once = True
+        self.flows_immediately = True
+        """True: messages of clients and of the store are delivered without a command."""
+        self.checkpoints_immediately = True
         """True: a crash keeps the newest high watermark. False: only a timer writes it."""
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._timer_count = 0
@@ -79,7 +80,7 @@ class World:
         self.clients: dict[str, SimProducer | SimConsumer] = {}
         self.held: dict[str, None] = {}
         self.slow_sessions: dict[str, None] = {}
-        """Brokers whose messages from and to the store wait to be told."""
+        """Brokers whose messages from and to the store wait for a command."""
         self.controllers: list[SimController] = []
         for place, name in enumerate(names, 1):
             self.brokers[name] = SimBroker(self, BrokerId(place), name)
@@ -87,7 +88,7 @@ class World:
         self._begin(isr or names, leader or names[0])
 
     def _begin(self, isr: Sequence[str], leader: str) -> None:
-        """Bring the partition into being: everyone is told, no follower has fetched yet."""
+        """Create the partition: every broker knows the leader, no follower has fetched yet."""
         ids = {name: broker.id for name, broker in self.brokers.items()}
         members = tuple(ids[name] for name in isr)
         for broker in self.brokers.values():
@@ -139,7 +140,7 @@ class World:
 
     @property
     def fire_and_forget(self) -> tuple[str, ...]:
-        """Producers that do not look at their answers."""
+        """Producers that ignore errors."""
         return tuple(
             name
             for name, one in self.clients.items()
@@ -147,16 +148,16 @@ class World:
         )
 
     def partition_state(self) -> PartitionState:
-        """What the store says."""
+        """The state in the store."""
         return self.store.partitions[self.partition]
 
     def leader_name(self) -> str:
-        """Who leads, as fresh metadata would say; empty: nobody."""
+        """The leader in the store; empty: none."""
         leader = self.partition_state().leader
         return "" if leader == NO_BROKER else self.name_of(leader)
 
     def true_leader(self) -> SimBroker | None:
-        """The broker the store names, if it lives and knows that it leads."""
+        """The leader in the store, if it runs and has taken the leadership."""
         state = self.partition_state()
         if state.leader == NO_BROKER:
             return None
@@ -172,14 +173,14 @@ class World:
         self.network.send(source, target, payload, self.recorder.cause)
 
     def deliver(self, envelope: Envelope) -> bool:
-        """Hand a message over, or lose it if nobody can take it; False if it must wait."""
+        """Deliver a message, or lose it if its target is down; False if it must wait."""
         target = envelope.target
         node = self._node(target)
         if node is not None and getattr(node, "paused", False):
             return False
         if not self.network.take(envelope):
             return False
-        if self.network.is_cut(envelope.source, target) or not self._reachable(target):
+        if self.network.is_disconnected(envelope.source, target) or not self._reachable(target):
             self.lose(envelope)
             return True
         self.recorder.cause = envelope.cause
@@ -205,7 +206,7 @@ class World:
         return name == STORE or (node is not None and getattr(node, "alive", True))
 
     def lose(self, envelope: Envelope) -> None:
-        """A message is gone; who waited for it learns that its connection broke."""
+        """Lose a message; the node that waits for it learns that its connection broke."""
         self.recorder.cause = envelope.cause
         self.recorder.emit(
             "message-lost", what=envelope.name, source=envelope.source, target=envelope.target
@@ -227,9 +228,9 @@ class World:
                 pass
 
     def break_connections(self, node: str, *, keep_sent: bool = False) -> None:
-        """Everything from or to a node that died is lost; who waits for it learns that.
+        """Lose all messages from and to a dead node; nodes that wait for them learn it.
 
-        `keep_sent`: what it had sent has reached the others' machines, and will be read there.
+        `keep_sent`: the messages that it had sent still arrive.
         """
         for envelope in self.network.drop_node(node, keep_sent=keep_sent):
             other = envelope.target if envelope.source == node else envelope.source
@@ -247,8 +248,8 @@ class World:
                 client.broker_lost(node)
 
     def pump(self) -> None:
-        """Deliver what clients and the store exchange; that is not what stories are about."""
-        while self.flows_at_once:
+        """Deliver the messages of clients and of the store; scenarios are not about them."""
+        while self.flows_immediately:
             ready = [one for one in self.network.pending if self._flows_freely(one)]
             if not ready or not any(self.deliver(one) for one in ready):
                 return
@@ -262,7 +263,7 @@ class World:
         return any(end in self.clients for end in ends)
 
     def settle(self, among: Sequence[str] = ()) -> None:
-        """Deliver until nothing is left to deliver, only among some nodes if they are named."""
+        """Deliver until no message is left; `among`: only between these nodes."""
         for broker in self.brokers.values():
             if not among or broker.name in among:
                 broker.maybe_fetch()
@@ -282,12 +283,12 @@ class World:
     # Time.
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something when that much time has passed."""
+        """Run an action after a delay."""
         self._timer_count += 1
         heapq.heappush(self._timers, (self.now_ms + delay_ms, self._timer_count, action))
 
     def advance(self, duration_ms: int, *, flowing: bool = False) -> None:
-        """Let time pass; messages stand still unless they are told to flow."""
+        """Let time pass; messages move only if `flowing`."""
         end = self.now_ms + duration_ms
         while True:
             next_timer = self._timers[0][0] if self._timers else end + 1
@@ -325,7 +326,7 @@ class World:
             controller.run(controller.core.broker_registered(registration))
 
     def expire_session(self, name: str) -> None:
-        """The store gives a broker up; the controller hears of it."""
+        """The store ends a broker's session and notifies the controller."""
         broker = self.brokers[name]
         registration = self.store.expire(broker.id)
         if registration is None:
@@ -336,14 +337,14 @@ class World:
             controller.run(controller.core.broker_lost(broker.id))
 
     def new_controller(self, *, silent: bool = False) -> None:
-        """Elect a controller; it takes over what the store says."""
+        """Elect a controller; it starts from the state in the store."""
         controller = SimController(self, self.store.next_controller())
         self.controllers.append(controller)
         if not silent:
             self.recorder.emit("controller", controller_epoch=self.store.controller_epoch)
         controller.run(controller.core.start())
 
-    # What drivers report.
+    # Reports from brokers.
 
     def on_high_watermark(self, broker: BrokerId, was: Offset, high_watermark: Offset) -> None:
         """A replica's high watermark moved; below a leader's, consumers may read."""

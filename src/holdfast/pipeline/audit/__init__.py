@@ -1,4 +1,4 @@
-"""Was anything lost? Joins what producers were promised with what every copy really holds."""
+"""Was anything lost? Compares what brokers acknowledged to producers with every replica's log."""
 
 from holdfast.pipeline.audit.audit import run, run_here
 from holdfast.pipeline.audit.findings.findings import (

@@ -1,4 +1,4 @@
-"""One audit from beginning to end."""
+"""One audit from start to end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.pipeline.audit.findings.findings import (
     Verdict,
     exit_code,
 )
-from holdfast.pipeline.audit.findings.render import Damages, Teller, Told
+from holdfast.pipeline.audit.findings.render import Damages, FindingRenderer, TopicFindings
 from holdfast.pipeline.audit.inputs import AuditInputs
 from holdfast.pipeline.audit.jobs.backends import BySpark, Here, Mover
 from holdfast.pipeline.audit.jobs.ledger_owners import Roster, consumers, producers
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 
 
 def run(spark: SparkSession, inputs: AuditInputs) -> Audit:
-    """Judge everything; PipelineError if the inputs are none, StreamFailedError if Spark fails."""
+    """Judge everything; PipelineError if inputs are missing, StreamFailedError if Spark fails."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         return Run(BySpark(spark), inputs).audit()
     except (Py4JError, PySparkException) as error:
-        raise failures.told(error, "the audit could not go on") from error
+        raise failures.readable_failure(error, "the audit could not go on") from error
 
 
 def run_here(inputs: AuditInputs) -> Audit:
-    """The same without Spark, for what this process can hold; a table cannot be audited so."""
+    """The same without Spark, for what fits into this process; it cannot audit a table."""
     return Run(Here(), inputs).audit()
 
 
@@ -92,21 +92,21 @@ class Run:
         delivered = self.delivered.files if self.delivered else None
         results = self.mover.judged(self.context, self.topics, self.sent.files, delivered)
         topics = settle_topics(results, self.topics, self.context, self._look)
-        told = doubted(
-            [Told(name, topic.found, topic.partitions) for name, topic in topics.items()],
+        topic_findings = doubted(
+            [TopicFindings(name, topic.found, topic.partitions) for name, topic in topics.items()],
             self.cluster.partitions,
         )
-        counts = tally([one.table for one in told])
-        missing = tuple(self._missing(results, told))
-        teller = Teller(
+        counts = tally([one.table for one in topic_findings])
+        missing = tuple(self._missing(results, topic_findings))
+        renderer = FindingRenderer(
             self.bits,
             self.sent.owners,
             self.delivered.owners if self.delivered else (),
             self.cluster.partitions,
             _damages(results),
         )
-        listed, left_out = teller.findings(told, self.inputs.most_findings)
-        partitions = tuple(self._partitions(results, told))
+        listed, left_out = renderer.findings(topic_findings, self.inputs.most_findings)
+        partitions = tuple(self._partitions(results, topic_findings))
         pasts = {name: past_of(self.cluster, name) for name in self.cluster.partitions}
         explained = explain(listed, self.inputs.logs, self.inputs.traces, partitions, pasts)
         is_undecided = len(missing) > 0
@@ -120,10 +120,10 @@ class Run:
             missing=missing,
             notes=self.cluster.notes,
             inputs=self._inputs(),
-            records=teller.records(told),
+            records=renderer.records(topic_findings),
         )
 
-    # Before.
+    # Preparation.
 
     def _topics(self) -> tuple[str, ...]:
         wanted = self.inputs.topics or self.sent.topics
@@ -136,7 +136,7 @@ class Run:
         return tuple(sorted(wanted))
 
     def _consumed_spans(self, roster: Roster) -> Mapping[tuple[str, int], Expectation]:
-        """A consumer may begin anywhere, so its first delivery is where it is held to account."""
+        """A consumer may begin anywhere, so its ledger is checked from its first delivery on."""
         spans: dict[tuple[str, int], Expectation] = {}
         packs = self.mover.packs(roster.files, self.topics, DELIVERED, self.inputs.span)
         for topic, partition, _, _, rows in packs:
@@ -148,7 +148,7 @@ class Run:
             )
         return spans
 
-    # After.
+    # Results.
 
     def _look(self, source: int, is_wanted: Callable[..., Any]) -> Packs:
         """Read ledgers again, for some of their rows."""
@@ -160,7 +160,7 @@ class Run:
             found.setdefault((topic, partition), []).append(rows)
         return found
 
-    def _missing(self, results: Results, told: Sequence[Told]) -> Iterable[str]:
+    def _missing(self, results: Results, topic_findings: Sequence[TopicFindings]) -> Iterable[str]:
         yield from self.cluster.missing
         yield from self.sent.missing
         yield from self.delivered.missing if self.delivered else ()
@@ -169,12 +169,12 @@ class Run:
             yield from (f"{topic}-{partition}: {error}" for error in facts["errors"])
             if facts["acked"] and (topic, partition) not in self.cluster.partitions:
                 yield f"no directory holds a log of {topic}-{partition}"
-        for one in told:
+        for one in topic_findings:
             is_tail = one.table["kind"] == KIND_NUMBER[UNSEEN_TAIL]
             for place in np.unique(one.table["place"][is_tail]).tolist():
                 count = int(one.table["count"][is_tail & (one.table["place"] == place)].sum())
                 yield (
-                    f"{PLACES[place]} of {one.topic}: {count} acknowledged records lie behind its"
+                    f"{PLACES[place]} of {one.topic}: {count} acknowledged records are after its"
                     " end; let the reader reach the end of the log and audit again"
                 )
 
@@ -210,11 +210,13 @@ class Run:
             exit_code=int(exit_code(counts, is_undecided=is_undecided)),
         )
 
-    def _partitions(self, results: Results, told: Sequence[Told]) -> Iterable[PartitionFacts]:
+    def _partitions(
+        self, results: Results, topic_findings: Sequence[TopicFindings]
+    ) -> Iterable[PartitionFacts]:
         names = dict.fromkeys(self.cluster.partitions)
         names |= dict.fromkeys((topic, partition) for topic, partition, _ in results.facts)
         lost: dict[tuple[str, int], int] = {}
-        for one in told:
+        for one in topic_findings:
             table = one.table
             is_lost = (table["kind"] == KIND_NUMBER[LOST]) & (table["place"] == 0)
             for partition in one.partitions[is_lost].tolist():
@@ -237,7 +239,7 @@ class Run:
     def _inputs(self) -> Mapping[str, str]:
         inputs = self.inputs
         logs = ",".join(f"{broker}={path}" for broker, path in inputs.logs.items())
-        told = {
+        values = {
             "ledger": str(inputs.ledger),
             "logs": logs,
             "table": inputs.table,
@@ -249,16 +251,16 @@ class Run:
             "holdfast": __version__,
             **self.mover.versions,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def past_of(cluster: Cluster, name: tuple[str, int]) -> Past:
-    """What is known of a partition beside its logs."""
+    """What is known of a partition apart from its logs."""
     metadata, truth = cluster.metadata, cluster.partitions[name][0]
     known = None if metadata is None else metadata.partition(*name)
     return Past(
         topic_id=truth.topic_id,
-        lives=() if metadata is None else tuple(metadata.lives[name[0]]),
+        incarnations=() if metadata is None else tuple(metadata.incarnations[name[0]]),
         elections=() if known is None else tuple(known.elections),
         is_whole=metadata is not None and metadata.is_whole,
         strangers=cluster.strangers.get(name, ()),

@@ -1,4 +1,4 @@
-"""What an audit is asked to look at."""
+"""The inputs of an audit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 from holdfast.pipeline.errors import PipelineError
 
 SPAN = 1 << 20
-"""Offsets in a stretch: what one task decides at once. A stretch's rows must fit into memory, about
-400 bytes an offset."""
+"""Offsets in a stretch: one task judges one stretch.
+
+A stretch's rows must fit into memory, about 400 bytes per offset.
+"""
 MOST_FINDINGS = 1000
 LEDGERS = (".arrows", ".parquet")
 
@@ -33,13 +35,14 @@ class AuditInputs:
     topics: tuple[str, ...] = ()
     """None: those in the ledger."""
     min_insync: int | None = None
-    """min.insync.replicas. None: 2 where a partition has three copies or more, else 1, as
-    `holdfast up` sets it; no log directory tells what it really was."""
+    """min.insync.replicas. None: 2 if a partition has three copies or more, otherwise 1, as
+    `holdfast up` sets it; no log directory contains the real value.
+    """
     span: int = SPAN
     most_findings: int = MOST_FINDINGS
 
     def check(self) -> None:
-        """PipelineError if there is nothing to audit: asked before Spark takes its time to start.
+        """PipelineError if there is nothing to audit: checked before Spark starts.
 
         One log directory of several may be missing. Its broker's copies are then unknown, and the
         verdict says so.

@@ -1,9 +1,9 @@
-"""Topics into a lake table, exactly once in effect.
+"""Topics into a Delta table, exactly once in effect.
 
-Spark's Kafka connector reads at least once, by batches whose offsets are written down before they
-are read. Delta writes a batch at most once: each commit carries (query, batch number), and one that
-is there already is left out. Together: every offset is in the table once, however often the driver
-dies. Bad values go to a second table in the same way.
+Spark's Kafka connector reads at least once, in batches whose offsets are written down before they
+are read. Delta writes a batch at most once: each commit carries (query, batch number), and a commit
+that exists already is left out. Together: every offset is in the table once, however often the
+driver dies. Bad values go to a second table in the same way.
 """
 
 from holdfast.pipeline.ingest.options import Ingest

@@ -1,9 +1,9 @@
-"""Offsets that were to be read and are not there: which ones, and what probably took them.
+"""Explains missing offsets: which ones could not be read, and what probably removed them.
 
-The connector says which partition. What the log holds now says more: if it begins above the place,
-retention (or DeleteRecords) was quicker than we; if it ends below, it was cut (an unclean
-election, lost flushes) or the topic was made anew. A log that was cut and has since grown beyond
-the place looks whole to any reader. That one only the audit finds.
+The connector names the partition. The present log shows more: if it begins above the position,
+retention (or DeleteRecords) was faster than the ingest; if it ends below, it was truncated (an
+unclean election, lost flushes) or the topic was recreated. A log that was truncated and has since
+grown beyond the position looks complete to any reader. Only the audit finds that.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from holdfast.pipeline.spark.failures import Cause, StreamFailedError
 SPAN_S: Final = 10.0
 DATA_LOSS: Final = "KAFKA_DATA_LOSS"
 EXPECTED: Final = ("prevOffset", "offset", "startOffset")
-"""What the connector calls the place where it wanted to read on, by condition."""
-GO_ON: Final = "--on-data-loss continue goes on with what is there"
+"""The connector's names of the position where it wanted to continue, by condition."""
+GO_ON: Final = "--on-data-loss continue skips what is missing"
 
 
 class Place(NamedTuple):
     topic: str
     partition: int
     offset: int
-    """The next one that was to be read."""
+    """The next offset to read."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
 
 
 def vanished(asked: Ingest, chain: Sequence[Cause]) -> StreamFailedError | None:
-    """None if the stream stopped of something else."""
+    """None if the stream stopped for another reason."""
     for cause in chain:
         if cause.condition is not None and cause.condition.startswith(DATA_LOSS):
             return _report(asked, cause)
@@ -51,7 +51,7 @@ def _report(asked: Ingest, cause: Cause) -> StreamFailedError:
         words = cause.text.split("Reason:")[-1] if "Reason:" in cause.text else lines[-1]
         return StreamFailedError(
             f"offsets vanished before they were read: {words.strip()}",
-            hint=f"was a topic deleted or made anew? {GO_ON}",
+            hint=f"was a topic deleted or recreated? {GO_ON}",
         )
     try:
         with Client(addresses(asked.bootstrap)) as client:
@@ -60,11 +60,11 @@ def _report(asked: Ingest, cause: Cause) -> StreamFailedError:
         return StreamFailedError(
             f"{place}: offsets from {place.offset} vanished before they were read", hint=GO_ON
         )
-    return told_by_span(place, first, end)
+    return error_of_span(place, first, end)
 
 
-def told_by_span(place: Place, first: int, end: int) -> StreamFailedError:
-    """From what the log holds now, [first, end)."""
+def error_of_span(place: Place, first: int, end: int) -> StreamFailedError:
+    """The error for a log that holds [first, end) now."""
     now = f"its log now holds [{first}, {end})"
     if place.offset < first:
         return StreamFailedError(
@@ -75,14 +75,14 @@ def told_by_span(place: Place, first: int, end: int) -> StreamFailedError:
     if place.offset > end:
         return StreamFailedError(
             f"{place}: offsets [{end}, {place.offset}) are in the table and no longer in the log; "
-            f"{now}; it was cut (an unclean election, unflushed records lost) or the topic was "
-            "made anew",
-            hint=f"'holdfast audit run' tells which records and why; {GO_ON}",
+            f"{now}; it was truncated (an unclean election, unflushed records lost) or the topic "
+            "was recreated",
+            hint=f"'holdfast audit run' shows which records and why; {GO_ON}",
         )
     return StreamFailedError(
         f"{place}: offsets from {place.offset} could not be read, though {now}; "
-        "it was cut and has grown again, or it is being cut now",
-        hint=f"start again; 'holdfast audit run' tells what became of them; {GO_ON}",
+        "it was truncated and has grown again, or is being truncated now",
+        hint=f"start again; 'holdfast audit run' shows what became of them; {GO_ON}",
     )
 
 
@@ -98,5 +98,5 @@ def _place(cause: Cause) -> Place | None:
 def _shrunk(cause: Cause) -> StreamFailedError:
     return StreamFailedError(
         f"a log became shorter while it was read: {' '.join(cause.text.split())}",
-        hint="start again; if it was an unclean election, 'holdfast audit run' tells what is gone",
+        hint="start again; if it was an unclean election, 'holdfast audit run' shows what is gone",
     )

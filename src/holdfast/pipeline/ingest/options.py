@@ -1,4 +1,4 @@
-"""What an ingest is asked to do."""
+"""The options of an ingest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class Ingest:
     """HOST:PORT, several with commas."""
     topics: Topics
     table: str
-    """Path or address of the Delta table; made if it is not there."""
+    """Path or address of the Delta table; created if it does not exist."""
     once: bool = True
-    """End when all that was there at the start is in the table; else go on until stopped."""
+    """End when everything that existed at the start is in the table; otherwise run until stopped.
+    """
     value_format: ValueFormat = "raw"
     schema: Path | None = None
     """For json: a file with the fields of a value."""

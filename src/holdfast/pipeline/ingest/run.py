@@ -1,4 +1,4 @@
-"""An ingest from start to end: check, prepare, stream, tell."""
+"""An ingest from start to end: checks, prepares, streams, reports."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from holdfast.pipeline.ingest.stream import Stream
 from holdfast.pipeline.ingest.tables import prepare
 from holdfast.pipeline.ingest.topics import cluster_of
 from holdfast.pipeline.ingest.values import read_schema
-from holdfast.pipeline.spark.failures import causes, told
+from holdfast.pipeline.spark.failures import causes, readable_failure
 from holdfast.pipeline.spark.progress import Listener, Meter, Reading
-from holdfast.pipeline.spark.session import open_way_back
+from holdfast.pipeline.spark.session import require_callback_server
 
 LOOK_S: Final = 1
 LAST_WORDS_S: Final = 10.0
-"""How long the listener may take to tell of the last batch."""
+"""How long the listener may take to report the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     reading: Reading
     was_stopped: bool
-    """Asked to end before it was through."""
+    """Stopped before it was done."""
 
 
 def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Event) -> Summary:
@@ -42,7 +42,7 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
     cluster = cluster_of(asked.bootstrap, asked.topics)
     listener = Listener()
     stream = Stream(asked, fields)
-    open_way_back(spark)
+    require_callback_server(spark)
     try:
         prepare(spark, asked, cluster, fields)
         spark.streams.addListener(listener)
@@ -51,13 +51,13 @@ def ingest(spark: SparkSession, asked: Ingest, meter: Meter, stop: threading.Eve
             listener.ended.wait(LAST_WORDS_S)
         finally:
             meter.close()
-            with suppress(Py4JError, ConnectionError):  # Java may be what has ended
+            with suppress(Py4JError, ConnectionError):  # Java may have ended
                 spark.streams.removeListener(listener)
     except (Py4JError, PySparkException, ConnectionError) as error:
-        # What a batch died of is known better by the batch than by the query around it.
+        # The batch knows the cause of its failure better than the query around it.
         cause = stream.failure or error
         gone = vanished(asked, causes(cause))
-        raise (gone or told(cause, f"the ingest into {asked.table} stopped")) from error
+        raise (gone or readable_failure(cause, f"the ingest into {asked.table} stopped")) from error
     return Summary(listener.reading, was_stopped)
 
 
@@ -74,7 +74,7 @@ def _fields(asked: Ingest) -> StructType | None:
 
 
 def _watch(query: StreamingQuery, listener: Listener, meter: Meter, stop: threading.Event) -> bool:
-    """Whether it was stopped; the query's own failure is raised."""
+    """Whether it was stopped; raises the query's own failure."""
     while not query.awaitTermination(LOOK_S):
         meter.show(listener.reading)
         if stop.is_set():

@@ -1,8 +1,8 @@
-"""The query: from the connector, batch by batch, into the tables.
+"""The query: writes the connector's batches into the tables.
 
-A batch may be written again after a crash. Its offsets are then the same (they are in the
-checkpoint since before it was read), and so are its good and its bad values, because the fields
-cannot change (`tables`). Delta leaves out whichever of the two tables has it already.
+A batch may be written again after a crash. Its offsets are then the same (they were in the
+checkpoint before it was read), and so are its good and its bad values, because the fields cannot
+change (`tables`). Delta skips each of the two tables that has the batch already.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from holdfast.pipeline.ingest.options import Ingest
 from holdfast.pipeline.ingest.values import judged, parsed
 
 OFFSETS_PER_BATCH: Final = 500_000
-"""So that a batch of 1 KiB values stays below half a gigabyte, and progress is seen."""
+"""So that a batch of 1 KiB values stays below half a gigabyte, and progress is visible."""
 PAUSE: Final = "1 second"
 """Between the starts of batches of a continuous ingest: fewer, larger files."""
 RECORD: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 QUERY_ID: Final = "sql.streaming.queryId"
-"""Spark's local property: the query's name for life, kept in its checkpoint."""
+"""Spark's local property: the query's permanent id, kept in its checkpoint."""
 
 
 class Stream:
@@ -33,10 +33,10 @@ class Stream:
         self._asked = asked
         self._fields = fields
         self.failure: Exception | None = None
-        """What the last batch died of. Spark hands on its text only."""
+        """Why the last batch failed. Spark passes on only the text."""
 
     def start(self, spark: SparkSession) -> StreamingQuery:
-        """Begin, or go on where the checkpoint says."""
+        """Start, or continue from the checkpoint."""
         name, value = self._asked.topics.option
         rows = (
             spark.readStream.format("kafka")
@@ -66,13 +66,13 @@ class Stream:
         if self._fields is None:
             _append(rows, batch, self._asked.table)
             return
-        # Kept: the brokers are read once, and both tables get what was read.
+        # Persisted: the brokers are read once, for both tables.
         read = parsed(rows, self._fields).persist()
         try:
-            told = judged(read, self._fields)
+            checked = judged(read, self._fields)
             is_bad = f.col("reason").isNotNull()
-            _append(told.where(~is_bad).drop("reason"), batch, self._asked.table)
-            bad = told.where(is_bad).drop("parsed")
+            _append(checked.where(~is_bad).drop("reason"), batch, self._asked.table)
+            bad = checked.where(is_bad).drop("parsed")
             if not bad.isEmpty():
                 _append(bad, batch, self._asked.quarantine)
         finally:

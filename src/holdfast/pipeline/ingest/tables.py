@@ -1,7 +1,7 @@
-"""The lake table and its quarantine: made, recognised, looked after.
+"""The Delta table and its quarantine: creates, checks and maintains them.
 
-What a table is fed from is one of its properties. Whoever starts an ingest with other topics,
-another format or another cluster is stopped: the checkpoint's offsets would mean something else.
+A table's source is one of its properties. An ingest with other topics, another format or another
+cluster is refused: the checkpoint's offsets would mean something else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DAMAGED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a table is fed from."""
+    """The source of a table."""
 
     cluster: str
     topics: str
@@ -62,7 +62,7 @@ class Source:
 
 
 def prepare(spark: SparkSession, asked: Ingest, cluster: str, fields: StructType | None) -> None:
-    """Have both tables; PipelineError if there is one that is fed from something else."""
+    """Create both tables if needed; PipelineError if one has another source."""
     source = Source(
         cluster=cluster,
         topics=str(asked.topics),
@@ -76,7 +76,7 @@ def prepare(spark: SparkSession, asked: Ingest, cluster: str, fields: StructType
         _compare(spark, asked, source)
     else:
         _create(spark, asked.table, StructType([*columns, *_columns(WRITTEN)]), source)
-    # Second: Delta makes no table in a folder that has something in it.
+    # Second: Delta creates no table in a folder that is not empty.
     if fields is not None:
         quarantine = StructType([*_columns(RECORD), *_columns(f"reason STRING, {WRITTEN}")])
         _create(spark, asked.quarantine, quarantine, source)
@@ -84,12 +84,12 @@ def prepare(spark: SparkSession, asked: Ingest, cluster: str, fields: StructType
 
 def _columns(ddl: str) -> StructType:
     columns = StructType.fromDDL(ddl)
-    assert isinstance(columns, StructType), "DDL of ours names columns"
+    assert isinstance(columns, StructType), "our DDL names columns"
     return columns
 
 
 def _optional(fields: StructType) -> StructType:
-    """All may be null: a tombstone has none of them."""
+    """All fields may be null: a tombstone has none of them."""
     return StructType([StructField(field.name, field.dataType, True) for field in fields])
 
 
@@ -148,7 +148,7 @@ def _set_property(spark: SparkSession, path: str, value: str) -> None:
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    """On whatever file system the table is."""
+    """Whether it exists, on any file system."""
     assert spark._jvm is not None
     where = spark._jvm.org.apache.hadoop.fs.Path(path)
     system = where.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -162,7 +162,7 @@ def _open(spark: SparkSession, path: str) -> DeltaTable:
 
 
 def compact(spark: SparkSession, path: str) -> dict[str, Any]:
-    """Many small files become few; readers of older versions are not disturbed."""
+    """Rewrite many small files as few; readers of older versions are not affected."""
     done = _open(spark, path).optimize().executeCompaction()
     metrics: dict[str, Any] = done.select("metrics.*").collect()[0].asDict(recursive=True)
     return metrics

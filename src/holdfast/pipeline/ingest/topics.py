@@ -1,4 +1,4 @@
-"""Which topics are meant, and what the brokers say of them before Spark is started."""
+"""The topics of an ingest, and a check of them at the brokers before Spark starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Topics:
 
     @classmethod
     def parsed(cls, text: str) -> Topics:
-        """Names with commas; whatever has a character that no topic's name has is a pattern."""
+        """Names with commas; a text with a character that no topic's name has is a pattern."""
         names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
         if all(NAME.fullmatch(name) for name in names):
             return cls(names=names)
@@ -41,7 +41,7 @@ class Topics:
 
     @property
     def option(self) -> tuple[str, str]:
-        """As the connector wants it."""
+        """The option of the connector."""
         return ("subscribe" if self.pattern is None else "subscribePattern"), str(self)
 
     def among(self, known: list[str]) -> list[str]:
@@ -50,14 +50,14 @@ class Topics:
         return [name for name in known if re.fullmatch(self.pattern, name)]
 
     def hold_all_of(self, earlier: Topics) -> bool:
-        """Whether nothing that was read before would be left out now."""
+        """Whether everything that was read before is still included."""
         if self.pattern is None and earlier.pattern is None:
             return set(self.names) >= set(earlier.names)
         return self == earlier
 
 
 def cluster_of(bootstrap: str, topics: Topics) -> str:
-    """The cluster's id, once it is sure that brokers answer and the topics are there.
+    """The cluster's id, after a check that brokers answer and the topics exist.
 
     Spark would find out too, after a minute and in many words.
     """
@@ -67,14 +67,14 @@ def cluster_of(bootstrap: str, topics: Topics) -> str:
         raise PipelineError(error.message, hint="such as -b 127.0.0.1:9092") from None
     try:
         with Client(known_addresses) as client:
-            told = client.metadata()
+            metadata = client.metadata()
     except ClusterError as error:
         raise PipelineError(
             f"the brokers cannot be asked: {error.message}", hint="is the address right (-b)?"
         ) from None
     known = [
         topic.name
-        for topic in told.topics
+        for topic in metadata.topics
         if topic.name is not None and topic.error_code == ErrorCode.NONE and not topic.is_internal
     ]
     found = topics.among(known)
@@ -85,4 +85,4 @@ def cluster_of(bootstrap: str, topics: Topics) -> str:
             f"no topic {', '.join(lacking)} at {bootstrap}",
             hint=f"did you mean {' or '.join(near)}?" if near else "create it first",
         )
-    return told.cluster_id or ""
+    return metadata.cluster_id or ""

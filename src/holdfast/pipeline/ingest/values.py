@@ -1,4 +1,4 @@
-"""Values with fields: which ones are wanted, and which values are bad.
+"""Values with fields: parses them, and decides which are bad.
 
 A bad value is never lost and never stops the stream: it goes to the quarantine with a reason. A
 value of null (a tombstone) is not bad; it has no fields.
@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from holdfast.pipeline.errors import PipelineError
 
 CORRUPT: Final = "_holdfast_corrupt"
-"""Where the parser leaves a text that it could not read."""
+"""The field for a text that the parser could not read."""
 LONG_NUMBER: Final = r"(^|[\[:,\s])[-+.eE0-9]{1001}"
 """Valid JSON, and more than any of Spark's parsers reads (Jackson's limit): the table could not
 hold the value with any schema."""
@@ -53,14 +53,15 @@ def parsed(rows: DataFrame, schema: StructType) -> DataFrame:
     """
     wanted = StructType([*schema.fields, StructField(CORRUPT, StringType())])
     text = f.col("value").cast("string")
-    # The parser reads one value and overlooks what follows; inside brackets nothing may follow.
+    # The parser reads one value and ignores what follows; inside brackets nothing may follow.
     inside = f.concat(f.lit("["), text, f.lit("]"))
     options = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
     return rows.withColumns(
         {
             "parsed": f.from_json(text, wanted, options),
             "is_json": f.coalesce(f.json_array_length(inside) == 1, f.lit(False)),
-            # Only this parser knows the standard alone, and refuses an object with a key twice.
+            # Only this parser accepts standard JSON alone, and refuses an object with a duplicate
+            # key.
             "is_strict": f.try_parse_json(inside).isNotNull(),
         }
     )
@@ -91,7 +92,7 @@ def judged(rows: DataFrame, schema: StructType) -> DataFrame:
 
 
 def _lacking(schema: StructType) -> Column:
-    """The first field that may not be null and is; the parser takes all for optional."""
+    """The first null field that may not be null; the parser takes all for optional."""
     found = f.lit(None).cast("string")
     for field in reversed([field for field in schema.fields if not field.nullable]):
         name = f"parsed.`{field.name}`"

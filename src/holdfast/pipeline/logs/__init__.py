@@ -1,10 +1,10 @@
-"""Log directories as Spark tables: ours, or Apache Kafka's, also while a broker writes them.
+"""Log directories of Holdfast or Apache Kafka as Spark tables, also while a broker writes them.
 
     from holdfast.pipeline import logs
     logs.register(spark)
     spark.read.format("holdfast-log").load("b1=DIR,b2=DIR")
 
-Nothing is locked, mended or written. Damage is a row, not a failure.
+It locks, repairs and writes nothing. Damage is a row, not a failure.
 """
 
 from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""The tables that log directories are shown as: names, types, and which columns are wanted.
+"""The columns of the log tables: names, types, and which ones are wanted.
 
 The names are those of the pipeline's tables. Types are the Kafka connector's where it has the
 column. Unsigned 32-bit sums are longs, since Spark has no unsigned numbers.
@@ -41,14 +41,14 @@ LOG: Final[dict[str, Any]] = {
     "flushed": pa.bool_(),
     "error": pa.string(),
 }
-"""One row a record and replica."""
+"""One row per record and replica."""
 
 ON_REQUEST: Final[dict[str, Any]] = {
     "key_crc": pa.int64(),
     "key_len": pa.int32(),
     "value_len": pa.int32(),
 }
-"""Columns of LOG that have to be named to be had."""
+"""Columns of LOG that must be named to be included."""
 
 BATCHES: Final[dict[str, Any]] = {
     "broker": pa.string(),
@@ -72,11 +72,11 @@ BATCHES: Final[dict[str, Any]] = {
     "flushed": pa.bool_(),
     "error": pa.string(),
 }
-"""One row a batch and replica."""
+"""One row per batch and replica."""
 
 
 def chosen(text: str | None, table: dict[str, Any], more: dict[str, Any] | None = None) -> Any:
-    """The Arrow schema of the columns that an option names, in its order; all of them without."""
+    """The Arrow schema of the columns that an option names, in its order; all without it."""
     known = {**table, **(more or {})}
     names = [name.strip() for name in text.split(",")] if text is not None else list(table)
     unknown = [name for name in names if name not in known]
@@ -89,7 +89,7 @@ def chosen(text: str | None, table: dict[str, Any], more: dict[str, Any] | None 
 
 
 def spark_schema(schema: Any) -> StructType:
-    """The same for Spark. Every column may be null: in a row that tells of damage most are."""
+    """The same for Spark. Every column may be null: in a row about damage most are."""
     return StructType(
         [StructField(field.name, from_arrow_type(field.type), nullable=True) for field in schema]
     )

@@ -1,4 +1,4 @@
-"""Opening a segment for reading while its broker may be cutting, cleaning or removing it."""
+"""Opens a segment for reading while its broker may truncate, clean or remove it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.storage.segment.offset_and_time_index import OffsetIndex
 
 
 def read_piece(piece: Piece) -> Iterator[Run | Damage]:
-    """What a piece holds, in order; nothing once retention has taken the segment."""
+    """The content of a piece, in order; nothing if retention has removed the segment."""
     with opened(piece) as chain:
         if chain is None:
             return
@@ -28,17 +28,17 @@ def read_piece(piece: Piece) -> Iterator[Run | Damage]:
 
 
 class SegmentChain(Chain):
-    """The chain of a segment as it was planned, or of what has taken its place."""
+    """The chain of a segment as it was planned, or of the file that has replaced it."""
 
     is_replaced = False
 
 
 @contextmanager
 def opened(piece: Piece) -> Iterator[SegmentChain | None]:
-    """The segment of a piece, as far as it had been written then; None if nothing is to be read.
+    """The segment of a piece, up to its planned size; None if nothing is to be read.
 
-    The cleaner may have put another file in its place. Positions in the old one mean nothing in
-    the new one, so the piece that begins the segment gets all of it and the others get nothing.
+    The cleaner may have replaced the file. Positions in the old one mean nothing in the new one, so
+    the piece that begins the segment gets all of it and the others get nothing.
     """
     disk = RealDisk(piece.replica.root, read_only=True)
     files = LogFiles(piece.replica.directory, [], [])

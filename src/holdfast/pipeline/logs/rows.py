@@ -1,4 +1,4 @@
-"""From good batches and damage to Arrow batches with the columns that were asked for."""
+"""Turns good batches and damage into Arrow batches with the requested columns."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Making = Callable[["_Table", "_Stretch"], Iterator[Any]]
 
 
 def record_rows(piece: Piece, schema: Any) -> Iterator[Any]:
-    """One row a record."""
+    """One row per record."""
     return _rows(piece, schema, _decoded)
 
 
 def batch_rows(piece: Piece, schema: Any) -> Iterator[Any]:
-    """One row a batch."""
-    return _rows(piece, schema, _told_by_headers)
+    """One row per batch."""
+    return _rows(piece, schema, _rows_from_headers)
 
 
 def _rows(piece: Piece, schema: Any, make: Making) -> Iterator[Any]:
@@ -45,12 +45,12 @@ def _rows(piece: Piece, schema: Any, make: Making) -> Iterator[Any]:
 
 
 class _Stretch(NamedTuple):
-    """Good batches that lie one behind the other."""
+    """Good batches in sequence, without a gap."""
 
     run: Run
     first: int
     last: int
-    """Behind the last one, as a number among the batches of the run."""
+    """After the last one, as an index among the batches of the run."""
     places: list[int]
     """Where the batches of the run start in its chunk, and where the last one ends."""
 
@@ -60,14 +60,14 @@ class _Stretch(NamedTuple):
 
     @property
     def position(self) -> int:
-        """In the file."""
+        """The position in the file."""
         return self.run.start + self.places[self.first]
 
     def single(self, nth: int) -> _Stretch:
         return self._replace(first=nth, last=nth + 1)
 
     def damage(self, reason: str) -> Damage:
-        """The first of them has turned out to be no good."""
+        """The damage, if the first of them is bad."""
         header = RecordBatchHeader._make(self.run.batches[self.first])
         return Damage(self.position, self.position + header.size, reason, header)
 
@@ -75,7 +75,7 @@ class _Stretch(NamedTuple):
 def _stretches(run: Run, span: Span) -> Iterator[_Stretch | Damage]:
     """A run without the batches whose offsets cannot be in this segment.
 
-    The base offset lies outside the CRC: a batch with a wrong one looks good otherwise.
+    The CRC does not cover the base offset: a batch with a wrong one looks good otherwise.
     """
     places = [0]
     strays = []
@@ -96,7 +96,7 @@ def _stretches(run: Run, span: Span) -> Iterator[_Stretch | Damage]:
 
 
 def _decoded(table: _Table, stretch: _Stretch) -> Iterator[Any]:
-    """Records. If one of the batches lies about its records, the others are read one by one."""
+    """Records. If one of the batches has a wrong record count, the others are read one by one."""
     last = -1
     try:
         for rows in read_runs(stretch.view, check_crc=False, columns=table.decoded):
@@ -113,7 +113,7 @@ def _decoded(table: _Table, stretch: _Stretch) -> Iterator[Any]:
                 yield from _decoded(table, stretch.single(nth))
 
 
-def _told_by_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
+def _rows_from_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
     batches = stretch.run.batches[stretch.first : stretch.last]
     headers = np.array(batches, HEADER_FIELDS.newbyteorder("="))
     positions = np.array(stretch.places[stretch.first : stretch.last]) + stretch.run.start
@@ -137,7 +137,7 @@ def _told_by_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
 
 
 def _timestamps(milliseconds: Ints) -> Any:
-    """Null where there is none, or one so far away that Spark could not hold it."""
+    """Null if there is none, or if Spark could not hold it."""
     is_none = (milliseconds < 0) | (milliseconds > _MOST_MS)
     if not is_none.any():
         return pa.array(milliseconds * 1_000)
@@ -145,7 +145,7 @@ def _timestamps(milliseconds: Ints) -> Any:
 
 
 class _Table:
-    """The columns that are wanted, and what is the same in all rows of a piece."""
+    """The wanted columns, and the values that are equal in all rows of a piece."""
 
     def __init__(self, piece: Piece, schema: Any) -> None:
         replica = piece.replica
@@ -174,7 +174,7 @@ class _Table:
         return self.batch(columns, columns["offset"].to_numpy())
 
     def batch(self, columns: Mapping[str, Any], offsets: Ints) -> Any:
-        """An Arrow batch; `offsets` are held against the high watermark and the flushed point."""
+        """An Arrow batch; `offsets` are compared with the high watermark and the flushed point."""
         arrays = []
         for field in self.schema:
             if field.name in columns:

@@ -1,16 +1,16 @@
 """One segment file as a chain of batches, also where it is damaged or still being written.
 
-A batch is found by the length of the one before it. Two facts keep the chain from being led astray
-by a damaged length: a batch whose CRC is true has a true length, and the batch behind it continues
-its offsets. Where neither holds, the chain goes on at the next place where a whole batch with a
-true CRC begins, so one bad batch costs its own records and no others.
+A batch is found by the length of the one before it. Two facts keep the chain from following a
+damaged length: a batch with a correct CRC has a correct length, and the next batch continues its
+offsets. Where neither holds, the chain continues at the next position where a whole batch with a
+correct CRC begins, so one bad batch costs its own records and no others.
 
-What the chain says depends on the file alone, never on where reading started: two readers of two
-byte ranges agree on who reads what. That is why the quick way along the headers stops to check a
-CRC wherever offsets do not continue.
+The chain depends on the file alone, never on where reading started: two readers of two byte ranges
+agree on who reads what. That is why the fast walk along the headers checks a CRC wherever offsets
+do not continue.
 
-A torn tail is no damage: in the last segment of a log, bytes that begin a batch which the file does
-not hold in full, or that are all zero, are what an append leaves that is under way or was cut off.
+A torn tail is no damage: in the last segment of a log, bytes that begin an incomplete batch, or
+that are all zero, are left by an append that is in progress or was interrupted.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ RUN_BYTES = 8 << 20
 """Read and decoded at a time."""
 _PIECE_BYTES = 1 << 20
 _SUMS = 4
-"""A search for the next batch may sum this many times the bytes it looks through: enough for any
-accident, and an end for bytes that were made to look like batches everywhere."""
+"""A search for the next batch may check this many times the bytes it looks through: enough for any
+accident, and a limit for bytes that were made to look like batches everywhere.
+"""
 
 
 class Span(NamedTuple):
@@ -65,14 +66,14 @@ class Damage(NamedTuple):
 
     position: int
     end: int
-    """Where the chain goes on."""
+    """Where the chain continues."""
     reason: str
     header: RecordBatchHeader | None
-    """What the bytes say, where a header can be made out."""
+    """What the bytes say, if a header can be recognised."""
 
 
 class Link(NamedTuple):
-    """One step of the chain: a batch as its header tells it, or damage."""
+    """One step of the chain: a batch by its header, or damage."""
 
     position: int
     after: int
@@ -89,7 +90,7 @@ class Chain:
         self.end = end
         self.span = span
         self._index = index
-        """Reads the segment's index; asked only by those who do not start at the beginning."""
+        """Reads the segment's index; only called by readers that do not start at the beginning."""
 
     def read(self, start: int, stop: int) -> Iterator[Run | Damage]:
         """Good batches and damage between two links."""
@@ -106,27 +107,29 @@ class Chain:
                 start = damage.end
 
     def align(self, position: int, origin: int = 0) -> int:
-        """Where the first link at or after a position starts; `origin` is a link before it."""
+        """The start of the first link at or after a position; `origin` is a link before it."""
         if position <= origin:
             return origin
         index = self._index()
         entry = index.last_start(position) if index is not None else None
-        start = self._believed(entry, origin)
+        start = self._verified_position(entry, origin)
         if start == position:
             return start
         return next((one.after for one in self.links(start) if one.after >= position), self.end)
 
     def start_below(self, offset: int) -> int:
-        """A link that all batches from this offset on lie behind, as near as the index knows it."""
+        """A link before all batches from this offset on, as near as the index allows."""
         index = self._index()
-        return self._believed(index.at_or_before(offset - 1) if index is not None else None, 0)
+        return self._verified_position(
+            index.at_or_before(offset - 1) if index is not None else None, 0
+        )
 
     def has(self, position: int, header: RecordBatchHeader) -> bool:
-        """Whether this batch is still there."""
+        """Whether this batch still exists."""
         return self._header(position) == header
 
     def links(self, here: int = 0) -> Iterator[Link]:
-        """From one link on, without reading more than headers where nothing is odd."""
+        """The links from one on, reading only headers where nothing is unusual."""
         while here < self.end:  # Each round ends at a damaged place, or with the file.
             last: FoundHeader | None = None
             reason = "the CRC does not match"
@@ -153,13 +156,13 @@ class Chain:
             here = damage.end
 
     def _is_broken_off(self, last: FoundHeader, base_offset: int) -> bool:
-        """Whether a length has led astray. Compaction leaves gaps, too: then the CRC is true."""
+        """Whether a length is wrong. Compaction leaves gaps, too: then the CRC is correct."""
         is_continued = base_offset == last.header.end_offset
         return not is_continued and not self._is_true(last.position, last.header)
 
-    def _believed(self, entry: OffsetEntry | None, origin: int) -> int:
-        """Where an index entry points, if a good batch is there that ends at the offset it names;
-        the origin otherwise.
+    def _verified_position(self, entry: OffsetEntry | None, origin: int) -> int:
+        """An index entry's position, if a good batch ends there at its offset; otherwise the
+        origin.
         """
         if entry is None or entry.position <= origin:
             return origin
@@ -194,14 +197,14 @@ class Chain:
         return header if header.magic == MAGIC and is_whole else None
 
     def _base_at(self, position: int) -> int | None:
-        """The base offset of what looks like a batch, perhaps one that is cut off by the end."""
+        """The base offset of what looks like a batch, perhaps an incomplete one at the end."""
         data = self.file.read(position, MAGIC_POSITION + 1)
         if position >= self.end or len(data) <= MAGIC_POSITION or data[MAGIC_POSITION] != MAGIC:
             return None
         return int.from_bytes(data[:8], "big", signed=True)
 
     def _is_true(self, position: int, header: RecordBatchHeader) -> bool:
-        """Sum a batch, in pieces: a damaged length may claim a gigabyte."""
+        """Verify a batch's CRC, in pieces: a damaged length may claim a gigabyte."""
         crc, at, end = 0, position + ATTRIBUTES_POSITION, position + header.size
         while at < end:  # At most size / piece rounds.
             piece = self.file.read(at, min(_PIECE_BYTES, end - at))
@@ -213,7 +216,7 @@ class Chain:
 
     def _is_torn(self, position: int) -> bool:
         data = self.file.read(position, HEADER_BYTES)[: self.end - position]
-        if not data:  # A follower has cut its log while we read.
+        if not data:  # A follower has truncated its log since.
             return True
         if self.span.upper is not None:
             return False
@@ -234,10 +237,10 @@ class Chain:
             position += len(piece)
         return True
 
-    # Finding the way again.
+    # Recovery.
 
     def _next_true(self, start: int, stop: int) -> int | None:
-        """The first place in [start, stop) where a batch with a true CRC begins and leads on."""
+        """The first position in [start, stop) where a batch with a correct CRC begins a chain."""
         credit = _SUMS * (stop - start) + _PIECE_BYTES
         while start < stop:  # At most size / piece rounds.
             size = min(_PIECE_BYTES, stop - start)
@@ -255,7 +258,7 @@ class Chain:
         return None
 
     def _candidates(self, window: npt.NDArray[np.uint8], size: int) -> list[int]:
-        """Where the magic and a base offset that the segment may hold are in their places."""
+        """Positions where the magic and a possible base offset fit."""
         room = len(window) - HEADER_BYTES
         if room < 0:
             return []
@@ -269,7 +272,7 @@ class Chain:
         return places
 
     def _leads_on(self, position: int, header: RecordBatchHeader) -> bool:
-        """A record's value may hold a batch; what comes behind that one is none."""
+        """A record's value may hold a batch; no batch follows that one."""
         after = position + header.size
         if after == self.end:
             return True

@@ -1,6 +1,6 @@
-"""The two data sources that Spark sees: a row a record, and a row a batch.
+"""The two data sources that Spark sees: one row per record, and one row per batch.
 
-Spark 4.0 does not tell a Python source which columns a query needs, so the option `columns` does.
+Spark 4.0 does not pass the needed columns to a Python source, so the option `columns` does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LogReader(DataSourceReader):
         return splits(found, columns.split_bytes(self._options))
 
     def read(self, partition: Split | None) -> Iterator[Any]:  # type: ignore[override]
-        # None is what Spark hands over where nothing was planned.
+        # Spark passes None where nothing was planned.
         for piece in partition.pieces if partition is not None else ():
             yield from self._rows(piece, self._schema)
 

@@ -1,11 +1,11 @@
-"""What there is to read, and who reads which part of it.
+"""Plans what to read, and which task reads which part of it.
 
-A piece is a byte range of one segment; a split is what one Spark task reads. Segments are cut, and
-small ones put together, so that tasks are few and about equal: a task costs some ten milliseconds
-even if it does nothing.
+A piece is a byte range of one segment; a split is what one Spark task reads. Large segments are
+split, and small ones put together, so that tasks are few and about equal: a task costs some ten
+milliseconds even if it does nothing.
 
-Sizes are taken once, when the work is planned. What a live broker appends later is not read; what
-it removes meanwhile is not missed.
+Sizes are read once, when the work is planned. What a live broker appends later is not read; what it
+removes meanwhile is not missed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Replica(NamedTuple):
     topic: str
     partition: int
     high_watermark: int | None
-    """As checkpointed, some seconds old on a live broker; None where nothing is known."""
+    """From its checkpoint, some seconds old on a live broker; None if unknown."""
     recovery_point: int | None
 
     @property
@@ -103,7 +103,7 @@ def replicas(options: Mapping[str, str]) -> Iterator[Replica]:
 
 
 def _offsets(disk: RealDisk, name: str) -> Mapping[TopicPartition, Offset]:
-    """A damaged checkpoint says nothing, and a row that depends on it says null."""
+    """A damaged checkpoint gives nothing, and a row that depends on it has null."""
     try:
         return read_offsets(disk, name)
     except DamagedFileError:
@@ -146,11 +146,11 @@ def splits(pieces: Iterable[Piece], split_bytes: int | None = None) -> list[Spli
     room = size
     for whole in wanted:
         rest = whole
-        while rest.start < rest.stop:  # Each round takes a byte at least.
-            cut = min(rest.stop, rest.start + room)
-            gathered.append(replace(rest, stop=cut))
-            room -= cut - rest.start
-            rest = replace(rest, start=cut)
+        while rest.start < rest.stop:  # Each round takes at least a byte.
+            stop = min(rest.stop, rest.start + room)
+            gathered.append(replace(rest, stop=stop))
+            room -= stop - rest.start
+            rest = replace(rest, start=stop)
             if room == 0:
                 made.append(Split(tuple(gathered)))
                 gathered, room = [], size

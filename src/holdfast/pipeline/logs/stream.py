@@ -1,12 +1,12 @@
-"""The streaming twin: what has been appended to the logs since the last time.
+"""The streaming source: reads what was appended to the logs since the last time.
 
 The stream's offset is the log end offset of every replica, `{"b1": {"events-0": 1042}}`, always
-behind a whole batch, so a batch is read in one micro-batch or in the next, never in both. A micro-
-batch is planned from its two offsets alone: after a restart the same two give the same rows.
+after a whole batch, so a batch is read in one micro-batch or in the next, never in both. A
+micro-batch is planned from its two offsets alone: after a restart the same two give the same rows.
 
-What lies behind the last good batch may be an append under way; it is looked at again next time.
-Damage is shown together with the first good batch behind it. A replica that truncates its log goes
-back in the stream, too: what it then copies are other records, and they are read.
+Bytes after the last good batch may be an append in progress; they are read again next time. Damage
+is shown together with the first good batch after it. A replica that truncates its log goes back in
+the stream, too: it then copies other records, and they are read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAR: Final = (1 << 63) - 1
 
 
 class Place(NamedTuple):
-    """A boundary between two batches: behind this one."""
+    """A boundary between two batches: after this one."""
 
     segment: int
     position: int
@@ -52,10 +52,10 @@ class LogStreamReader(DataSourceStreamReader):
         self._options = options
         self._schema = schema
         self._places: dict[tuple[str, str], list[Place]] = {}
-        """Where the last ends were, so that a walk along the headers need not start at 0."""
+        """The last ends, so that a walk along the headers need not start at 0."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
-        """The beginning: nothing has been read of any log."""
+        """The beginning: nothing was read of any log."""
         return {}
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
@@ -97,7 +97,7 @@ class LogStreamReader(DataSourceStreamReader):
         return place.after if place is not None else 0
 
     def _place(self, piece: Piece, below: int) -> Place | None:
-        """Behind the last good batch of a segment whose offsets are all below this one."""
+        """The place after the last good batch of a segment whose offsets are all below this one."""
         known = self._places.setdefault((piece.replica.broker, piece.replica.directory), [])
         with opened(piece) as chain:
             if chain is None:
@@ -115,7 +115,7 @@ class LogStreamReader(DataSourceStreamReader):
 
 
 def _remembered(chain: Chain, known: list[Place], below: int) -> Place | None:
-    """The last place that is still there: a truncated log may have grown again."""
+    """The last place that still exists: a truncated log may have grown again."""
     for place in reversed(known):
         is_here = place.segment == chain.span.base and place.offset <= below
         if is_here and chain.has(place.position, place.header):

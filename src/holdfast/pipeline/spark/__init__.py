@@ -1,7 +1,7 @@
-"""Spark as this project runs it: one session, its jars and its Java, quiet and offline.
+"""Spark as Holdfast runs it: one session, its jars and its Java, quiet and offline.
 
-Nothing here imports pyspark before a session is asked for, so that a missing extra is told in one
-line and `--help` stays quick.
+Nothing here imports pyspark before a session is created, so a missing extra is reported in one line
+and `--help` stays quick.
 """
 
 from holdfast.pipeline.spark.session import QUICK, running, session

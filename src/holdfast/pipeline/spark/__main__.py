@@ -1,4 +1,4 @@
-"""`python -m holdfast.pipeline.spark`: have all that a session needs; afterwards it is offline."""
+"""`python -m holdfast.pipeline.spark`: fetches what a session needs; then it works offline."""
 
 import sys
 
@@ -9,7 +9,7 @@ from holdfast.pipeline.spark.session import require_pyspark
 
 
 def main() -> int:
-    """Silent where everything is there."""
+    """Silent if everything exists."""
     try:
         require_pyspark()
         java_home()

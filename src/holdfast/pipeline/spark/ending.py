@@ -1,8 +1,8 @@
-"""How work on Spark ends: Ctrl-C is seen, and a Java that does not answer is killed.
+"""Ends work on Spark: handles Ctrl-C, and kills a Java that does not answer.
 
 Python raises KeyboardInterrupt wherever the main thread is. Within `concurrent.futures` that may be
 after it took a lock and before it can release it; the threads of the pool then wait for that lock
-for ever, and so does everybody who joins them. `Interrupts` therefore only takes a note of Ctrl-C,
+for ever, and so does every thread that joins them. `Interrupts` therefore only notes Ctrl-C,
 cancels Spark's jobs, and lets the calls of the pool raise KeyboardInterrupt.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 AGAIN_S: Final = 0.5
-"""Jobs are cancelled so often: one that was on its way to Spark is not among the first."""
+"""How often jobs are cancelled: the first time misses a job that is still on its way to Spark."""
 CANCEL_S: Final = 10.0
 """How long Spark may take to cancel jobs after Ctrl-C."""
 STOP_S: Final = 60.0
@@ -58,7 +58,7 @@ class Interrupts:
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         self._seen = False
-        # The handler of a signal may put into this one, whatever it interrupted.
+        # A signal handler may put into this queue, whatever it interrupted.
         self._notes: SimpleQueue[bool] = SimpleQueue()
         """True: Ctrl-C. False: the block has ended."""
         self._ended = threading.Event()
@@ -72,7 +72,7 @@ class Interrupts:
     def __enter__(self) -> Self:
         self._thread.start()
         self._is_main = threading.current_thread() is threading.main_thread()
-        if self._is_main:  # only there Python lets us
+        if self._is_main:  # only the main thread may set handlers
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
@@ -90,7 +90,7 @@ class Interrupts:
     def _watch(self) -> None:
         if not self._notes.get():
             return
-        # Apart from this thread: a Java that hangs does not answer this call either.
+        # In another thread: a Java that hangs does not answer this call either.
         threading.Thread(target=self._keep_cancelling, name="cancelling", daemon=True).start()
         with suppress(Empty):
             if not self._notes.get(timeout=CANCEL_S):

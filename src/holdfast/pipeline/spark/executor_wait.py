@@ -1,6 +1,6 @@
-"""Says when Spark has work of ours and no executor for it.
+"""Reports when Spark has work and no executor for it.
 
-Spark itself writes that to its log and waits, for ever if it must: a master whose cores are all
+Spark itself only writes that to its log and waits, perhaps for ever: a master whose cores are all
 taken, or one without workers, looks like work that takes long.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 5.0
 SAY_AFTER: Final = 3
-"""So many looks in a row without a running task."""
+"""The number of checks in a row without a running task."""
 WORDS: Final = (
     "waiting: Spark has no free executor for us. Are there workers, and do others use all their "
     "cores or memory? (--conf spark.cores.max, spark.executor.memory)"
@@ -23,7 +23,7 @@ WORDS: Final = (
 
 
 class WaitingForExecutors:
-    """Looks now and then for as long as a block runs."""
+    """Checks now and then while a block runs."""
 
     def __init__(self, spark: SparkSession, say: Callable[[str], None]) -> None:
         self._tracker = spark.sparkContext.statusTracker()
@@ -47,7 +47,7 @@ class WaitingForExecutors:
             try:
                 looks = looks + 1 if self._is_waiting() else 0
             except (Py4JError, ConnectionError):
-                return  # Java has ended; the block tells of that
+                return  # Java has ended; the block reports it
             if looks == SAY_AFTER:
                 self._say(WORDS)
 

@@ -1,7 +1,7 @@
-"""Every failure of Spark as one readable cause; the stack traces stay in the log.
+"""Turns every failure of Spark into one readable cause; the stack traces stay in the log.
 
-Spark wraps: a query's failure holds a job's, that holds a task's, that holds what really happened.
-The innermost cause that has something to say is the one to tell, unless we know better.
+Spark wraps: a query's failure holds a job's, that holds a task's, that holds the real error. The
+innermost cause with a text is reported, unless a better explanation is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark.scratch import keep_log, log_file
 
 DEEPEST: Final = 20
-"""Of a chain of causes; one that is longer goes round in circles."""
+"""Longest chain of causes; a longer one is circular."""
 LONGEST: Final = 400
 STACK: Final = re.compile(r"\n\s+at |\n\nJVM stacktrace")
 IN_A_TASK: Final = re.compile(r"Lost task [^\n]*?\): (?:[\w.$]+: )?([^\n]+)")
@@ -25,10 +25,10 @@ IN_A_TASK: Final = re.compile(r"Lost task [^\n]*?\): (?:[\w.$]+: )?([^\n]+)")
 
 GONE: Final = ("Py4JNetworkError", "PySparkRuntimeError")
 ENDING: Final = re.compile(r"Shutdown in progress|SparkContext was shut down|stopped SparkContext")
-"""What a Java says that has begun to end."""
+"""Messages of a Java that is ending."""
 JAVA_S: Final = 30.0
 """How long Java may take to end."""
-START_AGAIN: Final = "start it again, it goes on where it was"
+START_AGAIN: Final = "start it again, it continues where it was"
 
 
 class StreamFailedError(PipelineError):
@@ -43,7 +43,7 @@ class Cause:
     """Java's class, without its package."""
     text: str
     condition: str | None = None
-    """Spark's own name of the condition, as KAFKA_DATA_LOSS.START_OFFSET_RESET."""
+    """Spark's own name of the condition, such as KAFKA_DATA_LOSS.START_OFFSET_RESET."""
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -83,7 +83,7 @@ KNOWN: Final = (
     Known(
         re.compile("TimeoutException.*(node assignment|DescribeCluster|listOffsets|metadata)"),
         "the brokers did not answer in time",
-        "are they running? 'holdfast status' tells; then start again, nothing is lost",
+        "are they running? 'holdfast status' shows it; then start again, nothing is lost",
     ),
 )
 
@@ -93,8 +93,8 @@ def causes(error: BaseException) -> list[Cause]:
     return list(_java_causes(error)) or [Cause(type(error).__name__, _own_words(str(error)))]
 
 
-def told(error: BaseException, what: str) -> StreamFailedError:
-    """`what` says in a few words what was to be done."""
+def readable_failure(error: BaseException, what: str) -> StreamFailedError:
+    """`what` names the failed action in a few words."""
     chain = causes(error)
     hint = f"Spark's log: {keep_log()}"
     whole = "\n".join(f"{cause.kind}: {cause.condition} {cause.text}" for cause in chain)
@@ -107,12 +107,12 @@ def told(error: BaseException, what: str) -> StreamFailedError:
         return StreamFailedError(f"{what}: {ending}", hint=f"{START_AGAIN}; {hint}")
     if is_gone:
         return StreamFailedError(f"{what}: Java ended, {_last_words()}", hint=hint)
-    telling = [cause for cause in chain if cause.text] or chain
-    return StreamFailedError(f"{what}: {_short(telling[-1].text)}", hint=hint)
+    with_text = [cause for cause in chain if cause.text] or chain
+    return StreamFailedError(f"{what}: {_short(with_text[-1].text)}", hint=hint)
 
 
 def how_java_ended(patience_s: float) -> str | None:
-    """By which signal or exit code; None while it runs, or if it was never started."""
+    """The signal or exit code; None while it runs, or if it was never started."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
@@ -135,7 +135,7 @@ def _java_causes(error: BaseException) -> Iterator[Cause]:
         if java is None:
             return
         condition, parameters = None, {}
-        if "getMessageParameters" in dir(java):  # only Spark's own have it
+        if "getMessageParameters" in dir(java):  # only Spark's own exceptions have it
             condition, parameters = java.getCondition(), dict(java.getMessageParameters() or {})
         kind = java.getClass().getSimpleName()
         yield Cause(kind, _own_words(java.getMessage() or ""), condition, parameters)
@@ -143,7 +143,7 @@ def _java_causes(error: BaseException) -> Iterator[Cause]:
 
 
 def _own_words(text: str) -> str:
-    """Without stack traces: of a Python one the last line, of a task's the line that tells."""
+    """Without stack traces: the last line of a Python one, the informative line of a task's."""
     if "Traceback (most recent call last)" in text:
         plain = [line for line in text.splitlines() if line and not line[0].isspace()]
         return plain[-1] if plain else text

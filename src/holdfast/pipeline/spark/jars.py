@@ -1,8 +1,8 @@
 """The jars that Spark lacks: its Kafka connector and Delta Lake, fetched once, then used offline.
 
-Spark ships Ivy, and Ivy knows where the public jars are, so no host is named here and Maven is not
-needed. What arrives is believed only if its SHA-256 is the one below. A folder appears whole or not
-at all; two who fetch at once do it one after the other.
+Spark ships Ivy, and Ivy has the addresses of the public jars, so no host is named here and Maven is
+not needed. A jar is accepted only if its SHA-256 is the one below. A folder appears complete or not
+at all; two processes that fetch do so one after the other.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ JARS: Final = (
 
 
 def folder() -> Path:
-    """Where they are: beside the environment's packages, or in the user's cache without one."""
+    """Their folder: beside the environment's packages, or in the user's cache without one."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).absolute()
     if sys.prefix != sys.base_prefix:
@@ -98,7 +98,7 @@ def folder() -> Path:
 
 
 def paths() -> list[Path]:
-    """All of them, looked at by size only: their content was checked when they were fetched."""
+    """All of them, checked by size only: their content was checked when they were fetched."""
     wrong = missing(folder())
     if wrong:
         raise PipelineError(
@@ -110,7 +110,7 @@ def paths() -> list[Path]:
 
 
 def missing(where: Path) -> list[str]:
-    """Names of those that are not there or have another size."""
+    """Names of jars that are missing or have another size."""
 
     def is_there(jar: Jar) -> bool:
         path = where / jar.file
@@ -120,7 +120,7 @@ def missing(where: Path) -> list[str]:
 
 
 def fetch() -> Path:
-    """Have them, from the network if need be; the folder."""
+    """Fetch them if needed; returns the folder."""
     target = folder()
     with _alone(target):
         if missing(target):
@@ -136,7 +136,7 @@ def fetch() -> Path:
 
 
 def verify(where: Path) -> None:
-    """Raise PipelineError unless every jar is exactly the one we know."""
+    """Raise PipelineError unless every jar is exactly the expected one."""
     for jar in JARS:
         path = where / jar.file
         if not path.is_file():
@@ -151,7 +151,7 @@ def verify(where: Path) -> None:
 
 def _retrieve(draft: Path) -> None:
     spark = find_spec("pyspark")
-    assert spark is not None, "whoever fetches has asked for pyspark first"
+    assert spark is not None, "the caller has required pyspark first"
     assert spark.origin is not None
     [ivy] = (Path(spark.origin).parent / "jars").glob("ivy-*.jar")
     (draft / "ivy.xml").write_text(_wanted(), encoding="utf-8")
@@ -194,12 +194,12 @@ def _wanted() -> str:
 
 
 def _reason(output: str) -> str:
-    """The first line of Ivy's long story that names what went wrong."""
+    """The first line of Ivy's long output that names the error."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for sign in ("Exception", "rror", "not found"):
-        telling = [line for line in lines if sign in line]
-        if telling:
-            return telling[0]
+        matching = [line for line in lines if sign in line]
+        if matching:
+            return matching[0]
     return lines[0] if lines else "Ivy said nothing"
 
 

@@ -1,6 +1,6 @@
 """The Java that Spark runs on: found, never installed.
 
-`scripts/fetch-java` unpacks Debian's into the virtual environment; we look there too.
+`scripts/fetch-java` unpacks Debian's into the virtual environment, which is searched too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _why_not(home: Path) -> str | None:
-    """None: this one will do."""
+    """Why this Java does not fit; None if it does."""
     command = [str(home / "bin" / "java"), f"--add-modules={MODULE}", "-version"]
     try:
         done = subprocess.run(  # noqa: S603  # the user's own Java
@@ -58,7 +58,7 @@ def _why_not(home: Path) -> str | None:
         )
     except OSError as error:
         return error.strerror or str(error)
-    told = re.search(r'version "(\d+)', done.stderr)
-    if done.returncode or told is None:
+    version = re.search(r'version "(\d+)', done.stderr)
+    if done.returncode or version is None:
         return (done.stderr.strip() or "it does not say its version").splitlines()[-1]
-    return None if int(told[1]) in VERSIONS else f"it is Java {told[1]}"
+    return None if int(version[1]) in VERSIONS else f"it is Java {version[1]}"

@@ -1,8 +1,8 @@
-"""Spark as a pool of processes: a call is a job of one task, run by an executor that is free.
+"""Spark as a pool of processes: a call is a job of one task, run by a free executor.
 
-For work that is many calls, each of them seconds long and worth its way. If an executor dies, Spark
-has its tasks done again by another one; nobody else notices. A Python worker of Spark's lives on
-between tasks, so what a module has learnt there is known to the next call.
+It suits work of many calls that take seconds each. If an executor dies, Spark runs its tasks again
+on another one. Spark's Python workers survive between tasks, so a module's caches are available to
+the next call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast.pipeline.spark.ending import AGAIN_S, Interrupts
-from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.failures import readable_failure
 from holdfast.pipeline.spark.session import QUICK, running
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def executors(
     conf: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkPool]:
-    """A pool with a session of its own. Its Java only passes things on, and need not get fast.
+    """A pool with a session of its own. Its Java only passes data on, and need not be fast.
 
-    Ctrl-C within the block is a KeyboardInterrupt of the pool's calls and of their results.
+    Ctrl-C within the block raises KeyboardInterrupt in the pool's calls and their results.
     """
     with (
         running(app, master=master, conf={**QUICK, **(conf or {})}, say=say) as spark,
@@ -48,19 +48,19 @@ def executors(
 
 
 class SparkPool(Executor):
-    """The executors of a session; whatever still runs when the pool ends is given up."""
+    """The executors of a session; calls that still run when the pool ends are cancelled."""
 
     def __init__(self, spark: SparkSession, interrupts: Interrupts) -> None:
         self._context = spark.sparkContext
         self._interrupts = interrupts
         self.processes = self._context.defaultParallelism
         """How many calls run at a time."""
-        # One more waits in Spark's own queue, so that no executor waits for us.
+        # One more waits in Spark's own queue, so that no executor is idle.
         self._threads = ThreadPoolExecutor(self.processes + 1)
         self._under_way: set[Future[Any]] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """The call and its result are pickled; its function is found by its name."""
+        """Pickles the call and its result; the function is found by its name."""
         self._interrupts.check()
         call = self._threads.submit(self._run, partial(fn, *args, **kwargs))
         self._under_way.add(call)
@@ -79,7 +79,7 @@ class SparkPool(Executor):
             sent.destroy()
         except (Py4JError, ConnectionError) as error:
             self._interrupts.check()
-            raise told(error, "Spark could not go on") from error
+            raise readable_failure(error, "Spark could not go on") from error
         except Exception:
             self._interrupts.check()  # Java may have been killed within a result.
             raise
@@ -87,7 +87,7 @@ class SparkPool(Executor):
         return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing goes on in vain."""
+        """Cancel everything that still runs."""
         from py4j.protocol import Py4JError
 
         del cancel_futures

@@ -1,4 +1,4 @@
-"""How far a stream has come: heard by Spark's own listener, shown on stderr.
+"""Progress of a stream: reported by Spark's own listener, shown on stderr.
 
 On a terminal a bar; elsewhere a line now and then, so that a log file stays readable.
 """
@@ -36,7 +36,7 @@ class Reading:
     read: int = 0
     """Offsets, since the start of this run."""
     behind: int = 0
-    """Offsets between what was read and what there was to read, all partitions together."""
+    """Offsets that were available but not read, all partitions together."""
 
     def __str__(self) -> str:
         return (
@@ -46,7 +46,7 @@ class Reading:
 
 
 class Listener(StreamingQueryListener):
-    """Adds up what Spark tells of one query; called on a thread of Spark's."""
+    """Sums up Spark's progress events of one query; called on a thread of Spark's."""
 
     def __init__(self) -> None:
         self.reading = Reading()
@@ -71,7 +71,7 @@ def after(reading: Reading, progress: Mapping[str, Any]) -> Reading:
     read = behind = 0
     for source in progress["sources"]:
         begin, end = _offsets(source["startOffset"]), _offsets(source["endOffset"])
-        # A partition that appeared has no start: it is read from 0.
+        # A new partition has no start: it is read from 0.
         read += sum(offset - begin.get(place, 0) for place, offset in end.items())
         latest = _offsets(source["latestOffset"])
         behind += sum(max(0, offset - end.get(place, 0)) for place, offset in latest.items())
@@ -86,11 +86,11 @@ def after(reading: Reading, progress: Mapping[str, Any]) -> Reading:
     )
 
 
-def _offsets(told: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
-    """Of {"topic": {"0": 5}}; empty where Spark knows none."""
+def _offsets(offsets: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
+    """From {"topic": {"0": 5}}; empty where Spark has none."""
     return {
         (topic, partition): offset
-        for topic, partitions in (told or {}).items()
+        for topic, partitions in (offsets or {}).items()
         for partition, offset in partitions.items()
     }
 

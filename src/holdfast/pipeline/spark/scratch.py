@@ -1,4 +1,4 @@
-"""Where Spark's litter goes: one folder a process, removed at its end, unless its log is wanted."""
+"""The folder for Spark's temporary files: one per process, removed at its end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _kept: list[Path] = []
 
 @cache
 def scratch() -> Path:
-    """Made when first asked for."""
+    """Created on first use."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-spark-"))
     atexit.register(_remove, folder, os.getpid())
     return folder
 
 
 def log_file() -> Path:
-    """What Spark and Java have to say, with all stack traces."""
+    """The log of Spark and Java, with all stack traces."""
     return scratch() / "spark.log"
 
 
 def keep_log() -> Path:
-    """The log, which now outlives the process; for messages that name it."""
+    """The log, which now survives the process; for messages that name it."""
     if not _kept:
         _kept.append(log_file())
     return log_file()

@@ -1,10 +1,10 @@
-"""A Spark session: quiet, offline, on this machine unless told otherwise, and without litter.
+"""A Spark session: quiet, offline, on this machine by default, and without leftover files.
 
-Spark writes into the working directory if it may (warehouse, artifacts, local blocks), and on
-stderr whatever it likes. Here all of that goes into one scratch folder, removed when the process
-ends; only a failure keeps the log (`keep_log`). What the caller asks for wins over every setting of
-ours. The Java process starts with the first session and lives as long as this process, so driver
-settings (memory, Java options) of a second session come too late; Spark says so itself.
+Spark writes into the working directory if it may (warehouse, artifacts, local blocks), and prints
+on stderr. Here all of that goes into one scratch folder, removed when the process ends; only a
+failure keeps the log (`keep_log`). The caller's settings override all of these. The Java process
+starts with the first session and ends with this process, so driver settings (memory, Java options)
+of a second session come too late; Spark reports that itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import jars
 from holdfast.pipeline.spark.ending import stop
 from holdfast.pipeline.spark.executor_wait import WaitingForExecutors
-from holdfast.pipeline.spark.failures import told
+from holdfast.pipeline.spark.failures import readable_failure
 from holdfast.pipeline.spark.java import java_home
 from holdfast.pipeline.spark.scratch import log_file, scratch
 
@@ -37,20 +37,20 @@ LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-"""On one machine nobody else needs to reach the driver; a cluster's workers do."""
+"""On one machine no other process needs to reach the driver; a cluster's workers do."""
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Delta reads its own log with 50 tasks otherwise, a batch.
+    # Otherwise Delta reads its own log with 50 tasks per batch.
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.shuffle.partitions": "16",
-    # A third of what an empty Python task costs otherwise.
+    # A third of the usual cost of an empty Python task.
     "spark.python.daemon.module": "holdfast.pipeline.spark.daemon",
-    # Without checksum files: one that outlives its file keeps a checkpoint from being written.
+    # Without checksum files: one that remains after its file blocks the next checkpoint.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    # One clock in tables, whatever the machine's zone.
+    # One time zone in tables, whatever the machine's.
     "spark.sql.session.timeZone": "UTC",
 }
 
@@ -59,7 +59,7 @@ QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+U
 
 PYTHON: Final = "PYSPARK_PYTHON"
 SELECTABLE: Final = 1024
-"""Py4J waits with select(2), which takes no higher descriptor, and dies of one in silence."""
+"""Py4J waits with select(2), which takes no higher descriptor, and fails silently at one."""
 
 
 @contextmanager
@@ -70,9 +70,9 @@ def running(
     conf: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session that ends with the block; whatever Spark cannot do is a PipelineError.
+    """A session that ends with the block; a failure of Spark is a PipelineError.
 
-    `say` hears when Spark has no executor for us. Within the block Ctrl-C is pyspark's, which
+    `say` is called when Spark has no executor. Within the block Ctrl-C belongs to pyspark, which
     cancels all jobs; after it Ctrl-C is what it was.
     """
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -84,8 +84,8 @@ def running(
         with WaitingForExecutors(spark, say):
             yield spark
     except (Py4JError, PySparkException, ConnectionError) as error:
-        # A broken connection is one to Java: nothing else here has any.
-        raise told(error, "Spark could not go on") from error
+        # A broken connection is one to Java: there is no other here.
+        raise readable_failure(error, "Spark could not go on") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, on_interrupt)
@@ -112,14 +112,14 @@ def session(
             _keep_accumulators_silent(context)
             return SparkSession(context)
     except (Py4JError, PySparkException) as error:
-        raise told(error, "Spark did not start") from error
+        raise readable_failure(error, "Spark did not start") from error
 
 
 @contextmanager
 def _python_of_workers(settings: Mapping[str, str]) -> Iterator[None]:
-    """Pyspark takes it from the environment alone, and leaves spark.pyspark.python unread."""
+    """Pyspark takes it only from the environment, and ignores spark.pyspark.python."""
     before = os.environ.get(PYTHON)
-    # Else workers take whatever "python3" is, and lack pyarrow.
+    # Otherwise workers use any "python3", and lack pyarrow.
     os.environ[PYTHON] = settings.get("spark.pyspark.python") or before or sys.executable
     try:
         yield
@@ -130,13 +130,13 @@ def _python_of_workers(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def _keep_accumulators_silent(context: SparkContext) -> None:
-    """When Java dies, pyspark's server of accumulators writes a traceback on stderr."""
+    """When Java dies, pyspark's accumulator server prints a traceback on stderr."""
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None
 
 
-def open_way_back(spark: SparkSession) -> None:
-    """So that Spark can call us; PipelineError where it would wait for our answer for ever."""
+def require_callback_server(spark: SparkSession) -> None:
+    """Let Spark call back; PipelineError where it would wait for our answer for ever."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway: Any = spark.sparkContext._gateway
@@ -166,7 +166,7 @@ def _settings(app: str, master: str, conf: Mapping[str, str]) -> dict[str, str]:
         "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log4j} "
         f"-Dholdfast.spark.log={log_file()}",
         **conf,
-        # The caller's besides ours, not instead of them.
+        # The caller's in addition to ours, not instead of them.
         "spark.jars": ",".join([*(str(path) for path in jars.paths()), *more]),
     }
 
@@ -174,7 +174,7 @@ def _settings(app: str, master: str, conf: Mapping[str, str]) -> dict[str, str]:
 def _launched(wanted: SparkConf) -> JavaGateway:
     from pyspark.java_gateway import launch_gateway
 
-    # Java speaks before its logging is set up; nobody wants to read that on a terminal.
+    # Java prints before its logging is set up; keep that off the terminal.
     with log_file().open("ab") as log:
         gateway: JavaGateway = launch_gateway(  # type: ignore[no-untyped-call]
             wanted, {"stdout": log, "stderr": log}
@@ -184,10 +184,10 @@ def _launched(wanted: SparkConf) -> JavaGateway:
 
 
 def _move_artifacts(gateway: JavaGateway) -> None:
-    """Spark 4.0.0 mistakes a prefix for a folder and makes "artifacts" in the working directory.
+    """Spark 4.0.0 mistakes a prefix for a folder and creates "artifacts" in the working directory.
 
-    No setting moves it. Its value is computed on first use, so we are the first. Whoever pins a
-    newer Spark removes this: the test of litter tells.
+    No setting moves it. Its value is computed on first use, so this must come first. A newer Spark
+    no longer needs it: the test for leftover files shows that.
     """
     jvm = gateway.jvm
     owner = jvm.java.lang.Class.forName("org.apache.spark.sql.artifact.ArtifactManager$")

@@ -1,8 +1,8 @@
-"""Whom a Java without certificates of its own may trust: those whom this Python trusts.
+"""A trust store for a Java without certificates of its own: those that this Python trusts.
 
-Debian fills Java's list of certificates when the package is installed. One that was only unpacked
-has none and can speak to nobody. The format is Java's old key store (JKS, version 2): a count, the
-certificates, a digest over a password that everybody knows.
+Debian fills Java's list of certificates when the package is installed. A Java that was only
+unpacked has none and cannot open TLS connections. The format is Java's old key store (JKS, version
+2): a count, the certificates, a digest over a well-known password.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WHITENER: Final = b"Mighty Aphrodite"
 
 
 def write_trust_store(path: Path) -> None:
-    """All certificates of this machine, as Python knows them."""
+    """All certificates of this machine, as Python finds them."""
     certificates = ssl.create_default_context().get_ca_certs(binary_form=True)
     body = struct.pack(">III", MAGIC, VERSION, len(certificates))
     for number, certificate in enumerate(certificates):

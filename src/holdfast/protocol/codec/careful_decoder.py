@@ -1,7 +1,6 @@
-"""The slow, obvious reader: field by field, every step checked, every failure named.
+"""The slow decoder: reads field by field, checks every step and names every failure.
 
-It is the second opinion on the quick decoders: it explains the input that they refuse, and tests
-hold both to the same answer on everything else.
+It explains input that the fast decoders refuse. Tests compare both on all other input.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class _Reader:
         try:
             value, self.position = decode_unsigned(self.view[: self._end], self.position)
         except IndexError:
-            self.fail("a varint is cut short")
+            self.fail("a varint is truncated")
         except ValueError as error:
             self.fail(str(error))
         return value

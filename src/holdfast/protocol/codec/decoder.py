@@ -1,9 +1,9 @@
-"""Layouts to decoders: one straight-line function for each message and version, and a careful one.
+"""Generates decoders from layouts: one straight-line function per message and version.
 
-The quick decoder checks counts before it allocates, and leaves the other checks to what fails by
-itself: `struct` and indexing raise past the end, and a slice past the end shows in the final
-position. It does not know which field it was at. When it fails, `careful_decoder` reads again from
-the start, slowly, and says exactly what is wrong and where: only broken input pays for good errors.
+A fast decoder checks counts before it allocates. The other checks need no code: `struct` and
+indexing raise past the end, and a slice past the end shows in the final position. A fast decoder
+does not track its field. When it fails, `careful_decoder` decodes again from the start and reports
+what is wrong and where, so only broken input pays for good errors.
 
 A message takes memory in proportion to its bytes: a view costs nothing, and an element of an array
 no more than 64 bytes of memory for each byte that it must at least have on the wire.
@@ -33,20 +33,20 @@ Decoder = Callable[[memoryview, int], tuple[Any, int]]
 """From a buffer and a position to the message and the position after it."""
 
 FAILURES: Final = (struct_error, IndexError, ValueError)
-"""What a quick decoder raises on input that is no such message."""
+"""What a fast decoder raises on malformed input."""
 
 
 def make_decoder(layout: Layout) -> Decoder:
-    """A quick decoder for one message in one version. Raises one of FAILURES on bad input."""
+    """A fast decoder for one message in one version. Raises one of FAILURES on bad input."""
     source = Source(f"{layout.cls.__name__} v{layout.version} decoder")
     source.names.update(new=object.__new__, varint=decode_unsigned, read_tags=read_tags)
     with source.block("def decode(view, pos):"):
-        # Text is cut out of bytes faster than out of a view, and payloads must not be copied.
+        # Slicing text out of bytes is faster than out of a view, but payloads must not be copied.
         source.emit("buf = view" if _has_payload(layout) else "buf = bytes(view)")
         source.emit("size = len(buf)")
         _StructReader(source, layout, "m", payload=_has_payload(layout)).read()
         with source.block("if pos > size:"):
-            source.emit("raise ValueError('cut short')")
+            source.emit("raise ValueError('truncated')")
         source.emit("return m, pos")
     decoder: Decoder = source.compile("decode")
     return decoder
@@ -87,7 +87,7 @@ class _StructReader:
         self._flush()
 
     def begin(self) -> None:
-        """An object whose slots hold what will not be read: the defaults of absent fields."""
+        """An object with the defaults of the fields that this version lacks."""
         cls = self.source.constant("cls", self.layout.cls, self.layout.cls)
         self.source.emit(f"{self.me} = new({cls})")
         by_value: dict[str, list[str]] = {"None": ["unknown_tags"]}
@@ -198,9 +198,9 @@ class _StructReader:
             self.source.emit(f"{items}.append({each})")
 
     def _fixed_elements(self, layout: Layout, items: str, each: str, count: str) -> None:
-        """Structs of one size are read in one sweep, unless one of them has tagged fields.
+        """Read structs of one size in one call, unless one of them has tagged fields.
 
-        If the byte where each would say so is zero, all of them are where we look.
+        If the tag count of each is zero, all of them are at the expected positions.
         """
         end, size = self.source.fresh("end"), layout.smallest
         self.source.emit(f"{end} = pos + {count} * {size}")
@@ -238,7 +238,7 @@ class _StructReader:
         self.source.emit(f"{target} = {name}")
 
     def _nullable_struct(self, wire: StructOf, target: str) -> None:
-        """KIP-893: a byte of 1 before a struct that is there, of -1 in place of one that is not."""
+        """KIP-893: a byte of 1 before a present struct, or of -1 for null."""
         mark = self.source.fresh("n")
         self.run.append(("b", mark))
         self._flush()
@@ -248,7 +248,7 @@ class _StructReader:
             self._struct(wire, target)
 
     def _tags(self) -> None:
-        """Nearly always a zero byte; anything else is for a function that may take its time."""
+        """Nearly always a zero byte; a slower function reads anything else."""
         count = self.source.fresh("n")
         self.run.append(("B", count))
         self._flush()
@@ -257,7 +257,7 @@ class _StructReader:
             self.source.emit(f"pos = read_tags({self.me}, buf, pos - 1, size, {known})")
 
     def _known_tags(self) -> str:
-        """A function of its own that reads one tagged field if it knows it, and gives its end."""
+        """A function that reads one known tagged field and returns its end."""
         function = self.source.fresh("read_tag_")
         with self.source.apart(), self.source.block(f"def {function}(m, tag, buf, pos, size):"):
             for field in self.layout.tagged:
@@ -277,7 +277,7 @@ def read_tags(
     size: int,
     known: Callable[[Struct, int, Payload, int, int], int] | None,
 ) -> int:
-    """Read a section of tagged fields; what `known` does not know is kept. Gives its end."""
+    """Read the tagged fields, keep those that `known` does not read, and return the end."""
     unknown: dict[int, Payload] = {}
     count, position = decode_unsigned(buffer, position)
     last = -1

@@ -1,9 +1,9 @@
-"""Layouts to encoders: one straight-line function for each message and version.
+"""Generates encoders from layouts: one straight-line function per message and version.
 
-An encoder puts the pieces of a message into a list, for the caller to join or to hand to a socket
-one by one, so that record batches are never copied. It is plain assembly of what a patient person
-would write by hand: a run of fixed-size fields, the length of what follows it and whole arrays of
-integers are one call of a ready `struct.Struct`, because encoding spends its time on calls.
+An encoder returns the pieces of a message in a list. The caller joins them or passes them to a
+socket one by one, so that record batches are never copied. One call of a prepared `struct.Struct`
+writes a run of fixed-size fields, the length after it, or an array of integers, because calls are
+most of the cost of encoding.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class _StructWriter:
         return self._differs(f"{me}.{field.name}", field)
 
     def _known_tags(self) -> str:
-        """A function of its own that gives the tagged fields to be sent, encoded, by tag."""
+        """A function that returns the encoded tagged fields by tag."""
         function = self.source.fresh("tags_of_")
         with self.source.apart(), self.source.block(f"def {function}(m):"):
             self.source.emit("found = {}")

@@ -1,7 +1,7 @@
-"""What a struct looks like in one version: which fields, in which order, in which form.
+"""The layout of a struct in one version: its fields, their order and their form.
 
-A definition speaks of all versions at once; a layout of exactly one. The encoder, the decoder and
-the careful reader are all made from layouts and nothing else, so they cannot disagree about one.
+A definition covers all versions; a layout covers one. The encoder and both decoders are generated
+from layouts alone, so they cannot disagree about a version.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def smallest(self) -> int:
-        """The fewest bytes this struct can take: what a count of n needs at least n times."""
+        """The least size of this struct in bytes, which limits the count of an array of it."""
         return sum(smallest(field) for field in self.plain) + self.flexible
 
     @property
@@ -92,7 +92,7 @@ def parse_range(text: str) -> range:
 
 @cache
 def layout_of(cls: type[Struct], version: int, flexible: bool) -> Layout:
-    """Worked out once for each struct and version."""
+    """Computed once per struct and version."""
     plain: list[FieldLayout] = []
     tagged: list[FieldLayout] = []
     absent: list[tuple[str, Spec]] = []

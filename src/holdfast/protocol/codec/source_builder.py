@@ -1,4 +1,4 @@
-"""Growing the source of a function: lines at a depth, fresh names, and constants by name."""
+"""Builds the source of a function: indented lines, unique names, and constants by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.protocol.codec.structs import run
 
 
 class Source:
-    """The text of a module in the making, and the objects that its names stand for."""
+    """The text of a generated module, and the objects that its names stand for."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -59,5 +59,5 @@ class Source:
 
 
 def repeated(code: str, count: int) -> str:
-    """A code of `struct`'s language, many times: a number before "16s" would change its size."""
+    """A format code of `struct`, repeated: a number before "16s" would change its size."""
     return code * count if len(code) > 1 else f"{count}{code}"

@@ -1,9 +1,9 @@
-"""What a definition is made of: slotted classes whose fields say their type and versions.
+"""The base of message definitions: slotted classes whose fields have a type and versions.
 
 A class body is the whole definition. `leader_epoch: Int32 = field("9+", default=-1)` is an int32
 that exists from version 9 on and is -1 in older ones. A field without a default must be given.
-Nothing is worked out at import: layouts, `__init__` and codecs are made when first needed, because
-a process that speaks twenty message versions should not pay for six hundred.
+Nothing is generated at import: layouts, `__init__` and codecs are created on first use, because a
+process uses about twenty of six hundred message versions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REQUIRED: Final = _Required()
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a definition says about a field, beside its type. Version ranges are as written."""
+    """The options of a field, besides its type. Version ranges are as written."""
 
     versions: str = "0+"
     nullable: str = "0+"
@@ -142,9 +142,9 @@ def _make_init(cls: type[Struct]) -> Any:
 
 
 def run(lines: Sequence[str], names: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Execute generated source and hand back what it defined. A traceback shows its lines.
+    """Execute generated source and return what it defined. A traceback shows its lines.
 
-    The text is made from our own definitions alone: nothing that a peer sent can reach it.
+    The text comes from our own definitions only, never from received data.
     """
     scope = dict(names)
     name = f"<holdfast {title}>"

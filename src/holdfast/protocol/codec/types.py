@@ -1,8 +1,8 @@
-"""The wire's types, as annotations: a field's type says both what Python holds and what is sent.
+"""The wire types as annotations: a field's type gives its Python type and its encoding.
 
 `leader_epoch: Int32` is an `int` for mypy and four bytes on the wire. A nullable type is written
-`String | None`, an array `Sequence[Int32]`. Whether lengths are compact (unsigned varints) is not
-the field's affair: all are in a flexible version of the message, none are before.
+`String | None`, an array `Sequence[Int32]`. Lengths are compact (unsigned varints) in all
+fields of a flexible version, and in none before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
 Payload: TypeAlias = bytes | bytearray | memoryview
-"""Bytes that travel as they are. Reading gives a slice of the buffer read, never a copy."""
+"""Bytes that are sent unchanged. A decoder returns a slice of its buffer, never a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Sized:
 
 
 LONGEST_TEXT: Final = 0x7FFF
-"""Kafka holds compact strings to the length that the older form can carry, and so do we: what came
-in by a new version can then go out by an old one."""
+"""Compact strings have the same limit as the older form, as in Kafka, so that a string received in
+a new version can be sent in an old one."""
 
 BOOL: Final = Fixed("?", 1)
 INT8: Final = Fixed("b", 1)
@@ -64,7 +64,7 @@ Records: TypeAlias = Annotated[Payload, RECORDS]
 Uuid: TypeAlias = Annotated[bytes, UUID]
 """Sixteen bytes, not a `uuid.UUID`: ids are compared and looked up, and seldom shown.
 
-Exactly sixteen: `struct` would pad fewer with zeros and cut off more, in silence.
+Exactly sixteen: `struct` would silently pad fewer with zeros and drop the rest of more.
 """
 
 ZERO_UUID: Final = bytes(16)

@@ -1,7 +1,7 @@
-"""Variable-length integers: seven bits a byte, the lowest first, the high bit says "more follows".
+"""Unsigned varints: seven bits per byte, the lowest first; the high bit means "more follows".
 
-Lengths, tags and counts of the flexible versions; the signed ones of record fields are with the
-records. A reader gets what follows the number, too.
+Flexible versions use them for lengths, tags and counts. The signed varints of records are in
+`records.varints`. A reader also returns the position after the number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The topic `__consumer_offsets` in Kafka's own bytes: its records, and which group goes where.
+"""The topic `__consumer_offsets` in Kafka's format: its records, and the partition of each group.
 
-Kafka's tools read what is written here, and a coordinator takes over what Kafka wrote.
+Kafka's tools can read these records, and a coordinator can load the records that Kafka wrote.
 """
 
 from holdfast.protocol.coordinator_records.codec import Skipped, decode_record, encode_record

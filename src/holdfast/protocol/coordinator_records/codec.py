@@ -1,9 +1,9 @@
-"""Records of `__consumer_offsets` from facts to bytes and back.
+"""Encodes and decodes the records of `__consumer_offsets`.
 
-A key opens with the kind of its record, a value with its version: int16 both. Values are written
-in the newest version that has no tagged fields, as Kafka does, so that older readers manage.
-Reading never fails: what is damaged, or of a kind or version that nobody here knows, comes back
-as a `Skipped` with the reason. A coordinator must not stay away because of one bad record.
+A key starts with the kind of its record, a value with its version, both int16. Values are written
+in the newest version without tagged fields, as in Kafka, so that older readers can read them.
+Decoding never fails: a damaged record, or one of an unknown kind or version, is returned as a
+`Skipped` with the reason. One bad record must not keep a coordinator from loading.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OFFSET_KIND: Final = 1
 _GROUP_KIND: Final = 2
 _VALUE_VERSION: Final = 3
 _EXPIRING_VERSION: Final = 1
-"""The only one with an end of its own. It has no leader epoch."""
+"""The only version with an expiry timestamp. It has no leader epoch."""
 
 
 class Skipped(NamedTuple):
@@ -99,7 +99,7 @@ def _group_value(metadata: GroupMetadata) -> bytes:
 def decode_record(
     key: Payload | None, value: Payload | None
 ) -> GroupRecord | OffsetRecord | Skipped:
-    """What a record says. Nothing in the result is a view of the buffers."""
+    """Decode a record. Nothing in the result is a view of the buffers."""
     if key is None or len(key) < _INT16.size:
         return Skipped("a key without a kind")
     if value is not None and len(value) < _INT16.size:

@@ -1,8 +1,8 @@
 """The metadata that consumers exchange through the coordinator: subscriptions and assignments.
 
-To the coordinator they are bytes. It looks inside only to say which topics a group uses. Versions
-only ever add fields at the end, so a newer one than we know is read as the newest that we know,
-and what follows is left alone.
+To the coordinator they are bytes. It decodes them only to find the topics that a group uses. New
+versions only add fields at the end, so an unknown newer version is read as the newest known one,
+and the rest is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION: Final = Packer(">h")
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
-    """What a consumer wants to read, and what it has now."""
+    """A consumer's subscription, and the partitions that it owns now."""
 
     topics: Sequence[String]
     user_data: Bytes | None = None
@@ -35,7 +35,7 @@ class OwnedPartitions(Struct):
 
 
 class ConsumerProtocolAssignment(Message, versions="0-3"):
-    """What a consumer is to read."""
+    """A consumer's assigned partitions."""
 
     assigned_partitions: Sequence[AssignedPartitions]
     user_data: Bytes | None = None
@@ -61,7 +61,7 @@ def read_assignment(assignment: Payload) -> ConsumerProtocolAssignment:
 def subscribed_topics(metadata: Payload) -> tuple[str, ...] | None:
     """The topics that a member reads, or None if its metadata cannot be read.
 
-    Version 0 is the opening of every version, and all that is needed.
+    Every version starts with version 0, which has the topics.
     """
     try:
         _version(metadata, ConsumerProtocolSubscription)

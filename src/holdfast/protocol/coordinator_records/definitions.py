@@ -10,7 +10,7 @@ from holdfast.protocol.message import Message
 
 
 class OffsetCommitKey(Message, versions="0"):
-    """Whose offset, and where. Kinds 0 (before 0.9) and 1 of keys have this form."""
+    """Group, topic and partition. Key kinds 0 (before 0.9) and 1 have this form."""
 
     group: String
     topic: String
@@ -18,7 +18,7 @@ class OffsetCommitKey(Message, versions="0"):
 
 
 class OffsetCommitValue(Message, versions="0-4", flexible=4):
-    """How far the group has read. Version 1 alone names its own end of time."""
+    """The committed offset. Only version 1 has an expiry timestamp."""
 
     offset: Int64
     leader_epoch: Int32 = field("3+", default=-1, ignorable=True)
@@ -29,7 +29,7 @@ class OffsetCommitValue(Message, versions="0-4", flexible=4):
 
 
 class GroupMetadataKey(Message, versions="0"):
-    """Which group."""
+    """The group id."""
 
     group: String
 

@@ -1,6 +1,6 @@
-"""Which partition of `__consumer_offsets` a group belongs to, and so who coordinates it.
+"""The partition of `__consumer_offsets` of a group; its leader is the group's coordinator.
 
-All brokers, and Kafka's tools, must agree: it is Java's hash of the group id, without its sign.
+It is Java's hash of the group id without the sign, as in Kafka, so that all brokers agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _SMALLEST: Final = -(2**31)
 
 
 def java_hash(text: str) -> int:
-    """String.hashCode: an int32 over the UTF-16 code units, so beyond the BMP two for a letter."""
+    """String.hashCode: an int32 over the UTF-16 code units, two per letter beyond the BMP."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for place in range(0, len(units), 2):
@@ -20,6 +20,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group_id: str, partitions: int) -> int:
-    """The group's partition, of so many. The one int32 without a positive twin counts as 0."""
+    """The group's partition out of `partitions`. The least int32 counts as 0."""
     value = java_hash(group_id)
     return (0 if value == _SMALLEST else abs(value)) % partitions

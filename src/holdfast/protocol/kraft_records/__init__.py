@@ -1,4 +1,4 @@
-"""KRaft's topic `__cluster_metadata`: the records that say what became of topics and partitions.
+"""KRaft's topic `__cluster_metadata`: its records about topics and partitions.
 
 Kafka's controllers write them. We only read them, for the audit of Apache Kafka's files.
 """

@@ -1,7 +1,7 @@
 """A record's value in `__cluster_metadata`: frame version, API key and version, then the message.
 
-The first three are unsigned varints. There are some thirty kinds of records; those that are not
-about topics and partitions are nobody's business here.
+The first three are unsigned varints. Of about thirty kinds of records, only those about topics and
+partitions are decoded.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FRAME_VERSION: Final = 1
 
 
 def decode_record(value: Payload) -> MetadataRecord | None:
-    """What a record says; None for one of another kind.
+    """Decode a record; None for one of another kind.
 
-    MalformedMessage if the bytes are none; UnsupportedVersionError for a version, of the record or
-    of its frame, that is newer than we know.
+    MalformedMessage for malformed bytes; UnsupportedVersionError for an unknown newer version of
+    the record or of its frame.
     """
     position, numbers = 0, []
     try:

@@ -11,7 +11,7 @@ from holdfast.protocol.message import Message
 
 NO_LEADER_CHANGE: Final = -2
 RECOVERING: Final = 1
-"""LeaderRecoveryState: the leader was elected without being in sync, and is not done with it."""
+"""LeaderRecoveryState: the leader recovers from an unclean election."""
 
 
 class TopicRecord(Message, versions="0", flexible=0):
@@ -40,7 +40,7 @@ class PartitionRecord(Message, versions="0-2", flexible=0):
 
 
 class PartitionChangeRecord(Message, versions="0-2", flexible=0):
-    """What changed about a partition. None, or a negative number, is "as it was"."""
+    """A change of a partition. None, or a negative number, means unchanged."""
 
     partition_id: Int32
     topic_id: Uuid

@@ -1,4 +1,4 @@
-"""Who may do what: the access control lists."""
+"""Access control lists: which principal may do what."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DescribeAclsRequest(Request, api_key=29, versions="1-3", flexible=2):
     """1 any, 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name_filter: String | None
     pattern_type_filter: Int8 = 3
-    """1 any, 2 whatever matches the name, 3 literal, 4 prefixed."""
+    """1 any, 2 match (literal, prefixed or wildcard), 3 literal, 4 prefixed."""
     principal_filter: String | None
     host_filter: String | None
     operation: Int8

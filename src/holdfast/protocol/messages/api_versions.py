@@ -1,7 +1,7 @@
-"""What a broker speaks: the first question of nearly every client.
+"""ApiVersions: the versions that a broker supports; the first request of nearly every client.
 
-Its answer must be readable by a client that does not know the broker's version yet: the header
-never becomes flexible, and a version that the broker lacks is answered in version 0 (KIP-511).
+A client must be able to read the response before it has the broker's versions: its header is never
+flexible, and the broker answers an unsupported version in version 0 (KIP-511).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from holdfast.protocol.message import Request, Response
 class ApiVersionsRequest(Request, api_key=18, versions="0-5", flexible=3):
     """Ask for the API versions of a broker.
 
-    Since version 3 a client says which software it is (KIP-511), since version 5 also whom it
-    means to reach, so that it notices a wrong cluster (KIP-1242).
+    Since version 3 a client names its software (KIP-511), since version 5 also the cluster and
+    node that it wants to reach, to detect a wrong one (KIP-1242).
     """
 
     client_software_name: String = field("3+", default="", ignorable=True)

@@ -1,4 +1,4 @@
-"""What groups remember: how far they have read."""
+"""Committed offsets of groups: commit, fetch, delete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.protocol.message import Request, Response
 
 
 class OffsetCommitRequest(Request, api_key=8, versions="2-10", flexible=8):
-    """Remember how far a group has read. Generation -1 is a commit from outside the group."""
+    """Commit a group's offsets. Generation -1 is a commit from outside the group."""
 
     group_id: String
     generation_id_or_member_epoch: Int32 = -1
@@ -34,7 +34,7 @@ class OffsetCommitRequestPartition(Struct):
 
 
 class OffsetCommitResponse(Response, api_key=8, versions="2-10", flexible=8):
-    """Whether each offset was remembered."""
+    """Whether each offset was committed."""
 
     throttle_time_ms: Int32 = field("3+", default=0, ignorable=True)
     topics: Sequence[OffsetCommitResponseTopic]
@@ -52,9 +52,9 @@ class OffsetCommitResponsePartition(Struct):
 
 
 class OffsetFetchRequest(Request, api_key=9, versions="1-10", flexible=6):
-    """Ask what a group remembers.
+    """Fetch a group's committed offsets.
 
-    Version 8 asks about many groups at once and leaves the old fields empty (KIP-709).
+    Version 8 names several groups in one request and leaves the old fields empty (KIP-709).
     """
 
     group_id: String = field("0-7", default="")
@@ -124,7 +124,7 @@ class OffsetFetchResponsePartitions(Struct):
 
 
 class OffsetDeleteRequest(Request, api_key=47, versions="0"):
-    """Forget what a group has committed for some partitions (KIP-496)."""
+    """Delete a group's committed offsets for some partitions (KIP-496)."""
 
     group_id: String
     topics: Sequence[OffsetDeleteRequestTopic]
@@ -140,7 +140,7 @@ class OffsetDeleteRequestPartition(Struct):
 
 
 class OffsetDeleteResponse(Response, api_key=47, versions="0"):
-    """Whether each was forgotten; a topic in use is refused."""
+    """Whether each was deleted; a topic in use is refused."""
 
     error_code: Int16
     throttle_time_ms: Int32 = 0

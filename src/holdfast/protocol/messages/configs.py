@@ -25,7 +25,7 @@ class DescribeConfigsResource(Struct):
 
 
 class DescribeConfigsResponse(Response, api_key=32, versions="1-4", flexible=4):
-    """Each setting, where it comes from, and what it would be otherwise."""
+    """Each setting, its source and its synonyms."""
 
     throttle_time_ms: Int32 = 0
     results: Sequence[DescribeConfigsResult]
@@ -59,7 +59,7 @@ class DescribeConfigsSynonym(Struct):
 
 
 class AlterConfigsRequest(Request, api_key=33, versions="0-2", flexible=2):
-    """Replace all settings of a resource. What is not named falls back to its default."""
+    """Replace all settings of a resource. An omitted setting gets its default."""
 
     resources: Sequence[AlterConfigsResource]
     validate_only: Bool
@@ -91,7 +91,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible=1):
-    """Set (0), unset (1), append to (2) or take from (3) single settings (KIP-339)."""
+    """Set (0), delete (1), append to (2) or subtract from (3) single settings (KIP-339)."""
 
     resources: Sequence[IncrementalAlterConfigsResource]
     validate_only: Bool

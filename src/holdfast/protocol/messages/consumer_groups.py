@@ -1,4 +1,4 @@
-"""Consumer groups whose coordinator deals out the partitions (KIP-848)."""
+"""Consumer groups whose coordinator assigns the partitions (KIP-848)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.protocol.message import Request, Response
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=68, versions="0-1", flexible=0):
-    """Join, stay, leave and report what one holds: all in one request.
+    """Join, stay, leave, and report the owned partitions, all in one request.
 
     A field that did not change since the last heartbeat is None or -1. Member epoch 0 joins, -1
     leaves, -2 leaves for a moment.
@@ -62,7 +62,7 @@ class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexible=0):
-    """What each member has, and what it is meant to have."""
+    """The state of groups, with the current and the target assignment of each member."""
 
     throttle_time_ms: Int32 = 0
     groups: Sequence[DescribedConsumerGroup]

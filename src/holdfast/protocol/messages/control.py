@@ -1,9 +1,9 @@
-"""How the controller and the brokers govern partitions.
+"""Requests between the controller and the brokers.
 
-The first four are the controller's commands as Kafka 3.9 had them, the last release that used them;
-`AlterPartition` is how a leader asks for another ISR (KIP-497). `GetReplicaLogInfo` is how the
-controller compares logs when nobody else knows who should lead (KIP-966). No release of Kafka has
-it; its key is far outside of Kafka's, which grow with each release.
+The first four are the controller's commands from Kafka 3.9, the last release that used them. With
+`AlterPartition` a leader proposes another ISR (KIP-497). With `GetReplicaLogInfo` the controller
+compares logs to elect a leader (KIP-966). No release of Kafka has it; its key is far above Kafka's
+keys, which grow with each release.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from holdfast.protocol.message import Request, Response
 
 
 class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible=4):
-    """The controller tells a broker whom to lead and whom to follow.
+    """The controller sends a broker the partitions to lead and to follow.
 
-    Stale commands are told by `controller_epoch`, those to a broker's former life by
-    `broker_epoch`.
+    A stale command has an older `controller_epoch`; one to an earlier incarnation of the broker
+    has an older `broker_epoch`.
     """
 
     controller_id: Int32
@@ -62,7 +62,7 @@ class LeaderAndIsrLiveLeader(Struct):
 
 
 class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible=4):
-    """Whether each partition took its new role."""
+    """Whether each partition has its new role."""
 
     error_code: Int16
     partition_errors: Sequence[LeaderAndIsrPartitionError] = field("0-4", default=())
@@ -81,7 +81,7 @@ class LeaderAndIsrTopicError(Struct):
 
 
 class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible=2):
-    """The controller tells a broker to stop copying partitions, and perhaps to delete them."""
+    """The controller stops replicas on a broker, and may have them deleted."""
 
     controller_id: Int32
     is_kraft_controller: Bool = field("4+", default=False)
@@ -128,7 +128,7 @@ class StopReplicaPartitionError(Struct):
 
 
 class UpdateMetadataRequest(Request, api_key=6, versions="0-8", flexible=6):
-    """The controller tells every broker what to answer to Metadata."""
+    """The controller sends every broker the state for its Metadata responses."""
 
     controller_id: Int32
     is_kraft_controller: Bool = field("8+", default=False)
@@ -176,7 +176,7 @@ class UpdateMetadataEndpoint(Struct):
 
 
 class UpdateMetadataResponse(Response, api_key=6, versions="0-8", flexible=6):
-    """Whether the broker took the news."""
+    """Whether the broker applied the update."""
 
     error_code: Int16
 
@@ -206,7 +206,7 @@ class RemainingPartition(Struct):
 class AlterPartitionRequest(Request, api_key=56, versions="2-3", flexible=0):
     """A leader asks the controller for another ISR; the partition epoch makes it compare-and-set.
 
-    Version 3 names each replica's broker epoch, so that one that restarted meanwhile is not let in
+    Version 3 has each replica's broker epoch, so that one that restarted meanwhile is refused
     (KIP-903).
     """
 
@@ -258,7 +258,7 @@ class AlterPartitionResponsePartitionData(Struct):
 
 
 class GetReplicaLogInfoRequest(Request, api_key=30_093, versions="0", flexible=0):
-    """The controller asks how far a broker's logs go."""
+    """The controller asks a broker for the ends of its logs."""
 
     topic_partitions: Sequence[GetReplicaLogInfoTopicPartitions] | None
 
@@ -269,12 +269,12 @@ class GetReplicaLogInfoTopicPartitions(Struct):
 
 
 class GetReplicaLogInfoResponse(Response, api_key=30_093, versions="0", flexible=0):
-    """How far each log goes, said by the life of the broker that `broker_epoch` names."""
+    """The end of each log, and the `broker_epoch` of the incarnation that answers."""
 
     throttle_time_ms: Int32 = 0
     broker_epoch: Int64
     truncated: Bool = False
-    """Whether more was asked than is answered here."""
+    """Whether some requested logs are not in this response."""
     topic_partition_log_info_list: Sequence[TopicPartitionLogInfo]
 
 

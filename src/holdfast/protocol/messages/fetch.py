@@ -1,7 +1,7 @@
-"""Fetching: how consumers read, and how followers replicate.
+"""Fetch: how consumers read, and how followers replicate.
 
-A follower is told apart by its broker id, in `replica_id` before version 15 and in `replica_state`
-since. The answer's batches are handed over as views, so that serving a fetch copies nothing.
+A follower's request has its broker id, in `replica_id` before version 15 and in `replica_state`
+since. The batches of a response are views, so that a fetch copies nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FetchRequest(Request, api_key=1, versions="4-18", flexible=12):
     """Read from partitions, waiting until `min_bytes` are there or `max_wait_ms` are over.
 
     Version 7 adds sessions (KIP-227): after the first, only changes are sent. Version 12 lets the
-    leader find where logs part (KIP-595), 13 names topics by id, 15 carries the broker epoch
+    leader find where logs diverge (KIP-595), 13 names topics by id, 15 carries the broker epoch
     (KIP-903).
     """
 
@@ -63,7 +63,7 @@ class FetchPartition(Struct):
     current_leader_epoch: Int32 = field("9+", default=-1, ignorable=True)
     fetch_offset: Int64
     last_fetched_epoch: Int32 = field("12+", default=-1)
-    """The epoch of the record before `fetch_offset`: lets the leader see that logs have parted."""
+    """The epoch of the record before `fetch_offset`, for the leader to detect a divergence."""
     log_start_offset: Int64 = field("5+", default=-1, ignorable=True)
     partition_max_bytes: Int32
     replica_directory_id: Uuid = field("17+", tag=0, default=ZERO_UUID, ignorable=True)
@@ -77,10 +77,10 @@ class FetchForgottenTopic(Struct):
 
 
 class FetchResponse(Response, api_key=1, versions="4-18", flexible=12):
-    """Batches and the marks of each log.
+    """Batches and offsets of each log.
 
-    The last batch may be cut short: a reader drops what is not whole. From version 12 on,
-    `diverging_epoch` tells a follower to truncate.
+    The last batch may be truncated: a reader drops it. From version 12 on, `diverging_epoch` makes
+    a follower truncate its log.
     """
 
     throttle_time_ms: Int32 = 0
@@ -107,7 +107,7 @@ class FetchPartitionData(Struct):
     snapshot_id: FetchSnapshotId | None = field("12+", tag=2, default=None)
     aborted_transactions: Sequence[AbortedTransaction] | None
     preferred_read_replica: Int32 = field("11+", default=-1)
-    """A nearer replica to ask instead (KIP-392); -1 for none."""
+    """A nearer replica to fetch from instead (KIP-392); -1 for none."""
     records: Records | None
 
 

@@ -1,4 +1,4 @@
-"""Looking at classic groups from outside, and removing them."""
+"""Administration of classic groups: describe, list, delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DescribeGroupsRequest(Request, api_key=15, versions="0-6", flexible=5):
 
 
 class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible=5):
-    """The state of each group, with what its members subscribed to and were assigned."""
+    """The state of each group, and the metadata and assignment of each member."""
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
     groups: Sequence[DescribedGroup]
@@ -66,13 +66,13 @@ class ListedGroup(Struct):
 
 
 class DeleteGroupsRequest(Request, api_key=42, versions="0-3", flexible=2):
-    """Remove groups without members, and what they remember."""
+    """Delete groups without members, and their committed offsets."""
 
     groups_names: Sequence[String]
 
 
 class DeleteGroupsResponse(Response, api_key=42, versions="0-3", flexible=2):
-    """Whether each group is gone."""
+    """Whether each group was deleted."""
 
     throttle_time_ms: Int32 = 0
     results: Sequence[DeletableGroupResult]

@@ -1,4 +1,4 @@
-"""Classic consumer groups: members elect one of themselves to deal out the partitions."""
+"""Classic consumer groups: one member, the leader, assigns the partitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.protocol.message import Request, Response
 
 
 class FindCoordinatorRequest(Request, api_key=10, versions="0-6", flexible=3):
-    """Ask which broker looks after a key.
+    """Ask which broker coordinates a key.
 
     The key is a group (0), a transactional id (1) or a share group's partition (2).
     """
@@ -21,7 +21,7 @@ class FindCoordinatorRequest(Request, api_key=10, versions="0-6", flexible=3):
 
 
 class FindCoordinatorResponse(Response, api_key=10, versions="0-6", flexible=3):
-    """The broker to turn to; from version 4 on, one for each key (KIP-699)."""
+    """The coordinator; from version 4 on, one per key (KIP-699)."""
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
     error_code: Int16 = field("0-3", default=0)
@@ -42,9 +42,9 @@ class Coordinator(Struct):
 
 
 class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible=6):
-    """Enter a group, or stay in it for the next generation.
+    """Join a group, or stay in it for the next generation.
 
-    Since version 4 a newcomer is first told its member id and joins again with it (KIP-394).
+    Since version 4 a new client first receives its member id and joins again with it (KIP-394).
     """
 
     group_id: String
@@ -63,7 +63,7 @@ class JoinGroupRequestProtocol(Struct):
 
 
 class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible=6):
-    """The new generation. The leader, who deals out the partitions, alone gets the members."""
+    """The new generation. Only the leader, which assigns the partitions, gets the members."""
 
     throttle_time_ms: Int32 = field("2+", default=0, ignorable=True)
     error_code: Int16
@@ -83,7 +83,7 @@ class JoinGroupResponseMember(Struct):
 
 
 class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible=4):
-    """Hand in the leader's assignments, or, from everyone else, ask for one's own."""
+    """Send all assignments (the leader), and ask for the member's own (every member)."""
 
     group_id: String
     generation_id: Int32
@@ -100,7 +100,7 @@ class SyncGroupRequestAssignment(Struct):
 
 
 class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible=4):
-    """The member's own assignment, in a form only the clients know."""
+    """The member's own assignment, opaque to the broker."""
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
     error_code: Int16
@@ -110,7 +110,7 @@ class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible=4):
 
 
 class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible=4):
-    """Say that a member is alive."""
+    """Extend a member's session."""
 
     group_id: String
     generation_id: Int32
@@ -119,7 +119,7 @@ class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible=4):
 
 
 class HeartbeatResponse(Response, api_key=12, versions="0-4", flexible=4):
-    """All is well, or join again."""
+    """No error, or the reason to join again."""
 
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
     error_code: Int16

@@ -1,4 +1,4 @@
-"""Where everything is: brokers, topics, partitions and their leaders."""
+"""Metadata: brokers, topics, partitions and their leaders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataResponse(Response, api_key=3, versions="0-13", flexible=9):
-    """Every live broker, and who leads and holds each partition."""
+    """Every live broker, and the leader and replicas of each partition."""
 
     throttle_time_ms: Int32 = field("3+", default=0, ignorable=True)
     brokers: Sequence[MetadataResponseBroker]

@@ -1,4 +1,4 @@
-"""Questions about a log's offsets, and moving its start."""
+"""Offsets of a log: ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ListOffsetsPartitionResponse(Struct):
 
 
 class OffsetForLeaderEpochRequest(Request, api_key=23, versions="2-4", flexible=4):
-    """Ask where a leader epoch ends, to learn whether one's position still exists (KIP-320)."""
+    """Ask where a leader epoch ends, to check whether a position still exists (KIP-320)."""
 
     replica_id: Int32 = field("3+", default=-2, ignorable=True)
     topics: Sequence[OffsetForLeaderTopic]
@@ -92,7 +92,7 @@ class OffsetForLeaderEpochEndOffset(Struct):
 
 
 class DeleteRecordsRequest(Request, api_key=21, versions="0-2", flexible=2):
-    """Move a log's start: everything below the offset goes. -1 means up to the high watermark."""
+    """Delete the records below an offset. -1 means up to the high watermark."""
 
     topics: Sequence[DeleteRecordsTopic]
     timeout_ms: Int32

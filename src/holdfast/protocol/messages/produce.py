@@ -1,6 +1,6 @@
-"""Producing: record batches in, offsets out.
+"""Produce: record batches in, offsets out.
 
-The batches are not looked at here: `records` is a view of the bytes as they came.
+The batches are not decoded here: `records` is a view of the received bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ProduceRequest(Request, api_key=0, versions="3-13", flexible=9):
 
     transactional_id: String | None = None
     acks: Int16
-    """-1 waits for the whole ISR, 1 for the leader alone, 0 for nobody."""
+    """-1 waits for the whole ISR, 1 for the leader alone, 0 sends no response."""
     timeout_ms: Int32
     topic_data: Sequence[TopicProduceData]
 
@@ -38,9 +38,9 @@ class PartitionProduceData(Struct):
 
 
 class ProduceResponse(Response, api_key=0, versions="3-13", flexible=9):
-    """Where each batch was put, or why not.
+    """The offset of each batch, or the error.
 
-    Version 10 tells a client that asked the wrong broker whom to ask (KIP-951).
+    Version 10 names the current leader to a client that asked the wrong broker (KIP-951).
     """
 
     responses: Sequence[TopicProduceResponse]

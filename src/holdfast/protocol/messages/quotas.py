@@ -1,4 +1,4 @@
-"""Client quotas: how much a user or client may take (KIP-546)."""
+"""Client quotas: the limits of a user or client (KIP-546)."""
 
 from __future__ import annotations
 

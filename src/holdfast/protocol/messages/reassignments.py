@@ -1,4 +1,4 @@
-"""Moving leaders and replicas by hand."""
+"""Elections and reassignments that an operator requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ElectLeadersTopicPartitions(Struct):
 
 
 class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible=2):
-    """Whether each election brought a leader."""
+    """Whether each election succeeded."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = field("1+", default=0)
@@ -60,7 +60,7 @@ class ReassignablePartition(Struct):
 
 
 class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", flexible=0):
-    """Whether each move has begun."""
+    """Whether each reassignment has begun."""
 
     throttle_time_ms: Int32 = 0
     allow_replication_factor_change: Bool = field("1+", default=True, ignorable=True)
@@ -81,7 +81,7 @@ class ReassignablePartitionResponse(Struct):
 
 
 class ListPartitionReassignmentsRequest(Request, api_key=46, versions="0", flexible=0):
-    """Ask for the moves under way. None means all topics."""
+    """List the reassignments in progress. None means all topics."""
 
     timeout_ms: Int32 = 60000
     topics: Sequence[ListPartitionReassignmentsTopics] | None = None
@@ -93,7 +93,7 @@ class ListPartitionReassignmentsTopics(Struct):
 
 
 class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", flexible=0):
-    """The replicas of each moving partition, with those coming and those going."""
+    """The replicas of each partition in reassignment, and those being added and removed."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16

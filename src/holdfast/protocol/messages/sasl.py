@@ -1,4 +1,4 @@
-"""Logging in. The exchange inside `auth_bytes` belongs to the mechanism, not to the protocol."""
+"""SASL authentication. The mechanism defines the content of `auth_bytes`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SaslHandshakeRequest(Request, api_key=17, versions="0-1"):
 
 
 class SaslHandshakeResponse(Response, api_key=17, versions="0-1"):
-    """Whether the mechanism will do, and which ones would."""
+    """Whether the broker supports the mechanism, and which ones it supports."""
 
     error_code: Int16
     mechanisms: Sequence[String]
@@ -29,7 +29,7 @@ class SaslAuthenticateRequest(Request, api_key=36, versions="0-2", flexible=2):
 
 
 class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible=2):
-    """One token of the broker's side. Version 1 limits the session's life (KIP-368)."""
+    """One token of the broker's side. Version 1 has the session lifetime (KIP-368)."""
 
     error_code: Int16
     error_message: String | None

@@ -1,4 +1,4 @@
-"""Share groups: several consumers work on one partition and settle record by record (KIP-932)."""
+"""Share groups: several consumers read one partition and acknowledge each record (KIP-932)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ShareGroupHeartbeatTopicPartitions(Struct):
 
 
 class ShareFetchRequest(Request, api_key=78, versions="1-2", flexible=0):
-    """Acquire records, and settle ones acquired before."""
+    """Acquire records, and acknowledge records acquired before."""
 
     group_id: String | None = None
     member_id: String | None
@@ -79,7 +79,7 @@ class ShareFetchForgottenTopic(Struct):
 
 
 class ShareFetchResponse(Response, api_key=78, versions="1-2", flexible=0):
-    """Records, and which of them are this consumer's to settle."""
+    """Records, and which of them this consumer has acquired."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16
@@ -124,7 +124,7 @@ class ShareFetchNodeEndpoint(Struct):
 
 
 class ShareAcknowledgeRequest(Request, api_key=79, versions="1-2", flexible=0):
-    """Settle acquired records: accepted, released, rejected or renewed."""
+    """Acknowledge acquired records: accept, release, reject or renew."""
 
     group_id: String | None = None
     member_id: String | None
@@ -150,7 +150,7 @@ class ShareAcknowledgeBatch(Struct):
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="1-2", flexible=0):
-    """Whether each settlement was taken."""
+    """Whether each acknowledgement was accepted."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16

@@ -1,4 +1,4 @@
-"""Making, growing and removing topics."""
+"""Topics: create, delete, add partitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CreatableTopicConfig(Struct):
 
 
 class CreateTopicsResponse(Response, api_key=19, versions="2-7", flexible=5):
-    """Whether each topic was made, and with which settings (KIP-525)."""
+    """Whether each topic was created, and with which settings (KIP-525)."""
 
     throttle_time_ms: Int32 = 0
     topics: Sequence[CreatableTopicResult]
@@ -78,7 +78,7 @@ class DeleteTopicState(Struct):
 
 
 class DeleteTopicsResponse(Response, api_key=20, versions="1-6", flexible=4):
-    """Whether each topic will go."""
+    """Whether each topic is being deleted."""
 
     throttle_time_ms: Int32 = 0
     responses: Sequence[DeletableTopicResult]
@@ -110,7 +110,7 @@ class CreatePartitionsAssignment(Struct):
 
 
 class CreatePartitionsResponse(Response, api_key=37, versions="0-3", flexible=2):
-    """Whether each topic has grown."""
+    """Whether each topic has its new partitions."""
 
     throttle_time_ms: Int32 = 0
     results: Sequence[CreatePartitionsTopicResult]

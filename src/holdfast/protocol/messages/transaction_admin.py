@@ -1,4 +1,4 @@
-"""Looking for transactions that hang (KIP-664)."""
+"""Administration of transactions: find hanging ones (KIP-664)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.protocol.message import Request, Response
 
 
 class DescribeProducersRequest(Request, api_key=61, versions="0", flexible=0):
-    """Ask a leader which producers have written to its logs of late."""
+    """Ask a leader for the active producers of its logs."""
 
     topics: Sequence[DescribeProducersTopicRequest]
 
@@ -55,7 +55,7 @@ class DescribeTransactionsRequest(Request, api_key=65, versions="0", flexible=0)
 
 
 class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible=0):
-    """How far each transaction is, and which partitions it touches."""
+    """The state and partitions of each transaction."""
 
     throttle_time_ms: Int32 = 0
     transaction_states: Sequence[DescribedTransaction]
@@ -87,7 +87,7 @@ class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible=0):
 
 
 class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible=0):
-    """The transactions, and which of the filtered states nobody knows."""
+    """The transactions, and the unknown states in the filter."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16

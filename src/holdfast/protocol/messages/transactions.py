@@ -35,9 +35,9 @@ class InitProducerIdResponse(Response, api_key=22, versions="0-6", flexible=2):
 
 
 class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible=3):
-    """Make partitions part of a transaction before writing to them.
+    """Add partitions to a transaction before writing to them.
 
-    Versions 0 to 3 are from clients; from 4 on brokers ask for many transactions at once (KIP-890).
+    Clients send versions 0 to 3; brokers send 4 and later, for several transactions (KIP-890).
     """
 
     transactions: Sequence[AddPartitionsToTxnTransaction] = field("4+", default=())
@@ -61,7 +61,7 @@ class AddPartitionsToTxnTopic(Struct):
 
 
 class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible=3):
-    """Whether each partition is part of its transaction now."""
+    """Whether each partition was added."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = field("4+", default=0, ignorable=True)
@@ -87,7 +87,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
 
 
 class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible=3):
-    """Make a group's offsets part of a transaction."""
+    """Add a group's offsets to a transaction."""
 
     transactional_id: String
     producer_id: Int64
@@ -96,14 +96,14 @@ class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible=3):
 
 
 class AddOffsetsToTxnResponse(Response, api_key=25, versions="0-4", flexible=3):
-    """Whether the group's offsets are part of the transaction now."""
+    """Whether the group's offsets were added."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16
 
 
 class EndTxnRequest(Request, api_key=26, versions="0-5", flexible=3):
-    """Commit or abort."""
+    """Commit or abort a transaction."""
 
     transactional_id: String
     producer_id: Int64
@@ -113,7 +113,7 @@ class EndTxnRequest(Request, api_key=26, versions="0-5", flexible=3):
 
 
 class EndTxnResponse(Response, api_key=26, versions="0-5", flexible=3):
-    """Whether the decision was taken. Version 5 gives the epoch to go on with (KIP-890)."""
+    """Whether the transaction ended. Version 5 has the next producer epoch (KIP-890)."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16
@@ -148,7 +148,7 @@ class TxnOffsetCommitRequestPartition(Struct):
 
 
 class TxnOffsetCommitResponse(Response, api_key=28, versions="0-6", flexible=3):
-    """Whether each offset will count once the transaction commits."""
+    """Whether each offset was written."""
 
     throttle_time_ms: Int32 = 0
     topics: Sequence[TxnOffsetCommitResponseTopic]
@@ -166,7 +166,7 @@ class TxnOffsetCommitResponsePartition(Struct):
 
 
 class WriteTxnMarkersRequest(Request, api_key=27, versions="1-2", flexible=1):
-    """Sent by a transaction's coordinator to the leaders: end it in your logs."""
+    """A transaction coordinator has the leaders write the markers that end a transaction."""
 
     markers: Sequence[WritableTxnMarker]
 

@@ -1,8 +1,7 @@
-"""Record batches, format 2: what producers send, logs keep and consumers read.
+"""Record batches (magic 2): what producers send, logs store and consumers read.
 
 The broker's hot path uses `batch_header`, `validation` and `produced_batch` only. The Arrow reader
-is in `reader`; it needs numpy and pyarrow (the extra `spark`), so it is imported by name, when
-wanted.
+needs numpy and pyarrow (the extra `spark`), so its users import it by name.
 """
 
 from holdfast.protocol.records.batch_builder import (

@@ -1,4 +1,4 @@
-"""Building record batches: what a producer sends, and what a coordinator or a cleaner writes."""
+"""Builds record batches, for producers, coordinators and the log cleaner."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class NewRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOptions:
-    """What a batch says about itself, apart from its records."""
+    """The fields of a batch header that do not follow from the records."""
 
     base_offset: int = 0
     """A producer always sends 0; the leader stamps the real one."""
     leader_epoch: int = NO_EPOCH
     compression: int = Compression.NONE
     append_time_ms: int | None = None
-    """Set: the broker's clock rules and every record has this time (LogAppendTime)."""
+    """If set, every record has this broker time (LogAppendTime)."""
     producer_id: int = NO_PRODUCER
     producer_epoch: int = -1
     base_sequence: int = NO_SEQUENCE
@@ -73,7 +73,7 @@ PLAIN = BatchOptions()
 
 
 class BatchBuilder:
-    """Takes records one by one; `build` may be called once or at any time between."""
+    """Takes records one by one; `build` may be called at any time."""
 
     __slots__ = (
         "_base_timestamp",

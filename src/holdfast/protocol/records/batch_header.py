@@ -1,11 +1,11 @@
-"""The 61 bytes in front of every record batch (magic 2), and all the hot path ever looks at.
+"""The header of a record batch (magic 2): 61 bytes, the only part that the hot path reads.
 
-A broker takes a batch, checks and stamps its header, and stores and sends the bytes; the records
-inside are opened only where a rule asks for it. The base offset and the leader epoch lie outside
-the CRC, so that a leader can write them into a producer's batch without summing it again.
+A broker checks and stamps the header of a batch, and stores and sends its bytes; it decodes the
+records only if a rule requires it. The CRC does not cover the base offset and the leader epoch, so
+that a leader can write them into a producer's batch without a new CRC.
 
-`parse_header` refuses what cannot be walked over: cut short, an unknown magic, an impossible size.
-It does not sum the CRC and does not judge; `check_span` and `validation` do.
+`parse_header` refuses a batch that cannot be skipped: truncated, an unknown magic, an impossible
+size. It does not check the CRC or the fields; `check_span` and `validation` do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 _unpack = HEADER.unpack_from
 LENGTH_END = 12
-"""The length field counts what comes after it; base offset and length itself are 12 bytes."""
+"""The length field counts the bytes after it; base offset and length take 12 bytes."""
 MAGIC = 2
 MAGIC_POSITION = 16
 CRC_POSITION = 17
@@ -44,7 +44,7 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 UNUSED_ATTRIBUTES = ~0x7F
-"""What they will mean is not known, so a producer who sets one is not understood."""
+"""Reserved attribute bits: a batch with one of them is refused."""
 
 MAX_SEQUENCE = 2**31 - 1
 _MAX_OFFSET = 2**63 - 1
@@ -95,7 +95,7 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def is_append_time(self) -> bool:
-        """The broker's clock, not the producer's, gave the timestamps."""
+        """The timestamps are the broker's, not the producer's."""
         return bool(self.attributes & APPEND_TIME)
 
     @property
@@ -119,10 +119,10 @@ class RecordBatchHeader(NamedTuple):
         return sequence_at(self.base_sequence, self.last_offset_delta)
 
     def to_model(self) -> BatchHeader:
-        """What the core wants to know.
+        """The header for the core.
 
-        The core counts offsets and sequence numbers, so it is told the span, which a compacted
-        batch keeps, rather than how many records are left.
+        The core counts offsets and sequence numbers, so its record count is the span, which a
+        compacted batch keeps, and not the number of records left.
         """
         # In the order of BatchHeader's fields; its own constructor costs twice as much.
         is_transactional = self[5] & TRANSACTIONAL != 0
@@ -138,24 +138,24 @@ def sequence_at(base_sequence: int, offset_delta: int) -> int:
 
 
 def parse_header(data: Bytes, position: int = 0) -> RecordBatchHeader:
-    """The header at `position`, once it is sure that a whole batch could lie there."""
+    """The header at `position`, if a whole batch fits there."""
     if position + HEADER_BYTES > len(data):
-        raise _cut_short(data, position)
+        raise _truncated(data, position)
     fields = _unpack(data, position)
     if fields[3] != MAGIC:
         raise _foreign(fields[3], position)
     size = fields[1] + LENGTH_END
     if size < HEADER_BYTES or size > len(data) - position:
-        raise _cut_short(data, position)
+        raise _truncated(data, position)
     # What RecordBatchHeader._make does, without its check of a length that the struct ensures.
     return tuple.__new__(RecordBatchHeader, fields)
 
 
 def check_span(header: RecordBatchHeader, position: int = 0) -> None:
-    """Offsets and the count of records must be possible, or nothing may be derived from them.
+    """Refuse impossible offsets and record counts.
 
-    Called once the CRC is known to match, or by a reader that does not sum: what it finds is a lie
-    of the writer, except in the base offset.
+    Called after the CRC check, or by a reader that does not check the CRC: the error is the
+    writer's, except in the base offset.
     """
     base_offset, last_delta, count = header[0], header[6], header[12]
     if base_offset < 0 or not 0 <= last_delta <= _MAX_OFFSET - base_offset:
@@ -164,7 +164,7 @@ def check_span(header: RecordBatchHeader, position: int = 0) -> None:
             f"no offsets from {base_offset} to {base_offset} + {last_delta}",
             ErrorCode.INVALID_RECORD,
         )
-    # Compressed records may take less than a byte each; there decompressing shows the lie.
+    # Compressed records may take less than a byte each; decompression finds a wrong count there.
     room = (header[1] + LENGTH_END - HEADER_BYTES) // LEAST_RECORD_BYTES
     is_packed = header[5] & COMPRESSION_MASK
     if not 0 <= count <= last_delta + 1 or (count > room and not is_packed):
@@ -175,18 +175,18 @@ def check_span(header: RecordBatchHeader, position: int = 0) -> None:
         )
 
 
-def _cut_short(data: Bytes, position: int) -> MalformedBatchError:
-    """Says what is missing; an old magic or an impossible length is told first if it is there."""
+def _truncated(data: Bytes, position: int) -> MalformedBatchError:
+    """The error for an incomplete batch; an old magic or an impossible length comes first."""
     left = len(data) - position
     if left > MAGIC_POSITION and data[position + MAGIC_POSITION] != MAGIC:
         magic = data[position + MAGIC_POSITION]
         return _foreign(magic - 256 if magic > 127 else magic, position)
     if left < LENGTH_END:
-        return MalformedBatchError(position, f"cut short: {left} bytes, a batch starts with 12")
+        return MalformedBatchError(position, f"truncated: {left} bytes, a batch starts with 12")
     size = _EPOCH_FIELD.unpack_from(data, position + 8)[0] + LENGTH_END
     if size < HEADER_BYTES:
         return MalformedBatchError(position + 8, f"a batch cannot be {size} bytes long")
-    return MalformedBatchError(position, f"cut short: {left} bytes of a batch of {size}")
+    return MalformedBatchError(position, f"truncated: {left} bytes of a batch of {size}")
 
 
 def _foreign(magic: int, position: int) -> MalformedBatchError:
@@ -206,7 +206,7 @@ class Batch:
 
     header: RecordBatchHeader
     position: int
-    """Where the batch starts in the buffer it was found in; errors name positions from there."""
+    """Where the batch starts in its buffer; errors name positions in that buffer."""
 
     def __init__(self, data: Bytes, position: int = 0) -> None:
         self.header = parse_header(data, position)
@@ -215,22 +215,22 @@ class Batch:
 
     @property
     def view(self) -> memoryview:
-        """The whole batch. Made when asked for: a walk over headers does without."""
+        """The whole batch. Created on use: a walk over headers does not need it."""
         return memoryview(self._data)[self.position : self.position + self.header.size]
 
     @property
     def body(self) -> memoryview:
-        """The records as they lie there, perhaps compressed."""
+        """The records as stored, perhaps compressed."""
         return self.view[HEADER_BYTES:]
 
     def crc_matches(self) -> bool:
-        """Sum the batch and compare."""
+        """Whether the CRC matches."""
         start, header = self.position, self.header
         end = start + header[1] + LENGTH_END
         return crc32c(memoryview(self._data)[start + ATTRIBUTES_POSITION : end]) == header[4]
 
     def check_crc(self) -> None:
-        """Raise unless the sum matches."""
+        """Raise unless the CRC matches."""
         if not self.crc_matches():
             raise MalformedBatchError(
                 self.position + CRC_POSITION,
@@ -240,10 +240,10 @@ class Batch:
 
 
 def batches(data: Bytes, position: int = 0, *, partial_end: bool = False) -> Iterator[Batch]:
-    """The batches that lie one after the other in a buffer, headers only.
+    """The consecutive batches in a buffer, headers only.
 
-    A fetch may cut the last batch off; with `partial_end` that ends the walk quietly. At most one
-    round for every 61 bytes: each batch is at least that long.
+    A fetch may truncate the last batch; with `partial_end` that ends the walk without an error. At
+    most one round for every 61 bytes: each batch is at least that long.
     """
     end = len(data)
     while position < end:
@@ -257,7 +257,7 @@ def batches(data: Bytes, position: int = 0, *, partial_end: bool = False) -> Ite
 
 
 def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
-    """Write what only the leader knows into a batch. The CRC does not cover it and stays true."""
+    """Write the offset and leader epoch into a batch. The CRC does not cover them."""
     _OFFSET_FIELD.pack_into(data, position, base_offset)
     _EPOCH_FIELD.pack_into(data, position + LENGTH_END, leader_epoch)
 
@@ -271,9 +271,9 @@ def stamped(header: RecordBatchHeader, base_offset: int, leader_epoch: int) -> R
 def stamp_max_timestamp(
     data: bytearray | memoryview, position: int, max_timestamp: int, *, append_time: bool
 ) -> None:
-    """Write the broker's time, or the true maximum, into a batch, and sum it anew.
+    """Write the broker's time, or the true maximum, into a batch, and compute its CRC again.
 
-    This is what message.timestamp.type=LogAppendTime costs: these fields lie under the CRC.
+    The CRC covers these fields, so message.timestamp.type=LogAppendTime costs a CRC per batch.
     """
     header = parse_header(data, position)
     time_type = APPEND_TIME if append_time else 0

@@ -1,8 +1,8 @@
 """The five codecs of record batches: none, gzip, snappy, lz4, zstd.
 
-Expanding is bounded: it never yields more than the limit it is given, and its memory is bounded by
-a small multiple of it, whatever the compressed bytes claim. A megabyte can claim to hold a
-terabyte; the claim is checked before anything is set aside for it.
+Decompression is bounded: it never returns more than its limit, and uses at most a small multiple of
+the limit as memory, whatever the compressed bytes claim. A megabyte can claim to hold a terabyte;
+the claim is checked before any memory is allocated.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from holdfast.protocol.records import snappy
 from holdfast.protocol.records.errors import ExpansionError, MalformedBatchError
 
 GZIP_WINDOW: Final = 31
-"""zlib's way to say: 32 KiB of window, in a gzip wrapper."""
+"""zlib's code for a window of 32 KiB in a gzip wrapper."""
 PIECE_BYTES: Final = 1 << 20
-"""Output is asked for in pieces, so that a small batch under a large limit stays small."""
+"""Output is read in pieces, so that a small batch under a large limit needs little memory."""
 ZSTD_MOST_WINDOW: Final = 1 << 27
 """What Java's zstd takes, and what its level 22 asks for. A frame may ask for two gigabytes. The
 window is reserved, but its memory is touched only as far as output fills it, so the limit holds."""
@@ -40,7 +40,7 @@ class Compression(IntEnum):
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """What Kafka's own clients would write at their default level."""
+    """Compress as Kafka's own clients do at their default level."""
     match codec:
         case Compression.NONE:
             return data
@@ -82,7 +82,7 @@ def _expand_gzip(data: memoryview, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     rest: bytes | memoryview = data
-    # At most one round a member; each takes at least the 18 bytes of an empty one.
+    # At most one round per member; each takes at least the 18 bytes of an empty one.
     while True:
         worker = zlib.decompressobj(wbits=GZIP_WINDOW)
         try:
@@ -95,7 +95,7 @@ def _expand_gzip(data: memoryview, limit: int) -> bytes:
         if size > limit:
             raise ExpansionError.too_large(limit)
         if not worker.eof:
-            raise ExpansionError("cut short")
+            raise ExpansionError("truncated")
         rest = worker.unused_data
         if not rest:
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -118,7 +118,7 @@ def _expand_lz4(data: memoryview, limit: int) -> bytes:
         if size > limit:
             raise ExpansionError.too_large(limit)
         if not piece and not worker.eof:
-            raise ExpansionError("cut short")
+            raise ExpansionError("truncated")
         source = b""
     if worker.unused_data:
         raise ExpansionError("bytes after the end of the frame")
@@ -142,10 +142,10 @@ def _expand_zstd(data: memoryview, limit: int) -> bytes:
 def _expand_sizeless_zstd(
     worker: zstandard.ZstdDecompressor, data: memoryview, limit: int
 ) -> bytes:
-    """A frame that does not say how much it holds, as Java writes it.
+    """A frame without its content size, as Java writes it.
 
-    The package cannot tell a frame cut short from one that holds more than the room given, so the
-    room is tried small, then in full, and in the end the output is counted piece by piece.
+    The package reports a truncated frame and one that exceeds the output buffer in the same way, so
+    this tries a small buffer, then the full limit, and at last counts the output piece by piece.
     """
     small = min(limit, max(PIECE_BYTES, 16 * len(data)))
     for room in (small, limit):
@@ -159,7 +159,7 @@ def _expand_sizeless_zstd(
             size += len(piece)
             if size > limit:
                 raise ExpansionError.too_large(limit)
-    raise ExpansionError("cut short, or bytes after the end of the frame")
+    raise ExpansionError("truncated, or bytes after the end of the frame")
 
 
 _EXPANDERS: dict[int, Callable[[memoryview, int], bytes]] = {

@@ -1,7 +1,7 @@
 """Control batches: the markers that end a transaction in every partition it wrote to.
 
-A marker is one record in a batch of its own. Its key says which marker it is, its value which
-coordinator wrote it. A reader that does not know a marker's type must skip it, not fail.
+A marker is one record in its own batch. Its key has the type of the marker, its value the epoch of
+the coordinator that wrote it. A reader must skip a marker of an unknown type, not fail.
 """
 
 from __future__ import annotations

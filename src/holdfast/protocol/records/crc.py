@@ -1,6 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of record batches, by google-crc32c, which has the hardware
-do it.
-"""
+"""CRC-32C (Castagnoli), the checksum of record batches, computed by google-crc32c in hardware."""
 
 from __future__ import annotations
 
@@ -50,5 +48,5 @@ def crc32c_parts(data: bytes | memoryview, spans: array[int] | memoryview) -> li
 
 
 def crc32c_in_place(array: Any) -> int:
-    """The checksum of a numpy array of bytes, which the package reads where it lies."""
+    """The checksum of a numpy array of bytes, which the package reads without a copy."""
     return _extend(0, array)

@@ -1,13 +1,13 @@
-"""The one error that reading a record batch can raise, and the rule for its code.
+"""The error of decoding a record batch, and the rule for its code.
 
-Two kinds of wrong, and a client acts differently on each:
+A client acts differently on two kinds of errors:
 
-- Damage (cut short, CRC does not match, impossible sizes in the header) is CORRUPT_MESSAGE. It is
+- Damage (truncated, a wrong CRC, impossible sizes in the header) is CORRUPT_MESSAGE. It is
   retriable: the same batch sent again may arrive whole.
-- A lie inside a batch whose CRC matches is INVALID_RECORD. Sending it again cannot help.
+- A contradiction in a batch whose CRC matches is INVALID_RECORD. A retry cannot help.
 
-Old formats, codecs we lack, sizes above the limit and impossible timestamps have codes of their
-own.
+Old formats, unsupported codecs, sizes above the limit and impossible timestamps have their own
+codes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RecordError(NamedTuple):
 
 
 class MalformedBatchError(Exception):
-    """A record batch that cannot be taken or read: where, why, and what to answer."""
+    """A refused record batch: the position, the reason and the error code."""
 
     position: int
     """Byte position in the buffer that was handed in, or in the batch's records once they have been
@@ -57,8 +57,8 @@ class MalformedBatchError(Exception):
 class ExpansionError(Exception):
     """Compressed bytes that are damaged, or that hold more than the limit.
 
-    A codec does not know where its bytes lie; `compression` does, and makes a MalformedBatchError
-    of this.
+    A codec does not have the position of its bytes; `compression` has, and turns this into a
+    MalformedBatchError.
     """
 
     error_code: ErrorCode
@@ -69,5 +69,5 @@ class ExpansionError(Exception):
 
     @classmethod
     def too_large(cls, limit: int) -> ExpansionError:
-        """More came out than may."""
+        """The output exceeds the limit."""
         return cls(f"expands to more than {limit} bytes", ErrorCode.MESSAGE_TOO_LARGE)

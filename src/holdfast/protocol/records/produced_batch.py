@@ -1,13 +1,12 @@
-"""A producer's batch made ready for the log: checked, and changed where the topic's rules say so.
+"""Prepares a producer's batch for the log: checks it, and changes it if the topic's settings ask.
 
-Mostly nothing is changed, and nothing behind the header is looked at. Three rules ask for more:
+Most batches stay unchanged, and only their header is read. Three cases need more:
 
-- message.timestamp.type=LogAppendTime: the header gets the broker's time, and a new sum.
-- compression.type other than "producer": a batch in another codec is packed anew. The records come
-  out of one codec and go into the other as they are.
-- A header whose latest time cannot be the records' (some clients never set it), or is found not to
-  be where the records have to be opened anyway: it gets the true one, as Kafka does it. Where they
-  need not be opened, a header that could be true is believed.
+- message.timestamp.type=LogAppendTime: the header gets the broker's time and a new CRC.
+- compression.type other than "producer": a batch in another codec is compressed again. The records
+  stay as they are.
+- A wrong maximum timestamp in the header gets the true value, as in Kafka. It is found if it is
+  impossible (some clients never set it), or if the records have to be decoded for another reason.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Prepared(NamedTuple):
 
 
 def prepare_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Prepared:
-    """Everything between a Produce request and the core; MalformedBatchError says why not."""
+    """Check and change a batch of a Produce request; MalformedBatchError if it is refused."""
     batch, facts = looked_at(data, now_ms, rules)
     header, ready = batch.header, _writable(data)
     if rules.is_append_time:

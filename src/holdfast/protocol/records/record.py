@@ -1,10 +1,9 @@
-"""Reading the records of a batch, one at a time and only when asked.
+"""Decodes the records of a batch, one at a time.
 
-Keys and values are views into the batch (or into what came out of the codec): nothing is copied.
-The reader trusts nothing: every length is held against what is left, a record must fill exactly
-the length it claims, and the batch must hold exactly the records it counts. Where the header and
-the records could contradict each other in a way that changes an answer (an offset outside the
-batch's span, a timestamp beyond 64 bits), the record is refused.
+Keys and values are views into the batch (or into its decompressed records): nothing is copied. The
+reader checks everything: every length against the bytes left, the size of each record against its
+length, and the number of records against the count. It refuses a record that contradicts the header
+(an offset outside the batch's span, a timestamp beyond 64 bits).
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.varints import SMALL, decode_varint, decode_varlong
 
 DECOMPRESSED_LIMIT = 64 << 20
-"""Bytes one batch may expand to where no rule of a topic says otherwise."""
+"""The default limit of a decompressed batch, in bytes."""
 
 LEAST_HEADER_BYTES = 2
 _INT64_LIMIT = 2**63
 
 
 class RecordHeader(NamedTuple):
-    """A name and a value that travel with a record. A name may occur more than once."""
+    """A record header: a name and a value. A name may occur more than once."""
 
     key: str
-    """Bytes that are not UTF-8 are shown by U+FFFD, as Java does it."""
+    """Bytes that are not UTF-8 become U+FFFD, as in Java."""
     value: memoryview | bytes | None
 
 
 class Record(NamedTuple):
-    """One record, its numbers absolute."""
+    """One record, with absolute offset and timestamp."""
 
     offset: int
     timestamp: int
-    """Milliseconds; the batch's append time where the broker's clock rules. -1 if none was set."""
+    """Milliseconds; the batch's append time with LogAppendTime. -1 if none was set."""
     sequence: int
     key: memoryview | None
     value: memoryview | None
@@ -55,8 +54,8 @@ class Record(NamedTuple):
 def read_records(batch: Batch, limit: int = DECOMPRESSED_LIMIT) -> Iterator[Record]:
     """The batch's records in order. Decompresses at the first one; at most to `limit` bytes.
 
-    Raises MalformedBatchError when it comes upon something wrong; the records before that have
-    been given out by then. The CRC is the caller's to check.
+    Raises MalformedBatchError at the first error, after it has yielded the records before that.
+    The caller checks the CRC.
     """
     header = batch.header
     check_span(header, batch.position)
@@ -94,7 +93,7 @@ def _walk(data: memoryview, header: RecordBatchHeader) -> Iterator[Record]:
 
 
 class _Facts(NamedTuple):
-    """What a batch says that its records need."""
+    """The header fields that the records need."""
 
     base_offset: int
     last_offset_delta: int
@@ -148,7 +147,7 @@ def _read(data: memoryview, start: int, end: int, facts: _Facts) -> Record:
 def read_bytes(
     data: memoryview, position: int, end: int, field: str
 ) -> tuple[memoryview | None, int]:
-    """Bytes with their length in front; -1 is null, and no other negative number is anything."""
+    """Bytes after their length; -1 is null, and other negative lengths are refused."""
     if (byte := data[position]) < 0x80:
         length = SMALL[byte]
         position += 1

@@ -1,8 +1,8 @@
-"""Snappy as it is found in Kafka: bare, or in the blocks of Java's cramjam.
+"""Snappy in Kafka: one raw block, or the framing of snappy-java.
 
 Java's clients (and most others) write snappy-java's own framing: a magic of 8 bytes, two versions,
-then blocks of up to 32 KiB, each with its compressed length in front. librdkafka writes one bare
-block. Both are read; the framed form is written, because every client reads it.
+then blocks of up to 32 KiB, each after its compressed length. librdkafka writes one raw block. We
+read both, and write the framed form, because every client reads it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def expand(data: memoryview, limit: int) -> bytes:
     if bytes(data[: len(JAVA_MAGIC)]) != JAVA_MAGIC:
         return _expand_block(data, limit, limit)
     if len(data) < len(JAVA_HEADER):
-        raise ExpansionError("cut short in the Java header")
+        raise ExpansionError("truncated in the Java header")
     pieces: list[bytes] = []
     position, size = len(JAVA_HEADER), 0
     # At most one round for every 4 bytes: each block has its length in front.
     while position < len(data):
         if position + 4 > len(data):
-            raise ExpansionError("cut short in the length of a block")
+            raise ExpansionError("truncated in the length of a block")
         length = _BLOCK_LENGTH.unpack_from(data, position)[0]
         position += 4
         if not 0 <= length <= len(data) - position:
@@ -61,7 +61,7 @@ def expand(data: memoryview, limit: int) -> bytes:
 
 def _expand_block(block: memoryview, room: int, limit: int) -> bytes:
     try:
-        # The block opens with its full length. The decoder sets that much aside, and then holds
+        # The block starts with its full length. The decoder allocates that much, and then holds
         # the block to it.
         if cramjam.snappy.decompress_raw_len(block) > room:
             raise ExpansionError.too_large(limit)

@@ -1,22 +1,21 @@
-"""What a broker checks before it takes a batch, in the order Kafka's broker does.
+"""The checks of a broker before it accepts a batch, in the order of Kafka's broker.
 
-Three depths, each including the one before:
+Three levels, each including the one before:
 
-1. `check_batch`: size, CRC, header against itself. Every batch, from anyone.
+1. `check_batch`: size, CRC, consistent header. For every batch.
 2. `check_produced`: what a producer may send: one batch, all its offsets in use, no control
-   records, no attribute without a meaning, producer fields that belong together, a clock not too
-   far ahead.
-3. `check_records`: every record opened. Costs 12 to 20 times the rest, so it is done where
-   `needs_records` says that a rule of the topic, or a header that cannot be true, asks for it.
+   records, no reserved attribute, consistent producer fields, a timestamp not too far ahead.
+3. `check_records`: decodes every record. It costs 12 to 20 times the rest, so it is done only if
+   `needs_records` says that a setting of the topic, or an impossible header, requires it.
 
-A broker calls `produce.prepare_produced`, which does the second, the third where needed, and then
-what the topic's rules want changed.
+A broker calls `produced_batch.prepare_produced`, which does the second, the third if needed, and
+then the changes that the topic's settings require.
 
 A follower and a recovering log do the first only: the leader has done the others, and compaction
-leaves gaps that a producer may not.
+leaves gaps that a producer must not send.
 
-Nothing here knows the time or the log: the time comes in with the rules, and whether a sequence
-number follows the last one is for the core to say.
+These checks use no clock and no log: the time is part of the rules, and the core checks the
+sequence numbers.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ FOREVER = 2**63 - 1
 EXPANSION_LIMIT = 64
 """How many times max.message.bytes a batch may expand to.
 
-max.message.bytes limits a batch as it is stored, compressed. Honest text rarely shrinks beyond a
-twentieth; zeros shrink a thousandfold, and a batch made to do harm ten thousandfold and more."""
+max.message.bytes limits a batch as it is stored, compressed. Text rarely compresses to less than a
+twentieth, zeros to a thousandth, and a malicious batch to a ten thousandth or less."""
 
 MOST_RECORD_ERRORS = 1_000
-"""Records that a refusal names: a batch that expands may hold millions."""
+"""The most records that an error names: a compressed batch may hold millions."""
 NO_KEY = "has no key, and the topic is compacted"
 
 _KNOWN_CODECS = frozenset(Compression)
@@ -72,9 +71,9 @@ class Rules:
     timestamp_before_max_ms: int = FOREVER
     timestamp_after_max_ms: int = 3_600_000
     needs_keys: bool = False
-    """cleanup.policy holds compact: a record without a key could never be cleaned."""
+    """cleanup.policy includes compact: a record without a key could never be cleaned."""
     compression: int | None = None
-    """compression.type: the codec of all batches in the log; None is "producer", as they come."""
+    """compression.type: the codec of all batches in the log; None for "producer"."""
     allows_zstd: bool = True
     """False for Produce below version 7, whose readers may not know zstd (KIP-110)."""
 
@@ -85,10 +84,10 @@ class Rules:
 
 
 class RecordFacts(NamedTuple):
-    """What opening the records has shown."""
+    """The result of decoding the records."""
 
     max_timestamp: int
-    """The true maximum. Kafka mends a header that says otherwise: `stamp_max_timestamp`."""
+    """The true maximum. As in Kafka, `stamp_max_timestamp` corrects a wrong header."""
     offset_of_max_timestamp: int
     is_header_true: bool
 
@@ -97,7 +96,7 @@ DEFAULT_RULES = Rules()
 
 
 def check_batch(batch: Batch, max_message_bytes: int = FOREVER) -> None:
-    """Damage, and what no writer may do. The size comes first: it is known before any byte."""
+    """Check for damage and for what no writer may do. The size comes first."""
     header = batch.header
     if header[1] + LENGTH_END > max_message_bytes:
         raise MalformedBatchError(
@@ -117,19 +116,19 @@ def check_batch(batch: Batch, max_message_bytes: int = FOREVER) -> None:
 
 
 def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Batch:
-    """The one batch a producer sent for one partition, or why it is refused.
+    """The header of the one batch that a producer sent for one partition, or an error.
 
-    Nothing inside the records is looked at, except where `needs_records` says so.
+    The records are decoded only if `needs_records` says so.
     """
     return looked_at(data, now_ms, rules)[0]
 
 
 def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFacts | None]:
-    """The same, with what the records have shown if they were opened."""
+    """The same, with the result of decoding the records if that was needed."""
     batch = Batch(data)
     header = batch.header
     if header[1] + LENGTH_END != len(data):
-        raise _refused(header.size, "a producer may send one batch a partition, here is more")
+        raise _refused(header.size, "a producer may send one batch per partition, here is more")
     check_batch(batch, rules.max_message_bytes)
     if not _is_plain(header) or not rules.allows_zstd:
         _check_codec(header, rules)
@@ -142,10 +141,10 @@ def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFact
 
 
 def needs_records(rules: Rules, header: RecordBatchHeader | None = None) -> bool:
-    """Whether a rule cannot be checked from the header, or this header cannot be true.
+    """Whether a rule cannot be checked from the header, or this header is impossible.
 
-    A header tells the latest time of its batch but not the earliest, and nothing of the keys. The
-    base time is a record's, so the latest cannot be before it.
+    A header has the latest timestamp of its batch but not the earliest, and nothing about the keys.
+    The base timestamp is a record's, so the latest cannot be before it.
     """
     if rules.needs_keys:
         return True
@@ -156,11 +155,11 @@ def needs_records(rules: Rules, header: RecordBatchHeader | None = None) -> bool
 
 
 def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> RecordFacts:
-    """Open every record of a producer's batch: structure, offsets, keys, times.
+    """Decode and check every record of a producer's batch: structure, offsets, keys, times.
 
-    A batch is refused as a whole, and the error names the records that are to blame (KIP-467).
-    Offsets must run from 0 without a gap. The header's count, sizes and last offset are held
-    against what is there by the reader; its maximum timestamp is told, not refused.
+    A batch is refused as a whole, and the error names the wrong records (KIP-467). Offsets must run
+    from 0 without a gap. The reader checks the header's count, sizes and last offset; a wrong
+    maximum timestamp is returned, not refused.
     """
     header = batch.header
     most, at = NO_TIMESTAMP, header.base_offset
@@ -191,8 +190,8 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
 
 
 def _is_plain(header: RecordBatchHeader) -> bool:
-    """Nearly every batch: no attribute but a codec, as many records as offsets, no producer or a
-    whole one. Nothing that `_check_offsets` and `_check_producer` look for can be in it.
+    """Whether this is a usual batch: no attribute but a codec, as many records as offsets, and all
+    producer fields or none. Such a batch passes `_check_offsets` and `_check_producer`.
     """
     count, producer_id = header[12], header[9]
     return (
@@ -210,7 +209,7 @@ def _check_codec(header: RecordBatchHeader, rules: Rules) -> None:
 
 
 def _check_offsets(header: RecordBatchHeader) -> None:
-    # Where they begin does not matter: the leader stamps it, and Kafka does not look either.
+    # The base offset does not matter: the leader stamps it, and Kafka does not check it either.
     if header.record_count == 0:
         raise _refused(HEADER_BYTES - 4, "a batch without records")
     if header.record_count != header.last_offset_delta + 1:
@@ -241,7 +240,7 @@ def _check_producer(header: RecordBatchHeader) -> None:
 def _check_header_time(batch: Batch, now_ms: int, rules: Rules) -> None:
     header = batch.header
     if header.is_append_time:
-        # Kafka's validator refuses this too: the mark is the broker's to set.
+        # Kafka's validator refuses this too: only the broker sets this attribute.
         raise MalformedBatchError(
             0, "a producer may not set the broker's append time", ErrorCode.INVALID_TIMESTAMP
         )
@@ -265,7 +264,7 @@ def _time_reason(timestamp: int, now_ms: int) -> str:
 
 
 def _refused_for(position: int, refused: list[_RefusedRecord]) -> MalformedBatchError:
-    """The whole batch is refused; a wrong time gives it its code, as in Kafka."""
+    """The error for the whole batch; a wrong timestamp decides its code, as in Kafka."""
     codes = [one.code for one in refused]
     is_time = ErrorCode.INVALID_TIMESTAMP in codes
     code = ErrorCode.INVALID_TIMESTAMP if is_time else ErrorCode.INVALID_RECORD

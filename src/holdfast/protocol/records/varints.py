@@ -1,8 +1,8 @@
-"""Zigzag varints, as record batches use them: seven bits a byte, lowest first, sign in bit 0.
+"""Zigzag varints of record batches: seven bits per byte, lowest first, sign in bit 0.
 
-Reading is strict: a varint has at most 5 bytes and 32 bits, a varlong 10 bytes and 64 bits, and
-none leaves the space given. Java drops the surplus bits instead; no writer makes any, and a number
-that two readers understand differently is what this refuses.
+Decoding is strict: a varint has at most 5 bytes and 32 bits, a varlong 10 bytes and 64 bits, and
+neither goes beyond `end`. Java drops surplus bits instead; no writer sends any, and two readers
+must not read different numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COMMON = _Common()
 
 
 def encode_varint(value: int) -> bytes:
-    """Any integer of 32 or 64 bits; the caller knows which of the two the field holds."""
+    """Any integer of 32 or 64 bits; the caller chooses the size of the field."""
     return _COMMON[value]
 
 
@@ -72,7 +72,7 @@ def decode_varlong(data: memoryview, position: int, end: int, field: str) -> tup
 
 def _decode(data: memoryview, start: int, end: int, bits: int, field: str) -> tuple[int, int]:
     value = shift = 0
-    for position in range(start, end):  # At most 10 bytes: the caller has cut `end`.
+    for position in range(start, end):  # At most 10 bytes: the caller has limited `end`.
         byte = data[position]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:

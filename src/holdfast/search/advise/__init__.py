@@ -1,14 +1,14 @@
-"""What a combination of settings can lose: tried in the real core, never looked up.
+"""Advises on a combination of settings: what it can lose, tried in the real core.
 
-The search visits every state with so many failures, the catalogue's stories are played under these
-settings, and trials count what is survived.
+The search visits every state with so many failures, the scenarios of the catalogue run under these
+settings, and trials measure which failures are survived.
 """
 
 from holdfast.search.advise.advice import Advice, Line, advise
 from holdfast.search.advise.combination import MOST_REPLICAS, Asked, AskedError, Given, asked_of
 from holdfast.search.advise.losses import Evidence, Loss, Searched
 from holdfast.search.advise.running_cluster import ask_cluster
-from holdfast.search.advise.safer import Remedy, told
+from holdfast.search.advise.safer import Remedy, setting_text
 from holdfast.search.advise.settings_files import (
     FILES,
     of_consumer,
@@ -36,5 +36,5 @@ __all__ = [
     "of_logs",
     "of_producer",
     "read_file",
-    "told",
+    "setting_text",
 ]

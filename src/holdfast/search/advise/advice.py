@@ -1,4 +1,4 @@
-"""One answer: what can be lost, what is survived, what would be safer."""
+"""The complete advice: what can be lost, what is survived, what would be safer."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from holdfast.search.limits import Limits
 
 
 class Line(NamedTuple):
-    """What can happen, and each single change that keeps it from happening."""
+    """One thing that can go wrong, and every single change that prevents it."""
 
     loss: Loss
     remedies: tuple[Change, ...]
     undecided: tuple[Change, ...]
-    """Changes of which a limit kept the search from saying whether they help."""
+    """Changes for which the search reached a limit before it was clear whether they help."""
 
     def to_dict(self) -> dict[str, Any]:
         """With stable keys."""
@@ -37,14 +37,14 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Everything that came out."""
+    """The advice on one combination."""
 
     asked: Asked
     failures: int
-    """So many failures of a kind were tried."""
+    """The number of failures of each kind that was tried."""
     lines: tuple[Line, ...]
     nearest: Remedy | None
-    """The one change that removes most lines; losses count before disorder."""
+    """The single change that removes most lines; losses count before disorder."""
     searched: tuple[Searched, ...]
     price: Price
     data_survives: int
@@ -53,7 +53,7 @@ class Advice:
 
     @property
     def verdict(self) -> str:
-        """Whether something acknowledged can be lost."""
+        """Whether an acknowledged record can be lost."""
         if any(line.loss.is_loss for line in self.lines):
             return VIOLATED
         return LIMIT if any(one.verdict == LIMIT for one in self.searched) else HOLDS
@@ -89,7 +89,7 @@ def advise(
     watch: Watch = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Advice:
-    """Look at everything; searches share so many seconds, remedies half as many."""
+    """Run everything; searches share so many seconds, remedies half as many."""
     began = time.monotonic()
 
     tried = min(failures or asked.replicas, asked.replicas)
@@ -100,7 +100,7 @@ def advise(
     say("counting what is survived")
     least = data_survives(contender_of(asked), asked.replicas)
     say("looking for a safer setting")
-    # A budget of its own: searches that were stopped must not keep a remedy from being found.
+    # Remedies have their own budget: a stopped search must not prevent one from being found.
     safer = Safer(asked, _budget(seconds / 2))
     lines = tuple(_line(one, safer) for one in losses)
     best = _most_helpful(lines)
@@ -133,6 +133,6 @@ def _most_helpful(lines: tuple[Line, ...]) -> Change | None:
 
 
 def _budget(seconds: float) -> Callable[[], Limits]:
-    """What is left of it, and a little when nothing is."""
+    """The rest of the budget, and a little when it is used up."""
     began = time.monotonic()
     return lambda: Limits(seconds=max(0.1, seconds - (time.monotonic() - began)))

@@ -1,4 +1,4 @@
-"""The combination that is asked about, in the lab's words; whatever the lab has no word for."""
+"""The combination of settings to judge, as lab options, and the settings that the lab lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.core import ACKS_ALL
 from holdfast.lab.scenarios.options import build, parse_option
 
 MOST_REPLICAS: Final = 5
-"""More than this no search gets through."""
+"""No search completes with more replicas."""
 
 DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -23,7 +23,7 @@ DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "retries": "1000000000",
     }
 )
-"""Kafka's, in the lab's words. Without a word about the consumer nothing is said of it."""
+"""Kafka's defaults, as lab options. Without consumer settings the consumer is not judged."""
 
 OF_LOGS: Final = (
     "min_insync_replicas",
@@ -33,11 +33,11 @@ OF_LOGS: Final = (
     "log_flush_interval_ms",
     "acks",
 )
-"""What a search and a trial look at; the rest is for clients."""
+"""The options that searches and trials use; the others are for clients."""
 
 
 class AskedError(ValueError):
-    """A combination that cannot be. `hint` says what to try."""
+    """An impossible combination. `hint` says what to try."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class AskedError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What one source says: a file, a cluster, the command line."""
+    """The settings of one source: a file, a cluster or the command line."""
 
     source: str
     replicas: int | None = None
@@ -56,27 +56,27 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One combination."""
+    """One combination of settings."""
 
     replicas: int
     options: Mapping[str, str]
     sources: Mapping[str, str]
-    """Where each option comes from."""
+    """The source of each option."""
     not_looked_at: tuple[str, ...] = ()
 
     @property
     def needed(self) -> int:
-        """How many replicas must be in sync for a write: acks below all ask only the leader."""
+        """The replicas that must be in sync for a write; unless acks=all only the leader."""
         acks = parse_option("acks", self.options["acks"])
         return max(1, int(self.options["min_insync_replicas"])) if acks == ACKS_ALL else 1
 
     @property
     def of_logs(self) -> dict[str, str]:
-        """What a search looks at."""
+        """The options that a search uses."""
         return {key: self.options[key] for key in OF_LOGS if key in self.options}
 
     def changed(self, key: str, value: str) -> Asked:
-        """With another value of one setting."""
+        """The combination with another value of one setting."""
         options = {**self.options, key: value}
         if self.sources.get("idempotence") == "default":
             del options["idempotence"]
@@ -85,7 +85,7 @@ class Asked:
 
 
 def asked_of(givens: Iterable[Given]) -> Asked:
-    """Put together; the later wins. OptionError or AskedError if it cannot be."""
+    """The combination of all sources; a later one wins. OptionError, AskedError if impossible."""
     replicas, options = 3, dict(DEFAULTS)
     sources = dict.fromkeys(("replicas", *options), "default")
     unknown: dict[str, None] = {}
@@ -107,7 +107,7 @@ def asked_of(givens: Iterable[Given]) -> Asked:
 
 
 def _settle_idempotence(options: dict[str, str], sources: dict[str, str]) -> None:
-    """As Kafka's producer: on unless acks or retries speak against it; asked for, it needs both."""
+    """As Kafka's producer: on unless acks or retries exclude it; if requested, it needs both."""
     possible = parse_option("acks", options["acks"]) == ACKS_ALL and int(options["retries"]) > 0
     if "idempotence" not in options:
         options["idempotence"] = "on" if possible else "off"
@@ -116,7 +116,7 @@ def _settle_idempotence(options: dict[str, str], sources: dict[str, str]) -> Non
         raise AskedError(
             f"enable.idempotence needs acks=all and retries, not acks={options['acks']} "
             f"and retries={options['retries']}",
-            "a producer of Kafka's refuses this as well",
+            "Kafka's producer refuses this as well",
         )
 
 

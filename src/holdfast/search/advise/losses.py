@@ -1,4 +1,4 @@
-"""What can be lost, and what shows it."""
+"""Possible losses, and the runs that show them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from holdfast.lab.judge.verdict import OUTCOMES
 from holdfast.lab.scenarios.scenario import Scenario
 
 LOSSES: Final = ("diverged", "lost", "exposed-lost", "skipped", "lost-at-consumer")
-"""Outcomes in which a record that somebody counted on is gone."""
+"""Outcomes in which a record is gone that a client relied on."""
 DISORDERS: Final = ("reordered", "duplicated", "processed-twice", "stale-read")
-"""Outcomes in which every record is there, and yet something is not as expected."""
+"""Outcomes in which every record is there, but not as expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A run that anybody can see again."""
+    """A run that can be repeated."""
 
     kind: str
-    """scenario: a story of the catalogue; search: the shortest run that a search has found."""
+    """scenario: one of the catalogue; search: the shortest run that a search found."""
     title: str
     command: str
-    story: str | None = None
-    """A scenario file, if a search has written it."""
+    scenario_text: str | None = None
+    """The scenario file that a search wrote."""
 
     def to_dict(self) -> dict[str, Any]:
         """With stable keys."""
@@ -32,13 +32,13 @@ class Evidence:
             "kind": self.kind,
             "title": self.title,
             "command": self.command,
-            "story": self.story,
+            "story": self.scenario_text,
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """One thing that can go wrong, and the faults that it takes."""
+    """One possible failure, and the faults that cause it."""
 
     outcome: str
     faults: str
@@ -46,8 +46,8 @@ class Loss:
     kinds: Mapping[str, int]
     """How many faults of each kind."""
     evidence: tuple[Evidence, ...]
-    story: Scenario | None = None
-    """What is played again to see whether another setting helps; None: `kinds` is searched."""
+    scenario: Scenario | None = None
+    """The scenario that tests whether another setting helps; None: search with `kinds`."""
 
     @property
     def is_loss(self) -> bool:
@@ -56,7 +56,7 @@ class Loss:
 
     @property
     def meaning(self) -> str:
-        """The outcome in words; an invariant of the search stands for itself."""
+        """The outcome in words; an invariant by its name."""
         return OUTCOMES.get(self.outcome, self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """One search and how it ended."""
+    """One search and its result."""
 
     faults: str
     command: str

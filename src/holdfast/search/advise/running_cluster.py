@@ -1,4 +1,4 @@
-"""A running cluster, ours or Apache Kafka, asked for what it is set to."""
+"""Reads the settings of a running cluster, Holdfast or Apache Kafka."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_BROKER = ("replica.selector.class",)
 
 
 def ask_cluster(client: Client, topic: str, source: str) -> Given:
-    """A topic's replicas and settings. ClusterError if nobody answers."""
+    """A topic's replicas and settings. ClusterError if no broker answers."""
     [found] = client.metadata([topic]).topics  # one attempt: a wrong address is named quickly
     if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise AskedError(f"{source} has no topic {topic}", "see 'holdfast status'")
@@ -39,7 +39,7 @@ def ask_cluster(client: Client, topic: str, source: str) -> Given:
     names = ("min.insync.replicas", "unclean.leader.election.enable", "flush.messages", "flush.ms")
     chosen = {name: values[name] for name in names if name in values}
     given = of_logs(server, chosen, source, all_of_it=True)
-    # Only what somebody has set: nobody wants to read all defaults.
+    # Only settings that were set explicitly: a list of all defaults helps no reader.
     others = [one.name for one in own if one.config_source != _DEFAULT and one.name not in names]
     return Given(
         source=source,

@@ -1,4 +1,4 @@
-"""The nearest safer setting: one change at a time, tried on the very run that shows the loss."""
+"""Finds the nearest safer setting: tries one change at a time on the run that shows the loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.search.limits import Limits
 Change = tuple[str, str]
 
 _LAG_MS: Final = "1500"
-"""replica.lag.time.max.ms of a trial, so that it need not be a long one."""
+"""replica.lag.time.max.ms of a trial: small, so that a trial can be short."""
 _ALTERNATIVES: Final = (
     ("idempotence", "on"),
     ("acks", "all"),
@@ -27,7 +27,7 @@ _ALTERNATIVES: Final = (
     ("sink", "idempotent"),
     ("reads", "leader-only"),
 )
-"""Before those that cost writes or flushes."""
+"""Changes to try before those that cost writes or flushes."""
 _KAFKA: Final = {
     "idempotence": "enable.idempotence=true",
     "acks": "acks=all",
@@ -49,28 +49,28 @@ class Remedy:
     after: Price
 
     @property
-    def told(self) -> str:
-        """In Kafka's words."""
-        return told((self.setting, self.value))
+    def setting_text(self) -> str:
+        """The change as a Kafka setting."""
+        return setting_text((self.setting, self.value))
 
     def to_dict(self) -> dict[str, Any]:
         """With stable keys."""
         return {
             "setting": self.setting,
             "value": self.value,
-            "told": self.told,
+            "told": self.setting_text,
             "price": {"before": asdict(self.before), "after": asdict(self.after)},
         }
 
 
-def told(change: Change) -> str:
-    """A change in Kafka's words."""
+def setting_text(change: Change) -> str:
+    """A change as a Kafka setting."""
     key, value = change
     return _KAFKA.get(key, f"{key.replace('_', '.')}={value}")
 
 
 def contender_of(asked: Asked) -> Contender:
-    """For trials."""
+    """The contender that trials measure."""
     settings, rules = build({"replica_lag_time_max_ms": _LAG_MS, **asked.of_logs}, asked.replicas)
     return Contender(
         name="asked",
@@ -82,7 +82,7 @@ def contender_of(asked: Asked) -> Contender:
 
 
 def changes(asked: Asked) -> Iterator[Change]:
-    """What may help: cheap for writers first."""
+    """Changes that may help, those that are cheap for writers first."""
     for key, value in _ALTERNATIVES:
         if key != "idempotence" or asked.options["acks"] == "all":
             yield key, value
@@ -92,7 +92,7 @@ def changes(asked: Asked) -> Iterator[Change]:
 
 
 class Safer:
-    """Finds remedies; prices are measured once."""
+    """Finds remedies, and measures each price once."""
 
     def __init__(self, asked: Asked, limits: Callable[[], Limits]) -> None:
         self._asked = asked
@@ -100,14 +100,14 @@ class Safer:
         self._prices: dict[tuple[str, str], Price] = {}
 
     def price(self, key: str = "", value: str = "") -> Price:
-        """With one change, or as asked."""
+        """The price with one change, or of the combination as given."""
         if (key, value) not in self._prices:
             asked = self._asked.changed(key, value) if key else self._asked
             self._prices[key, value] = price(contender_of(asked), asked.replicas)
         return self._prices[key, value]
 
     def changes_for(self, loss: Loss) -> dict[Change, str]:
-        """Every single change that might help: whether it holds, or a limit left it open."""
+        """Every single change that helps, or for which a limit was reached, with its verdict."""
         tried = {
             (key, value): self._verdict(loss, key, value)
             for key, value in changes(self._asked)
@@ -116,14 +116,14 @@ class Safer:
         return {change: verdict for change, verdict in tried.items() if verdict != VIOLATED}
 
     def remedy(self, change: Change) -> Remedy:
-        """With its price."""
+        """A change with its price."""
         key, value = change
         return Remedy(setting=key, value=value, before=self.price(), after=self.price(key, value))
 
     def _verdict(self, loss: Loss, key: str, value: str) -> str:
         changed = self._asked.changed(key, value)
-        if loss.story is not None:
-            ends_well = outcome_of(loss.story, changed) not in (None, loss.outcome)
+        if loss.scenario is not None:
+            ends_well = outcome_of(loss.scenario, changed) not in (None, loss.outcome)
             return HOLDS if ends_well else VIOLATED
         if changed.of_logs == self._asked.of_logs:
             return VIOLATED

@@ -1,7 +1,7 @@
-"""The catalogue's stories, played by today's rules under the settings that are asked about.
+"""Runs the scenarios of the catalogue, by today's rules, under the given settings.
 
-A story with fewer brokers than asked for is a run of the larger cluster whose other brokers are
-down, as long as writes need no more than those it has.
+A scenario with fewer brokers than the given cluster is a run of that cluster with the other brokers
+down, as long as writes need no more brokers than the scenario has.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TODAY: Final[Mapping[str, str]] = {
     "looks": "on",
     "sink": "plain",
 }
-"""What a story's variants may change and nobody asks about."""
+"""Options that a scenario's variants may change and that advice does not cover."""
 MOST_RETRIES: Final = 5
-"""A story's producer retries at once; what five retries do not bring, none will."""
+"""A scenario's producer retries immediately; if five retries fail, more will not help."""
 _OF_CONSUMERS: Final = ("lost-at-consumer", "processed-twice")
 _KINDS: Final = {
     "crash": "crash",
@@ -45,7 +45,7 @@ _KINDS: Final = {
 
 
 def play_all(asked: Asked) -> Iterator[tuple[Scenario, str]]:
-    """Every story that goes wrong under these settings, and how."""
+    """Every scenario that fails under these settings, and its outcome."""
     for name in ids():
         scenario = load(name)
         outcome = outcome_of(scenario, asked)
@@ -54,7 +54,7 @@ def play_all(asked: Asked) -> Iterator[tuple[Scenario, str]]:
 
 
 def outcome_of(scenario: Scenario, asked: Asked) -> str | None:
-    """How a story ends; None if it says nothing about these settings."""
+    """The outcome of a scenario; None if it does not apply to these settings."""
     brokers = _brokers(scenario)
     if brokers > asked.replicas or (brokers < asked.replicas and brokers < asked.needed):
         return None
@@ -66,7 +66,7 @@ def outcome_of(scenario: Scenario, asked: Asked) -> str | None:
 def _played(scenario: Scenario, asked: Asked) -> Run | None:
     try:
         return run_scenario(scenario, scenario.variants[-1], _overrides(asked))
-    except ScenarioError:  # It cannot go on: what it waits for does not happen.
+    except ScenarioError:  # The scenario cannot continue: what it waits for does not happen.
         return None
 
 
@@ -76,9 +76,10 @@ def _overrides(asked: Asked) -> dict[str, str]:
 
 
 def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
-    """With what the stories show: beside what a search has found, or on lines of their own.
+    """The losses of the searches and of the scenarios together.
 
-    A story that takes more failures than a line that is there already says nothing new.
+    A scenario is evidence for a loss that a search found, or a loss of its own. It is omitted if a
+    known loss with the same outcome needs no more failures.
     """
     lines = list(found)
     least = {
@@ -93,16 +94,16 @@ def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
             alone.setdefault(outcome, []).append((scenario, kinds))
         elif place is not None:
             lines[place] = _with(lines[place], _evidence(scenario, asked))
-    for outcome, stories in alone.items():
-        stories.sort(key=lambda one: (_failures(one[1]), one[1].total()))
-        first, kinds = stories[0]
+    for outcome, matches in alone.items():
+        matches.sort(key=lambda one: (_failures(one[1]), one[1].total()))
+        first, kinds = matches[0]
         lines.append(
             Loss(
                 outcome=outcome,
-                faults=_told(kinds),
+                faults=_faults_text(kinds),
                 kinds=kinds,
-                evidence=tuple(_evidence(one, asked) for one, _ in stories),
-                story=first,
+                evidence=tuple(_evidence(one, asked) for one, _ in matches),
+                scenario=first,
             )
         )
     return lines
@@ -135,14 +136,14 @@ def _evidence(scenario: Scenario, asked: Asked) -> Evidence:
 
 
 def _mentioned(scenario: Scenario) -> dict[str, None]:
-    """Every option that the story itself or a variant of it sets."""
+    """All options that a scenario or one of its variants sets."""
     names = dict.fromkeys(key for variant in scenario.variants for key in variant.options)
     return names | dict.fromkeys(key for one in _commands(scenario) for key in one.options)
 
 
 def _commands(scenario: Scenario) -> Iterator[Command]:
-    for beat in scenario.beats:
-        yield from beat.commands
+    for step in scenario.steps:
+        yield from step.commands
 
 
 def _brokers(scenario: Scenario) -> int:
@@ -151,7 +152,7 @@ def _brokers(scenario: Scenario) -> int:
 
 
 def _faults(scenario: Scenario) -> Counter[str]:
-    """How many faults of each kind a story has, by its commands."""
+    """The number of faults of each kind in a scenario's commands."""
     kinds: Counter[str] = Counter()
     for one in _commands(scenario):
         kind = _KINDS.get(one.name)
@@ -162,8 +163,8 @@ def _faults(scenario: Scenario) -> Counter[str]:
     return kinds
 
 
-def _told(kinds: Counter[str]) -> str:
+def _faults_text(kinds: Counter[str]) -> str:
     if not kinds:
         return "no fault at all"
-    named = {"power": "loss of power", "disk": "lost disk", "cut": "cut link"}
+    named = {"power": "loss of power", "disk": "lost disk", "cut": "disconnected broker"}
     return ", ".join(f"{count} x {named.get(kind, kind)}" for kind, count in kinds.items())

@@ -1,8 +1,8 @@
-"""The search, asked for one kind of fault at a time: one failure, then two, up to all.
+"""Runs the search for one kind of fault at a time: with one failure, then two, up to all.
 
-With fewer replicas in sync than there are, the others are down: a cluster of that size shows what
-can happen then. So each kind is tried with all replicas, with as few as writes need, and with one
-more than that (the one that is behind).
+If fewer replicas are in sync than exist, the others are down: a cluster of that size shows what can
+happen then. So each kind is searched with all replicas, with as few as writes need, and with one
+more than that (a replica that is behind).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.search import (
     Found,
     Question,
     explore,
-    story_of,
+    write_scenario,
 )
 from holdfast.search.advise.combination import Asked
 from holdfast.search.advise.losses import Evidence, Loss, Searched
@@ -29,20 +29,20 @@ Watch = Callable[[Coverage], None]
 
 
 class Fault(NamedTuple):
-    """A kind of fault and the bounds in which so many of it are searched."""
+    """A kind of fault, and the bounds for a number of such faults."""
 
     kind: str
     words: Callable[[int], str]
     bounds: Callable[[int, int], Bounds]
-    """For so many faults among so many replicas."""
+    """The bounds for so many faults among so many replicas."""
     most: int
-    """So many at most, however many replicas there are."""
+    """The most faults to try, with any number of replicas."""
     least_replicas: int = 1
-    """With fewer it means nothing."""
+    """The fault needs at least so many replicas."""
 
 
 def _crashes(count: int, replicas: int) -> Bounds:
-    # A slow link shows what one death can do; with more deaths each of them is delay enough.
+    # With one death, a slow link is needed; with more deaths, each of them is a delay.
     slow = int(count == 1)
     return Bounds(replicas=replicas, crashes=count, restarts=1, delays=slow, lags=slow)
 
@@ -55,7 +55,7 @@ def _disk(_: int, replicas: int) -> Bounds:
     return Bounds(replicas=replicas, crashes=1, disk_losses=1, restarts=1)
 
 
-def _cut(_: int, replicas: int) -> Bounds:
+def _disconnect(_: int, replicas: int) -> Bounds:
     return Bounds(replicas=replicas, partitions=1)
 
 
@@ -69,7 +69,7 @@ def _many(one: str, more: str) -> Callable[[int], str]:
 
 FAULTS: Final = (
     Fault("election", _many("an operator has another leader elected", ""), _election, 1, 2),
-    Fault("cut", _many("one broker is cut off for a time", ""), _cut, 1, 2),
+    Fault("cut", _many("one broker is disconnected for a time", ""), _disconnect, 1, 2),
     Fault("crash", _many("one process dies", "{count} processes die"), _crashes, 9),
     Fault(
         "power", _many("one machine loses power", "{count} machines lose power"), _power_losses, 9
@@ -80,16 +80,16 @@ FAULTS: Final = (
 
 @dataclass(slots=True)
 class Findings:
-    """What searches have come to."""
+    """The results of the searches."""
 
     losses: list[Loss] = field(default_factory=list)
     searched: list[Searched] = field(default_factory=list)
     found: dict[str, int] = field(default_factory=dict)
-    """By kind of fault: the fewest replicas with which it has lost something."""
+    """The fewest replicas with which each kind of fault caused a loss."""
 
 
 def questions(asked: Asked, failures: int) -> Iterator[tuple[Fault, int, Question]]:
-    """Few failures first, then many."""
+    """The questions, those with few failures first."""
     for count in range(1, failures + 1):
         for fault in FAULTS:
             if count <= fault.most:
@@ -98,7 +98,7 @@ def questions(asked: Asked, failures: int) -> Iterator[tuple[Fault, int, Questio
 
 
 def _sized(asked: Asked, fault: Fault, count: int) -> Iterator[Question]:
-    """All replicas first, then fewer."""
+    """The questions for each number of replicas in sync, all first."""
     needed = asked.needed
     sizes = sorted({asked.replicas, needed, min(asked.replicas, needed + 1)}, reverse=True)
     for size in sizes:
@@ -108,7 +108,7 @@ def _sized(asked: Asked, fault: Fault, count: int) -> Iterator[Question]:
 
 
 def verdict_of(asked: Asked, kinds: Mapping[str, int], limits: Callable[[], Limits]) -> str:
-    """Whether so many faults of a kind lose nothing, however many replicas are in sync."""
+    """Whether so many faults of a kind cause no loss, with any number of replicas in sync."""
     for fault in FAULTS:
         if fault.kind in kinds:
             for question in _sized(asked, fault, kinds[fault.kind]):
@@ -119,7 +119,7 @@ def verdict_of(asked: Asked, kinds: Mapping[str, int], limits: Callable[[], Limi
 
 
 def search_all(asked: Asked, failures: int, limits: Callable[[], Limits], watch: Watch) -> Findings:
-    """Ask every question whose answer does not follow from an earlier one."""
+    """Search every question whose answer does not follow from an earlier one."""
     findings = Findings()
     for fault, count, question in questions(asked, failures):
         size = question.bounds.replicas
@@ -152,15 +152,15 @@ def _words(fault: Fault, count: int, down: int) -> str:
 
 def _loss(found: Found, fault: Fault, count: int, words: str) -> Loss:
     assert found.violation is not None
-    story = story_of(found, found.question.command)
+    written = write_scenario(found, found.question.command)
     evidence = Evidence(
         kind="search",
         title=found.violation.text,
         command=found.question.command,
-        story=story.text,
+        scenario_text=written.text,
     )
     return Loss(
-        outcome=story.outcome,
+        outcome=written.outcome,
         faults=words,
         kinds={fault.kind: count},
         evidence=(evidence,),

@@ -1,7 +1,7 @@
-"""Kafka's own files: server.properties, a topic's, a producer's and a consumer's settings.
+"""Reads Kafka's own files: server.properties, and topic, producer and consumer settings.
 
-What the lab has no word for is not passed over in silence: it is named as not looked at. So are
-names that are none of Kafka's, as plugins have them; only what looks like a slip is an error.
+A setting that the lab does not model is reported as not looked at. So are names that Kafka does not
+have, such as settings of plugins. Only a name that looks like a typing error is an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SERVER: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "flush.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     }
 )
-"""A topic's setting that is looked at, and what a broker calls it."""
+"""Topic settings that are used, with their broker names."""
 _OTHERS: Final = ("replica.selector.class", "default.replication.factor")
 
 
@@ -64,11 +64,11 @@ FILES: Final[Mapping[str, Checks]] = MappingProxyType(
         "consumer": {"enable.auto.commit": _boolean},
     }
 )
-"""What is checked, a file each. Of clients' settings only those that are looked at."""
+"""The settings that are checked, per kind of file; of client settings only those that are used."""
 
 
 def read_file(kind: str, text: str, title: str) -> dict[str, str]:
-    """A file's entries; AskedError says where a name is a slip or a value impossible."""
+    """A file's entries. AskedError names a misspelt setting or an impossible value."""
     checks = FILES[kind]
     found: dict[str, str] = {}
     try:
@@ -93,9 +93,10 @@ def read_file(kind: str, text: str, title: str) -> dict[str, str]:
 def of_logs(
     server: Mapping[str, str], topic: Mapping[str, str], source: str, *, all_of_it: bool
 ) -> Given:
-    """What a server.properties and a topic's own settings come to.
+    """The settings that result from a server.properties and a topic's own settings.
 
-    `all_of_it`: whether the server's are known, so that what is not there is Kafka's default.
+    `all_of_it`: whether the server's settings are complete, so that a missing one has Kafka's
+    default.
     """
     configs = TopicConfigs(own=topic, layers=Layers(static=server))
     options = {
@@ -128,7 +129,7 @@ def _flush(messages: int, interval_ms: int) -> dict[str, str]:
 
 
 def of_producer(values: Mapping[str, str], source: str) -> Given:
-    """What a producer's file says."""
+    """The settings of a producer's file."""
     options: dict[str, str] = {}
     if "acks" in values:
         options["acks"] = "all" if values["acks"] == "-1" else values["acks"]
@@ -141,7 +142,7 @@ def of_producer(values: Mapping[str, str], source: str) -> Given:
 
 
 def of_consumer(values: Mapping[str, str], source: str) -> Given:
-    """What a consumer's file says; Kafka commits by itself unless told otherwise."""
+    """The settings of a consumer's file; by default Kafka's consumer commits automatically."""
     auto = _on_off(values.get("enable.auto.commit", "true")) == "on"
     return Given(
         source=source,

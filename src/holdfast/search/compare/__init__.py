@@ -1,6 +1,6 @@
-"""In-sync replicas or a majority: the same faults, at the same moments, under both rules.
+"""Compares in-sync replicas with a majority: the same faults at the same moments under both rules.
 
-Nothing is assumed about either rule: every figure is measured in runs of the real core.
+Every figure is measured in runs of the real core.
 """
 
 from holdfast.search.compare.figures import (

@@ -1,4 +1,4 @@
-"""The figures, measured: what was lost, how long nobody could write, copies, waits, failures."""
+"""Measures the figures: losses, unavailability, copies, waits, survived failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Figures:
     """Acknowledged records that are gone, over all schedules."""
     runs_with_loss: int
     unavailable_percent: float
-    """Of the time under faults: how much of it passed without any acknowledgement."""
+    """The share of the time under faults in which no record was acknowledged."""
     copies_least: int
     """The fewest replicas that held a record at the moment of its acknowledgement."""
     copies_mean: float
@@ -36,28 +36,28 @@ class Figures:
     wait_p99_ms: float
     """The same when some messages are slow, and nothing fails."""
     writes_survive: int
-    """So many brokers may crash at once, whichever they are, and writes go on."""
+    """The number of brokers, any of them, that may crash at the same time while writes continue."""
     data_survives: int
-    """So many machines may lose power at once when all are in sync, and no promise is broken."""
+    """So many machines, all in sync, may lose power at the same time without a loss."""
     data_survives_least: int
-    """The same while as many followers are out of reach as writes allow."""
+    """The same while as many followers are unreachable as writes allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What one combination costs, without random schedules."""
+    """The cost of one combination, without random schedules."""
 
     writes_survive: int
     copies_least: int
-    """The fewest at an acknowledgement, while as many followers are out of reach as may be."""
+    """The fewest replicas at an acknowledgement, with as many unreachable followers as possible."""
     round_trips: float
     flushes: float
-    """Of all disks together, an acknowledged record."""
+    """Flushes of all disks per acknowledged record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All contenders under the same schedules."""
+    """The figures of all contenders under the same schedules."""
 
     replicas: int
     schedules: int
@@ -93,13 +93,13 @@ def _figures(
         trial = Trial(contender, names, jitter=seed)
         trial.run(schedule_of(seed, names), DURATION_MS)
         waits.append(waits_of(trial.world.recorder.events, DURATION_MS))
-        trial.make_peace()
+        trial.end_faults()
         acknowledged += trial.acknowledged()
         lost.append(trial.lost())
         tick()
     calm, uneven = _undisturbed(contender, names, None), _undisturbed(contender, names, 1)
     copies = [count for one in waits for count in one.copies]
-    away = _least_copies(contender, names)
+    away = _most_unreachable(contender, names)
     return Figures(
         name=contender.name,
         acknowledged=acknowledged,
@@ -118,13 +118,13 @@ def _figures(
 
 
 def price(contender: Contender, replicas: int) -> Price:
-    """Try every group of brokers. With acks=0 nobody waits, so nothing is measured."""
+    """Measure with every group of brokers. With acks=0 there is no wait to measure."""
     names = _names(replicas)
-    away = _least_copies(contender, names)
+    away = _most_unreachable(contender, names)
     calm = Trial(contender, names, None)
     calm.run((), SETTLED_MS)
     events = calm.world.recorder.events
-    least = _with_out_of_reach(contender, names, away).world.recorder.events
+    least = _with_unreachable(contender, names, away).world.recorder.events
     return Price(
         writes_survive=_most(names, lambda group: _writes_after(contender, names, group)),
         copies_least=min(waits_of(least, SETTLED_MS).copies, default=0),
@@ -134,9 +134,9 @@ def price(contender: Contender, replicas: int) -> Price:
 
 
 def data_survives(contender: Contender, replicas: int) -> tuple[int, int]:
-    """Power failures at once that no promise is broken by: all in sync, and with fewest copies."""
+    """Simultaneous power failures without a loss: with all in sync, and with the fewest copies."""
     names = _names(replicas)
-    away = _least_copies(contender, names)
+    away = _most_unreachable(contender, names)
     return (
         _most(names, lambda group: _keeps(contender, names, group, 0)),
         _most(names, lambda group: _keeps(contender, names, group, away)),
@@ -172,10 +172,10 @@ def _writes_after(contender: Contender, names: Sequence[str], group: tuple[str, 
     return trial.acknowledged() > before
 
 
-def _least_copies(contender: Contender, names: Sequence[str]) -> int:
-    """How many followers may be out of reach while writes still go on."""
+def _most_unreachable(contender: Contender, names: Sequence[str]) -> int:
+    """The number of followers that may be unreachable while writes continue."""
     for count in range(len(names) - 1, 0, -1):
-        trial = _with_out_of_reach(contender, names, count)
+        trial = _with_unreachable(contender, names, count)
         before = trial.acknowledged()
         trial.world.advance(SETTLED_MS)
         if trial.acknowledged() > before:
@@ -183,12 +183,12 @@ def _least_copies(contender: Contender, names: Sequence[str]) -> int:
     return 0
 
 
-def _with_out_of_reach(contender: Contender, names: Sequence[str], count: int) -> Trial:
-    """Under traffic; the last followers have been out of reach until nobody waited for them."""
+def _with_unreachable(contender: Contender, names: Sequence[str], count: int) -> Trial:
+    """A trial in which the last followers have been unreachable until they left the ISR."""
     trial = Trial(contender, names, None)
     trial.run((), SETTLED_MS)
     for name in names[len(names) - count :]:
-        trial.cut(trial.world.brokers[name])
+        trial.disconnect(trial.world.brokers[name])
     trial.world.advance(LAG_MS + SETTLED_MS)
     return trial
 
@@ -196,12 +196,12 @@ def _with_out_of_reach(contender: Contender, names: Sequence[str], count: int) -
 def _keeps(
     contender: Contender, names: Sequence[str], group: tuple[str, ...], out_of_reach: int
 ) -> bool:
-    """Whether promises hold when power fails in a group at once."""
-    trial = _with_out_of_reach(contender, names, out_of_reach)
+    """Whether no acknowledged record is lost when a group loses power at the same time."""
+    trial = _with_unreachable(contender, names, out_of_reach)
     if not out_of_reach:
         trial.sends = False
         trial.world.advance(SETTLED_MS)
     for name in group:
         trial.kill(trial.world.brokers[name], power=True)
-    trial.make_peace()
+    trial.end_faults()
     return trial.lost() == 0

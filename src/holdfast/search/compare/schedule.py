@@ -1,4 +1,4 @@
-"""What the contenders face: faults that are fixed before anything runs, and who contends."""
+"""The contenders, and their faults, which are fixed before a run begins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: Final = ("crash", "power-loss", "pause", "cut")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One way to decide when a record is committed."""
+    """A rule that decides when a record is committed."""
 
     name: str
     settings: Settings
@@ -28,7 +28,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
-    """One fault: what, whom, when, for how long."""
+    """One fault: its kind, broker, start and duration."""
 
     at_ms: int
     kind: str
@@ -37,7 +37,9 @@ class Strike:
 
 
 def contenders(replicas: int, options: Mapping[str, str]) -> tuple[Contender, ...]:
-    """The ISR rule with the smallest minimum and with that of a majority, and the majority rule."""
+    """The ISR rule with the smallest min.insync.replicas and with a majority, and the majority
+    rule.
+    """
     most = replicas // 2 + 1
     named = {
         "ISR, min.insync.replicas=1": {"min_insync_replicas": "1"},
@@ -53,21 +55,21 @@ def contenders(replicas: int, options: Mapping[str, str]) -> tuple[Contender, ..
 
 
 def schedule_of(seed: int, names: Sequence[str]) -> tuple[Strike, ...]:
-    """The faults of a seed. Like a swarm: each seed has whole classes of them or has none."""
-    dice = Random(seed)  # noqa: S311  # a schedule, not a secret
-    kinds = [kind for kind in KINDS if dice.random() < 0.6] or ["crash"]
-    period = dice.randrange(800, 4_000)
+    """The faults of a seed; each seed switches whole classes of faults on or off."""
+    rng = Random(seed)  # noqa: S311  # a schedule, not a secret
+    kinds = [kind for kind in KINDS if rng.random() < 0.6] or ["crash"]
+    period = rng.randrange(800, 4_000)
     strikes: list[Strike] = []
     at_ms = period
-    # At most DURATION_MS / 400 rounds: each one moves time on.
+    # At most DURATION_MS / 400 rounds: each one advances the time.
     while at_ms < DURATION_MS * 3 // 4:
         strikes.append(
             Strike(
                 at_ms=at_ms,
-                kind=dice.choice(kinds),
-                broker=dice.choice(names),
-                lasts_ms=dice.randrange(200, 5_000),
+                kind=rng.choice(kinds),
+                broker=rng.choice(names),
+                lasts_ms=rng.randrange(200, 5_000),
             )
         )
-        at_ms += dice.randrange(period // 2, period * 3 // 2)
+        at_ms += rng.randrange(period // 2, period * 3 // 2)
     return tuple(strikes)

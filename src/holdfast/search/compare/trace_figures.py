@@ -1,4 +1,4 @@
-"""Waits, silences and copies, read off a trace."""
+"""Reads waits, silences and copies from a trace."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Final
 from holdfast.model import TraceEvent
 
 PATIENCE_MS: Final = 200
-"""A shorter silence than this is nobody's concern."""
+"""A shorter silence does not count as unavailability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """What producers went through."""
+    """What producers experienced."""
 
     waits_ms: tuple[int, ...]
     """From the first send of each acknowledged record to its acknowledgement."""
     silent_ms: int
-    """Time in which nothing was acknowledged, patience taken off."""
+    """Time without acknowledgements, less the tolerated part."""
     copies: tuple[int, ...]
-    """How many logs held each record when it was acknowledged."""
+    """The number of logs that held each record at its acknowledgement."""
 
 
 def waits_of(events: Iterable[TraceEvent], duration_ms: int) -> Waits:
-    """Read a trace once."""
+    """Compute the figures in one pass over a trace."""
     sent: dict[str, int] = {}
     logs: dict[int, list[str]] = {}
     waits: list[int] = []
@@ -48,7 +48,7 @@ def waits_of(events: Iterable[TraceEvent], duration_ms: int) -> Waits:
 
 
 def _follow(logs: dict[int, list[str]], event: TraceEvent) -> None:
-    """Keep every log as it is after the event."""
+    """Update the logs to their content after the event."""
     if event.broker is None:
         return
     log = logs.setdefault(event.broker, [])

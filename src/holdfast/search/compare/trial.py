@@ -1,4 +1,4 @@
-"""One run of one contender: traffic, faults by the schedule, then peace; figures off the trace."""
+"""One run of one contender: traffic, the scheduled faults, then quiescence."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.clients import SimProducer
 from holdfast.lab.world.messages import Envelope
-from holdfast.lab.world.timed_world import HEARTBEAT_MS, Living
+from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.search.compare.schedule import Contender, Strike
 
 SEND_EVERY_MS: Final = 40
 RETRY_MS: Final = 100
 DELAY_MS: Final = 2
-PEACE_MS: Final = 10_000
+QUIET_MS: Final = 10_000
 CHECKPOINT_MS: Final = 2_000
 
 
-class Trial(Living):
-    """A world under steady traffic; messages need `DELAY_MS`, now and then much longer."""
+class Trial(TimedWorld):
+    """A world under steady traffic; a message takes about `DELAY_MS`, sometimes much longer."""
 
     def __init__(self, contender: Contender, names: Sequence[str], jitter: int | None) -> None:
-        """`jitter`: the seed of slow messages; None: all need the same time."""
-        self._dice = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
+        """`jitter`: the seed of slow messages; None: all take the same time."""
+        self._rng = None if jitter is None else Random(jitter)  # noqa: S311  # not a secret
         super().__init__(names, contender.settings, contender.rules)
         self.producer = SimProducer(
             self.world,
@@ -39,7 +39,7 @@ class Trial(Living):
         )
         self.producer.producer_id = 0 if contender.idempotent else -1
         self.producer.request_timeout_ms = 1_000
-        self.producer.retries_at_once = False
+        self.producer.retries_immediately = False
         self.world.clients["producer"] = self.producer
         self.sends = True
         self._count = 0
@@ -48,13 +48,13 @@ class Trial(Living):
         self.world.later(self.in_order(envelope, self._delay()), lambda: self.deliver(envelope))
 
     def _delay(self) -> int:
-        if self._dice is None:
+        if self._rng is None:
             return DELAY_MS
-        slow = self._dice.random() < 0.05
-        return self._dice.randrange(10, 60) if slow else self._dice.randrange(1, 2 * DELAY_MS)
+        slow = self._rng.random() < 0.05
+        return self._rng.randrange(10, 60) if slow else self._rng.randrange(1, 2 * DELAY_MS)
 
     def run(self, strikes: Sequence[Strike], duration_ms: int) -> None:
-        """Play the schedule."""
+        """Run the schedule."""
         self.begin()
         self.every(HEARTBEAT_MS, self.heartbeats)
         self.every(CHECKPOINT_MS, self.checkpoint)
@@ -72,7 +72,7 @@ class Trial(Living):
     # Faults.
 
     def strike(self, strike: Strike) -> None:
-        """One fault, and its end after a while."""
+        """Start one fault, and schedule its end."""
         broker = self.world.brokers[strike.broker]
         match strike.kind:
             case "crash" | "power-loss":
@@ -83,38 +83,41 @@ class Trial(Living):
                     broker.pause()
                 self.world.later(strike.lasts_ms, lambda: self.resume(broker))
             case _:
-                self.cut(broker)
-                self.world.later(strike.lasts_ms, self.world.network.heal)
+                self.disconnect(broker)
+                self.world.later(strike.lasts_ms, self.world.network.reconnect)
 
     def kill(self, broker: SimBroker, *, power: bool) -> None:
-        """The process dies, or the whole machine."""
+        """Kill the process, or the whole machine."""
         if power:
             broker.lose_power()
         elif broker.alive:
             broker.crash()
         self.world.break_connections(broker.name)
 
-    def cut(self, broker: SimBroker) -> None:
-        """Nobody reaches this broker."""
+    def disconnect(self, broker: SimBroker) -> None:
+        """Disconnect a broker from all others, the controller, the clients and the store."""
         others = [*self.world.brokers, self.world.controller_name, *self.world.clients, STORE]
-        self.world.network.cut([broker.name], others)
-        self.world.network.cut(others, [broker.name])
+        self.world.network.disconnect([broker.name], others)
+        self.world.network.disconnect(others, [broker.name])
 
-    def make_peace(self) -> None:
-        """Everything is mended, and time passes."""
+    def end_faults(self) -> None:
+        """End all faults, and let time pass."""
         self.sends = False
-        self.world.network.heal()
+        self.world.network.reconnect()
         for broker in self.world.brokers.values():
             self.resume(broker)
             self.start(broker)
-        self.world.advance(PEACE_MS)
+        self.world.advance(QUIET_MS)
 
-    # What came out.
+    # Results.
 
     def acknowledged(self) -> int:
-        """Records whose producer has its promise."""
-        return sum(one.status is Status.ACKNOWLEDGED for one in self.world.ledger.promises.values())
+        """The number of acknowledged records."""
+        return sum(
+            one.status is Status.ACKNOWLEDGED
+            for one in self.world.history.acknowledgements.values()
+        )
 
     def lost(self) -> int:
-        """Promised records that are gone."""
+        """The number of acknowledged records that are lost."""
         return len(judge(self.world).lost)

@@ -1,1 +1,1 @@
-"""One search in many processes."""
+"""Runs one search in many processes."""

@@ -1,12 +1,12 @@
-"""Cells: states that have used up the same. What a step leads to is never used up less.
+"""Cells: sets of states that have used up the same part of each bound.
 
-So a step stays in its cell or goes to a later one, and nobody comes back. Cells have no state in
-common: each can be visited apart, by whoever has all states through which it is entered. They are
-known once every cell before it has been visited.
+No step reduces what is used up, so a step stays in its cell or leads to a later one, and no path
+returns. Cells share no states, so processes can visit them independently. A process needs all
+states through which a cell is entered; they are complete once every earlier cell has been visited.
 
-What was used up alone would make few cells, and one after the other. The version of the agreed
-state only grows, too, and no version has two states: between cells that differ in who leads at one
-version no way leads, so they can be visited at the same time.
+The used bounds alone would give few cells, one after the other. The version of the partition state
+(leader and ISR) never falls either, and no version has two states. No path leads between cells that
+have different states at the same version, so these can be visited at the same time.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from holdfast.search.walk import Walk
 
 
 class Cell(NamedTuple):
-    """What its states have in common."""
+    """What the states of a cell have in common."""
 
     used: tuple[int, ...]
-    """Of every bound."""
+    """The used part of every bound."""
     version: int
-    """Of the agreed state."""
+    """The version of the partition state in the store."""
     agreed: tuple[int, ...]
-    """The leader and the ISR of that version; only its size where names do not count."""
+    """The leader and the ISR of that version; only the ISR's size where broker names do not count.
+    """
 
 
 def precedes(one: Cell, other: Cell) -> bool:
-    """Whether the other can perhaps be reached from this one."""
+    """Whether the other cell may be reachable from this one."""
     if one.version > other.version or (one.version == other.version and one.agreed != other.agreed):
         return False
     return all(before <= after for before, after in zip(one.used, other.used, strict=True))
 
 
 def first_of(cells: Iterable[Cell], unfinished: Collection[Cell] = ()) -> list[Cell]:
-    """Cells that can be visited: none of the others, and none that is under way, leads there."""
+    """Cells that can be visited now: no other cell and no unfinished one leads to them."""
     first: list[Cell] = []
     for cell in sorted(cells, key=lambda one: (sum(one.used), one.version)):
-        # Whatever leads there comes earlier, and so does something among the first.
+        # A cell that leads there comes earlier, and so does one of the first cells.
         if not any(precedes(one, cell) for one in chain(unfinished, first)):
             first.append(cell)
     return first
@@ -57,7 +58,7 @@ class Cells:
         self._cells: dict[Cell, Cell] = {}
 
     def of(self, state: State) -> Cell:
-        """The cell of a state; equal ones are the same object."""
+        """The cell of a state; equal cells are the same object."""
         control, _, _, budget = state[self._space.count :]
         key = (control, budget)
         cell = self._known.get(key)
@@ -70,5 +71,5 @@ class Cells:
         return cell
 
     def same(self, cell: Cell) -> Cell:
-        """The object that stands for a cell here."""
+        """The one object for equal cells."""
         return self._cells.setdefault(cell, cell)

@@ -1,8 +1,8 @@
-"""Searches spread over processes: many as they are, one as cells, visited by whoever is free.
+"""Spreads searches over processes: many searches, one per process, or the cells of one search.
 
-A cell can be visited once all cells before it have been. What comes of it does not depend on who
-visits it, nor when. So the answer is that of `explore`: the same verdict and the same way to a
-violation; and if it holds, the same numbers.
+A cell can be visited when all earlier cells have been. Its result does not depend on the process or
+the time of the visit. So the result equals that of `explore`: the same verdict and the same path to
+a violation; without a violation also the same numbers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from holdfast.search.states.client_facts import Violation
 from holdfast.search.walk import Event, Walk, Way, depth_of, order_of
 
 _SHARE: Final = 2
-"""A task gets about so much of what could be done now, divided by the number of processes."""
+"""A task gets the work available now, divided by this and by the number of processes."""
 _FEW: Final = 4_000
-"""Entries that make a task worth its start."""
+"""So many entries make a task worth its start."""
 
 
 def spread(
@@ -48,7 +48,7 @@ def spread(
     *,
     rests: int = 0,
 ) -> Found:
-    """Search all of it, or up to a limit, in as many processes as the pool has."""
+    """Search everything, or up to a limit, in all processes of the pool."""
     search = _Spread(question, processes, limits or Limits(), watch, rests)
     found = search.run(pool)
     return search.look_for_rest(pool, found) if found.verdict == HOLDS and rests else found
@@ -61,8 +61,8 @@ def spread_many(
     *,
     rests: int = 0,
 ) -> Iterator[Found]:
-    """Many searches, each in one of the processes; the answers in the order of the questions."""
-    # The first is the most likely to find something; of the others the widest take longest.
+    """Run many searches, each in one process; return the results in the order of the questions."""
+    # The first is the most likely to find a violation; of the others the widest take longest.
     order = (questions[0], *reversed(questions[1:]))
     tasks = [pool.submit(explore, each, limits, rests=rests) for each in order]
     for task in (tasks[0], *reversed(tasks[1:])):
@@ -70,7 +70,7 @@ def spread_many(
 
 
 class _Spread:
-    """One search under way."""
+    """A running search."""
 
     def __init__(
         self, question: Question, processes: int, limits: Limits, watch: Watch, rests: int
@@ -94,7 +94,7 @@ class _Spread:
     # Cells.
 
     def run(self, pool: Executor) -> Found:
-        """Visit everything."""
+        """Visit all cells."""
         first = self._walk.first
         cell = Cells(self._walk).of(first)
         self._waiting[cell] = [Parcel.packed(self._walk.space, [(b"", first)])]
@@ -109,7 +109,7 @@ class _Spread:
         return self._ended(reached)
 
     def _submit(self, pool: Executor) -> None:
-        """Have no process without work, as far as there is any that can be done now."""
+        """Submit tasks until every process has work or no cell can be visited now."""
         if not self._running and sum(map(self._size, self._waiting)) < _FEW * self._processes:
             self._send(pool, list(self._waiting), _FEW * self._processes)
             return
@@ -145,7 +145,7 @@ class _Spread:
         return sum(one.count for one in self._waiting[cell])
 
     def _take(self, visited: Visited) -> str:
-        """What came of some cells; which limit is reached, in words."""
+        """Take the result of a task; return the limit that is reached, in words."""
         self._distinct.update(visited.distinct)
         self._generated.update(visited.generated)
         self._sample = least_marked([*self._sample, *visited.sample], self._rests)
@@ -163,7 +163,7 @@ class _Spread:
     # The end.
 
     def _coverage(self) -> Coverage:
-        """If something is wrong, what is no deeper than that: so much is visited in any order."""
+        """With a violation, count only states no deeper than it: these are visited in any order."""
         depth = max(self._distinct, default=-1) + 1
         if self._least is not None:
             depth = depth_of(self._least) - 1
@@ -182,14 +182,14 @@ class _Spread:
             runs=self._runs,
         )
         if self._least is not None:
-            path = self._walk.told(self._least)
+            path = self._walk.events(self._least)
             return replace(found, verdict=VIOLATED, violation=self._violation, path=path)
         return replace(found, verdict=LIMIT, limit=reached) if reached else found
 
     def look_for_rest(self, pool: Executor, found: Found) -> Found:
         """As `Explorer.look_for_rest`, from the same states."""
         ways = sorted((way for _, way in self._sample), key=order_of)
-        paths = [self._walk.told(way) for way in ways]
+        paths = [self._walk.events(way) for way in ways]
         share = -(-len(paths) // (_SHARE * self._processes))
         shares = [paths[start : start + share] for start in range(0, len(paths), share)]
         for one in [pool.submit(first_stuck, self._question, share) for share in shares]:
@@ -200,5 +200,5 @@ class _Spread:
 
 
 def first_stuck(question: Question, paths: Iterable[tuple[Event, ...]]) -> tuple[Event, ...] | None:
-    """The first of these ways after which the cluster does not recover."""
+    """The first path after which the cluster does not recover."""
     return next((path for path in paths if not comes_to_rest(question, path)), None)

@@ -1,9 +1,9 @@
-"""States on their way to another process.
+"""Transfers states to another process.
 
-A state is a few numbers, and these mean something only in the process that gave them. A parcel has
-many states with their ways, and once each broker, controller, message, … that they refer to.
-Whoever opens it finds its own numbers for them. Steps that are known do not go along: reading them
-takes longer than most of them save.
+A state is a few numbers that have a meaning only in the process that assigned them. A parcel has
+many states with their paths, and one copy of each broker, controller and message that they refer
+to. The receiving process assigns its own numbers. Cached steps are not sent: reading them takes
+longer than most of them save.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from holdfast.search.states.step_cache import Message
 from holdfast.search.walk import Way, depth_of
 
 _QUICKEST: Final = 1
-"""Of zlib's levels: ways in order and small numbers get small anyway."""
+"""The zlib level: sorted paths and small numbers compress well at any level."""
 
 
 class _Content(NamedTuple):
@@ -33,22 +33,22 @@ class _Content(NamedTuple):
     budgets: list[tuple[int, ...]]
     messages: list[Message]
     numbers: bytes
-    """Places in these lists, a state after the other."""
+    """Indexes into these lists, state after state."""
     ways: list[Way]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """Some states that were found elsewhere."""
+    """States that another process found."""
 
     count: int
     depth: int
-    """The least of their depths."""
+    """The smallest of their depths."""
     data: bytes
 
     @classmethod
     def packed(cls, space: Space, found: Iterable[tuple[Way, State]]) -> Parcel:
-        """States of a space."""
+        """A parcel with states of a space."""
         brokers: dict[int, int] = {}
         others: tuple[dict[int, int], ...] = ({}, {}, {}, {})
         tables = [brokers] * space.count + [*others]
@@ -66,7 +66,7 @@ class Parcel:
         )
 
     def opened(self, space: Space) -> Iterator[tuple[Way, State]]:
-        """The states as this space knows them."""
+        """The states, in this space's numbers."""
         content: _Content = pickle.loads(zlib.decompress(self.data))  # noqa: S301  # our own
         parts = space.parts
         messages = [parts.message(*one) for one in content.messages]
@@ -85,7 +85,7 @@ class Parcel:
 def _content(
     space: Space, tables: list[dict[int, int]], numbers: bytes, ways: list[Way]
 ) -> _Content:
-    """Everything that these numbers mean."""
+    """The components that these numbers stand for."""
     brokers, control, wires, facts, budget = tables
     parts = space.parts
     values = [space.wires.value(one) for one in wires]

@@ -1,8 +1,8 @@
-"""Visits all states of some cells, and tells through which states others are entered.
+"""Visits all states of some cells, and returns the states through which other cells are entered.
 
-Within a cell states are visited level by level, and what comes in from elsewhere takes its place at
-its depth, in the order of ways. So every state is found by the way by which a search of everything
-would find it, and the least violation of all cells is the one which that would find first.
+Within a cell states are visited level by level. A state from another cell joins the level of its
+depth, in the order of paths. So every state is found by the same path as in a search of everything,
+and the smallest violation of all cells is the one that such a search would find first.
 """
 
 from __future__ import annotations
@@ -24,52 +24,53 @@ from holdfast.search.states.space import State
 from holdfast.search.walk import STEP_BYTES, Walk, Way, depth_of, order_of, step_of
 
 _NO_MARK: Final = 2**32
-_CUT_AT: Final = 100
-"""A sample may grow to so many times its size before it is cut."""
+_SAMPLE_GROWTH: Final = 100
+"""A sample is reduced when it has grown to so many times its size."""
 
 Entry = tuple[Way, State]
 Entries = dict[State, Entry]
-"""States with their ways, by what they are known by."""
+"""States with their paths, by canonical state."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Visited:
-    """What became of some cells."""
+    """The result of visiting some cells."""
 
     distinct: dict[int, int] = field(default_factory=dict)
-    """How many states there are, by depth."""
+    """The number of states, by depth."""
     generated: dict[int, int] = field(default_factory=dict)
-    """How many steps lead away from the states of a depth."""
+    """The number of steps from the states of a depth."""
     exits: dict[Cell, Parcel] = field(default_factory=dict)
     sample: list[tuple[int, Way]] = field(default_factory=list)
-    """The ways with the least marks, each after its mark."""
+    """The paths with the smallest marks, each after its mark."""
     violation: Violation | None = None
     way: Way = b""
-    """To the violation."""
+    """The path to the violation."""
     limit: str = ""
-    """Which limit ended it early."""
+    """The limit that ended the visit early."""
     runs: int = 0
-    """How often the real code was run."""
+    """How often the real code ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """The task, in plain values."""
+    """A task: cells to visit, as plain values."""
 
     question: Question
     cells: Mapping[Cell, Sequence[Parcel]]
-    """None of them leads to another one."""
+    """No cell of these leads to another one."""
     limits: Limits
     enough: int = 0
-    """If not 0: these are all cells there are, in any order, and nobody else is at work. Go on to
-    whatever can be visited, until so many entries wait."""
+    """If not 0: these are all cells, in any order, and no other task is running. Continue with
+    every cell that can be visited, until so many entries wait.
+    """
     sample: int = 0
-    """How many states to choose."""
+    """The sample size, in states."""
     least: Way | None = None
-    """To a violation that is known; whatever comes after it need not be looked at."""
+    """The path to a known violation; later paths need no visit."""
 
     def __call__(self) -> Visited:
-        """Do it."""
+        """Visit the cells."""
         visitor = _Visitor(walk_of(pickle.dumps(self.question)), self)
         if self.enough:
             visitor.go_on(self.enough)
@@ -81,13 +82,13 @@ class Visit:
 
 @lru_cache(maxsize=1)
 def walk_of(question: bytes) -> Walk:
-    """A process keeps what it has learnt for its next task of the same search."""
+    """The walk of a question; a process keeps it for its next task of the same search."""
     asked: Question = pickle.loads(question)  # noqa: S301  # our own
     return Walk(asked)
 
 
 class _Visitor:
-    """One task under way."""
+    """A running task."""
 
     def __init__(self, walk: Walk, task: Visit) -> None:
         self._walk = walk
@@ -96,9 +97,9 @@ class _Visitor:
         self._limits = task.limits
         self._sample = task.sample
         self._highest = _NO_MARK
-        """A way with a mark above it is not chosen."""
+        """Paths with a higher mark are not sampled."""
         self._last = order_of(task.least[:-STEP_BYTES]) if task.least else None
-        """Whoever comes after it finds nothing that matters."""
+        """States after this path cannot lead to a smaller violation."""
         self._began = time.perf_counter()
         self._runs = walk.space.parts.runs
         self._count = 0
@@ -111,7 +112,7 @@ class _Visitor:
                     _put(entries, walk.key(state), way, state)
 
     def ended(self) -> Visited:
-        """What was found."""
+        """The result."""
         made, space = self._made, self._space
         for cell, entries in self._entries.items():
             made.exits[cell] = Parcel.packed(space, entries.values())
@@ -120,12 +121,12 @@ class _Visitor:
         return made
 
     def go_on(self, enough: int) -> None:
-        """One cell after the other, until there is enough to do for others."""
+        """Visit cell after cell, until there is enough work for other processes."""
         while self._entries and sum(map(len, self._entries.values())) < enough:
             self.visit(first_of(self._entries)[0])
 
     def visit(self, cell: Cell) -> None:
-        """One cell, unless a limit has been reached."""
+        """Visit one cell, unless a limit has been reached."""
         made, walk = self._made, self._walk
         waiting = _by_depth(self._entries.pop(self._cells.same(cell)))
         seen: set[State] = set()
@@ -136,7 +137,7 @@ class _Visitor:
                 depth = min(waiting)
             if depth in waiting:
                 level = self._joined(level, waiting.pop(depth), seen)
-            if not level:  # All that came in was known.
+            if not level:  # All incoming states were known.
                 continue
             made.distinct[depth] = made.distinct.get(depth, 0) + len(level)
             self._choose(level)
@@ -148,7 +149,7 @@ class _Visitor:
             level, depth = following, depth + 1
 
     def _joined(self, level: list[Entry], arrived: Entries, seen: set[State]) -> list[Entry]:
-        """A level, and what comes in at its depth, each state by the least way."""
+        """A level and the incoming states of its depth, each by its smallest path."""
         joined: Entries = {self._walk.key(entry[1]): entry for entry in level}
         for key, (way, state) in arrived.items():
             if key in joined or key not in seen:
@@ -159,7 +160,7 @@ class _Visitor:
     def _following(
         self, cell: Cell, level: list[Entry], seen: set[State]
     ) -> tuple[list[Entry], bool]:
-        """The next level of a cell, and whether to go on."""
+        """The next level of a cell, and whether to continue."""
         walk, space, cell_of = self._walk, self._space, self._cells.of
         following: list[Entry] = []
         for way, state in level:
@@ -187,7 +188,7 @@ class _Visitor:
         return entries
 
     def _is_over(self, way: Way) -> bool:
-        """Whether a limit is reached, or only what comes after a known violation is left."""
+        """Whether a limit is reached, or only paths after a known violation are left."""
         self._count += 1
         if self._count % LOOKS_EVERY == 0:
             seconds = time.perf_counter() - self._began
@@ -202,7 +203,7 @@ class _Visitor:
             self._last = order_of(way[:-STEP_BYTES])
 
     def _choose(self, level: list[Entry]) -> None:
-        """Keep those with the least marks."""
+        """Add the states with the smallest marks to the sample."""
         if not self._sample:
             return
         sample = self._made.sample
@@ -210,13 +211,13 @@ class _Visitor:
             mark = marked(way)
             if mark <= self._highest:
                 sample.append((mark, way))
-        if len(sample) > _CUT_AT * self._sample:
+        if len(sample) > _SAMPLE_GROWTH * self._sample:
             sample[:] = least_marked(sample, self._sample)
             self._highest = sample[-1][0]
 
 
 def least_marked(sample: Iterable[tuple[int, Way]], count: int) -> list[tuple[int, Way]]:
-    """Those with the least marks; of equal ones the first."""
+    """The entries with the smallest marks; of equal ones the first."""
     return sorted(sample, key=lambda one: (one[0], *order_of(one[1])))[:count]
 
 
@@ -228,7 +229,7 @@ def _by_depth(entries: Entries) -> dict[int, Entries]:
 
 
 def _put(entries: Entries, key: State, way: Way, state: State) -> None:
-    """A state by the least way."""
+    """Add a state, or replace its path by a smaller one."""
     known = entries.get(key)
     if known is None or order_of(way) < order_of(known[0]):
         entries[key] = (way, state)

@@ -1,1 +1,1 @@
-"""From a violation to a scenario file."""
+"""Writes a violation as a scenario file."""

@@ -1,8 +1,8 @@
-"""A violation as a scenario file: minimised, told in words, with what happens written down.
+"""Writes a violation as a minimal scenario file, with its output.
 
-The file stands for itself: `holdfast lab run FILE` plays it in the ordinary world, where the same
-thing goes wrong. What broke an invariant is followed, if possible, by what that leads to: everyone
-else dies, and the one that may lead now lacks a record.
+`holdfast lab run FILE` plays the file in the ordinary world, where it fails in the same way. If a
+violation is a broken invariant, the scenario continues, if possible, to the loss that follows: all
+other brokers die, and the one that then leads lacks a record.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ _FACTS = {
     "diverged": "diverged",
     "skipped": "skipped",
 }
-"""Where a verdict has what a search calls by an outcome's name."""
-_BOUND_TO_HAPPEN = "What could happen now does happen: everyone but {name} dies."
+"""The field of a verdict for each outcome."""
+_BOUND_TO_HAPPEN = "The possible loss becomes real: every broker but {name} dies."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """A violation that can be played again."""
+class WrittenScenario:
+    """A scenario file that reproduces a violation."""
 
     text: str
     outcome: str
     lines: tuple[Line, ...]
-    """What happens, up to the violation."""
+    """The events up to the violation."""
     run: Run
 
 
 class NotReplayedError(Exception):
-    """The ordinary world does not do what the search says: a bug of the search."""
+    """The ordinary world does not reproduce the violation: a bug of the search."""
 
 
-def story_of(found: Found, command: str) -> Story:
-    """The story of a violation. `command` is how the search was asked for."""
+def write_scenario(found: Found, command: str) -> WrittenScenario:
+    """Write the scenario of a violation. `command` is the command line of the search."""
     assert found.violation is not None
     script = Script(found.question)
     script.play(found.path)
     writer = _Writer(found, command, script.opening)
     if found.violation.outcome == STUCK:
-        lines, ending = script.lines, writer.peace(script.stage.world)
+        lines, ending = script.lines, writer.end_faults(script.stage.world)
     else:
         lines = writer.minimised(script.lines)
         ending = writer.ending(lines)
@@ -65,7 +65,7 @@ def story_of(found: Found, command: str) -> Story:
     outcome = found.violation.outcome
     if verdict.verdict == INVALID and not _shows(verdict, outcome):
         outcome = verdict.outcome
-    return Story(
+    return WrittenScenario(
         text="\n".join(scenario.lines) + "\n",
         outcome=outcome,
         lines=(*lines, *ending),
@@ -90,7 +90,7 @@ class _Writer:
         self._names = [f"b{place}" for place in names]
 
     def minimised(self, lines: list[Line]) -> list[Line]:
-        """Without whatever can be left out: each line is tried, again until none can go."""
+        """The lines that are needed: each line is removed in turn, until none can be."""
         if not self._goes_wrong(lines):
             raise NotReplayedError(self.text(lines, ()))
         kept = lines
@@ -125,7 +125,7 @@ class _Writer:
             return None
 
     def ending(self, lines: Sequence[Line]) -> list[Line]:
-        """What makes a broken invariant a loss: nothing, or the death of everybody else."""
+        """The lines that turn a broken invariant into a loss: none, or all other brokers die."""
         run = self._play(lines, ())
         assert run is not None
         if self._counts(run.verdict):
@@ -160,8 +160,8 @@ class _Writer:
             Line("They come back, and everything comes to rest.", back),
         ]
 
-    def peace(self, world: World) -> list[Line]:
-        """Everything is mended, and still there is no rest."""
+    def end_faults(self, world: World) -> list[Line]:
+        """The lines that end all faults; the cluster still does not come to rest."""
         commands = ["heal"]
         dead = [name for name, one in world.brokers.items() if not one.alive]
         commands.extend(f"disk {name} works" for name in self._names)
@@ -179,22 +179,22 @@ class _Writer:
     def text(self, lines: Sequence[Line], ending: Sequence[Line]) -> str:
         """A scenario file without expectations."""
         blocks = [self._header(), "\n".join(self._opening)]
-        blocks.extend(_beats([*lines, *ending]))
+        blocks.extend(_steps([*lines, *ending]))
         blocks.extend(("logs\nisr", "invariants", "verdict"))
         return "\n\n".join(blocks) + "\n"
 
     def _header(self) -> str:
         question = self._found.question
         claim = f"{_removed(question)}{self._violation.text}."
-        told = (
+        origin = (
             f"Found by a search ({self._command}): one of the shortest ways there. What is broken "
             f"first: {self._violation.outcome}."
         )
-        return "\n".join((*_comment(claim[0].upper() + claim[1:]), "#", *_comment(told)))
+        return "\n".join((*_comment(claim[0].upper() + claim[1:]), "#", *_comment(origin)))
 
 
 def _fewer(lines: list[Line], place: int) -> Iterator[list[Line]]:
-    """Without a line, or without one of its commands."""
+    """The lines without one of them, or without one of its commands."""
     before, line, after = lines[:place], lines[place], lines[place + 1 :]
     yield [*before, *after]
     if len(line.commands) > 1:
@@ -222,8 +222,8 @@ def _comment(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(text, _COLUMNS)]
 
 
-def _beats(lines: Sequence[Line]) -> Iterator[str]:
-    """Paragraphs: what happens, and the messages that flow after it."""
+def _steps(lines: Sequence[Line]) -> Iterator[str]:
+    """The steps: each event with the messages that flow after it."""
     words: list[str] = []
     commands: list[str] = []
     for line in lines:

@@ -1,7 +1,7 @@
-"""From a way through the states to the commands of a story, checked against the ordinary world.
+"""Translates a path through the states into scenario commands, checked in the ordinary world.
 
-Every event is one or two commands of `commands`. They are carried out while they are written,
-because which message a command means (the second LeaderAndIsr of a link) shows only there.
+Each event becomes one or two commands of `commands`. The script runs them while it writes them,
+because only the world shows which message a command means (the second LeaderAndIsr of a link).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TO_BE = {"fetch": "asks again", "proposal": "repeats its proposal", "registrati
 
 @dataclass(slots=True)
 class Line:
-    """One thing that happens: in words, and as commands."""
+    """One event: in words, and as commands."""
 
     words: str
     commands: list[str] = field(default_factory=list)
 
 
 class Script:
-    """The commands of a story while it is written."""
+    """The commands of a scenario while it is written."""
 
     def __init__(self, question: Question) -> None:
         self._lag_ms = int(question.all_options["replica_lag_time_max_ms"])
@@ -42,7 +42,7 @@ class Script:
         lines.append(text)
 
     def play(self, events: Sequence[Event]) -> None:
-        """Write down and carry out all of them."""
+        """Write and run the commands of all events."""
         for event in events:
             line = Line(self._words(event))
             for text in _COMMANDS[event.kind](self, event):
@@ -57,18 +57,18 @@ class Script:
     # Messages.
 
     def _on_link(self, source: str, target: str) -> list[Envelope]:
-        """What a search counts on a link: the answers to LeaderAndIsr are not on its wires."""
+        """A link's messages without LeaderAndIsr responses, which a search does not count."""
         found = self.stage.world.network.between(source, target)
         return [one for one in found if not isinstance(one.payload, StateAnswer)]
 
     def _chosen(self, event: Event) -> str:
-        """How a command names the message of an event."""
+        """The words by which a command selects the message of an event."""
         return self._selected(self._on_link(event.source, event.target)[event.position])
 
     def _selected(self, envelope: Envelope) -> str:
         source, target = envelope.source, envelope.target
         on_link = self.stage.world.network.between(source, target)
-        text = f"{self._told(source)}->{self._told(target)}"
+        text = f"{self._node_name(source)}->{self._node_name(target)}"
         if len(on_link) == 1:
             return text
         alike = [one for one in on_link if one.wire_name == envelope.wire_name]
@@ -79,25 +79,25 @@ class Script:
         place = next(index for index, one in enumerate(alike, 1) if one is envelope)
         return f"{text} first=1" if place == 1 else f"{text} place={place}"
 
-    def _told(self, name: str) -> str:
+    def _node_name(self, name: str) -> str:
         return "controller" if name == self.stage.world.controller_name else name
 
     def _lost(self) -> list[str]:
-        """What is on its way to a node that cannot take it: the search counts it as lost."""
+        """Commands that drop messages to unreachable nodes: the search counts these as lost."""
         world = self.stage.world
         controllers = [one.name for one in world.controllers[:-1]]
         dead = [name for name, one in world.brokers.items() if not one.alive]
         texts: list[str] = []
         for one in world.network.pending:
-            cut = world.network.is_cut(one.source, one.target)
-            if cut or one.target in dead or one.target in controllers:
-                text = f"drop {self._told(one.source)}->{one.target}"
+            disconnected = world.network.is_disconnected(one.source, one.target)
+            if disconnected or one.target in dead or one.target in controllers:
+                text = f"drop {self._node_name(one.source)}->{one.target}"
                 if text not in texts:
                     texts.append(text)
         return texts
 
     def _answers(self) -> list[str]:
-        """Answers to LeaderAndIsr, which the search lets arrive at once."""
+        """Delivery of LeaderAndIsr responses, which arrive immediately in the search."""
         world = self.stage.world
         found = [one for one in world.network.pending if isinstance(one.payload, StateAnswer)]
         sources = dict.fromkeys(one.source for one in found if one.target == world.controller_name)
@@ -156,14 +156,14 @@ class Script:
     def _restart(self, event: Event) -> list[str]:
         name = self._name(event)
         disk = self.stage.world.brokers[name].disk
-        mended = [f"disk {name} works"] if disk.fails or disk.forgets_writes else []
-        return [*mended, *self._slow(event, f"restart {name}")]
+        repair = [f"disk {name} works"] if disk.fails or disk.forgets_writes else []
+        return [*repair, *self._slow(event, f"restart {name}")]
 
     def _rejoin(self, event: Event) -> list[str]:
         return self._slow(event, f"rejoin {self._name(event)}")
 
     def _slow(self, event: Event, text: str) -> list[str]:
-        """A registration whose messages wait to be told; others of that broker do not."""
+        """A registration; if it is slow, the scenario delivers its messages later."""
         name = self._name(event)
         if event.variant == "slow":
             return [f"hold registrations {name}", text]
@@ -218,7 +218,7 @@ _MESSAGE_WORDS = {
     "overtake": "A {what} of {source} overtakes others on its way to {target}.",
     "hold": "What {source} sends to {target} is slow from here on.",
     "lose": "A {what} of {source} to {target} gets lost.",
-    "unheard": "{target} never hears of it.",
+    "unheard": "{target} never receives it.",
     "duplicate": "The {what} of {source} is on its way to {target} twice.",
 }
 
@@ -226,20 +226,20 @@ _WORDS = {
     "produce": "A producer sends {record} to {name}.",
     "again": "After a while {name} {again}.",
     "tick": "Time passes at {name}: what was parked there is answered.",
-    "lag": "Much time passes at {name}: whoever is behind has been so for too long.",
-    "expand": "Now {name} proposes those who had qualified for the ISR.",
+    "lag": "Much time passes at {name}: followers that are behind now lag.",
+    "expand": "Now {name} proposes the followers that had qualified for the ISR.",
     "crash": "{name} crashes{kept}.",
     "power": "The machine of {name} loses power{kept}.",
     "stop": "{name} stops cleanly.",
-    "shutdown": "{name} asks the controller to be relieved.",
+    "shutdown": "{name} asks the controller for a controlled shutdown.",
     "restart": "{name} starts again, and registers{slow}.",
-    "rejoin": "{name} registers anew{slow}.",
+    "rejoin": "{name} registers again{slow}.",
     "expire": "The session of {name} ends.",
     "elect": "An operator has {name} elected.",
     "failover": "Another controller takes over.",
     "read": "A consumer reads from {name}.",
-    "cut": "{name} is cut off.",
-    "heal": "The network is mended.",
+    "cut": "{name} is disconnected.",
+    "heal": "The network is reconnected.",
     "flush": "The operating system flushes the log of {name}.",
     "fail-disk": "The disk of {name} begins to fail.",
     "lose-disk": "{name} loses its disk.",

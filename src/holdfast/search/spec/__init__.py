@@ -1,15 +1,16 @@
-"""The published specification of Kafka's replication, explored by our own engine.
+"""Explores the published specification of Kafka's replication with Holdfast's own engine.
 
-`hachikuji/kafka-specification` describes replication as a small abstract machine: no messages, time
-or disks, only who believes what. Five variants of its rules are here, and the search must come to
-the verdicts and counts of TLC exactly. That is how we know that an engine which says "holds" has
-looked everywhere. The machine is written anew; it needs numpy (the extra `search`).
+`hachikuji/kafka-specification` describes replication as a small abstract machine without messages,
+time or disks: only the state of each replica and the requests of the controller. This package has
+five variants of its rules, and the search must reach exactly the verdicts and counts of TLC. That
+shows that the engine visits every state before it reports "holds". The package is an independent
+implementation; it needs numpy (the extra `search`).
 """
 
 from holdfast.search.spec.bounds import Bounds
 from holdfast.search.spec.explore import Coverage, Exploration, Question, explore
 from holdfast.search.spec.invariants import INVARIANTS
-from holdfast.search.spec.sentences import step_dict, tell
+from holdfast.search.spec.sentences import render_trace, step_dict
 from holdfast.search.spec.state import Record, ReplicaState, Request, State
 from holdfast.search.spec.trace import Step
 from holdfast.search.spec.variants import FENCES, VARIANTS
@@ -28,6 +29,6 @@ __all__ = [
     "State",
     "Step",
     "explore",
+    "render_trace",
     "step_dict",
-    "tell",
 ]

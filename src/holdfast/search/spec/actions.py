@@ -1,8 +1,8 @@
-"""The actions that all variants share, and what an action is.
+"""Actions, and those that all variants share.
 
-An action looks at many states at once and says for each way to act which states allow it and which
-fields change. A way that the specification's text allows twice for the same successor (two reasons
-that are both true) leads nowhere new, but TLC counts it as generated, so `again` tells of it.
+An action works on many states at the same time. For each way to act it returns which states allow
+it and which fields change. If the specification's text allows a step twice for the same successor
+(two reasons that are both true), TLC counts it twice as generated; `again` marks these states.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Changes = tuple[tuple[Field, Column | int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to act, for many states."""
+    """One way to act, in many states."""
 
     action: str
     who: tuple[int, ...]
-    """The replica that acts, then the other one, if there is one."""
+    """The acting replica, then the other one, if any."""
     allowed: Flags
     changes: Changes
     again: Flags | None = None
@@ -34,7 +34,7 @@ Action = Callable[[View], Iterator[Way]]
 
 
 def controller_elects(view: View) -> Iterator[Way]:
-    """Any member of the agreed ISR that does not lead."""
+    """The controller elects any member of the ISR that does not lead."""
     for epoch in range(view.bounds.epochs):
         now = view.next_epoch == epoch
         for replica in range(view.bounds.replicas):
@@ -44,7 +44,9 @@ def controller_elects(view: View) -> Iterator[Way]:
 
 
 def controller_shrinks(view: View) -> Iterator[Way]:
-    """Takes any member out of the ISR. A leader loses the lead, but the last member stays in."""
+    """The controller removes any member from the ISR. A leader loses its leadership, but the last
+    member stays in the ISR.
+    """
     for replica in range(view.bounds.replicas):
         leads = view.agreed_leader == replica + 1
         alone = leads & (view.agreed_isr == 1 << replica)
@@ -60,7 +62,7 @@ def controller_shrinks(view: View) -> Iterator[Way]:
 
 
 def _request(view: View, epoch: int, leader: Column | int, isr: Column) -> Changes:
-    """A LeaderAndIsr request for a new epoch; it is agreed at once and delivered at any time."""
+    """A LeaderAndIsr request for a new epoch: valid immediately, delivered at any time."""
     layout = view.layout
     return (
         (layout.request_leader[epoch], leader),
@@ -76,11 +78,11 @@ def becomes_leader(view: View) -> Iterator[Way]:
         for epoch in range(view.bounds.epochs):
             named = view.request_leader[epoch] == replica + 1
             allowed = named & (view.epoch[replica] <= epoch)
-            yield Way("becomes-leader", (replica,), allowed, take_over(view, replica, epoch))
+            yield Way("becomes-leader", (replica,), allowed, adopt_epoch(view, replica, epoch))
 
 
 def leader_writes(view: View) -> Iterator[Way]:
-    """Whoever takes itself for the leader appends a new record."""
+    """A replica that presumes leadership appends a new record."""
     layout, bounds = view.layout, view.bounds
     record = view.next_record * bounds.epochs
     for replica in range(bounds.replicas):
@@ -94,7 +96,7 @@ def leader_writes(view: View) -> Iterator[Way]:
 
 
 def shrink(view: View, pair: tuple[int, int], allowed: Flags, again: Flags | None = None) -> Way:
-    """The true leader takes a follower out of its ISR and out of the agreed one."""
+    """The true leader removes a follower from its ISR and from the controller's."""
     leader, follower = pair
     isr = view.isr[leader]
     may = view.true_leader(leader) & has(isr, follower) & allowed
@@ -104,7 +106,7 @@ def shrink(view: View, pair: tuple[int, int], allowed: Flags, again: Flags | Non
 
 
 def expand(view: View, pair: tuple[int, int], allowed: Flags) -> Way:
-    """The true leader takes a follower into its ISR and into the agreed one."""
+    """The true leader adds a follower to its ISR and to the controller's."""
     leader, follower = pair
     isr = view.isr[leader]
     may = view.true_leader(leader) & ~has(isr, follower) & allowed
@@ -114,7 +116,7 @@ def expand(view: View, pair: tuple[int, int], allowed: Flags) -> Way:
 
 
 def fetch(view: View, pair: tuple[int, int], allowed: Flags) -> Iterator[Way]:
-    """A follower copies the next record, and the high watermark as far as its log reaches."""
+    """A follower copies the next record, and the high watermark up to its own log end."""
     follower, leader = pair
     layout, end = view.layout, view.end[follower]
     may = (
@@ -130,7 +132,7 @@ def fetch(view: View, pair: tuple[int, int], allowed: Flags) -> Iterator[Way]:
 
 
 def raise_high_watermark(view: View, leader: int, counted: list[Flags]) -> Way:
-    """By one, once all members of the leader's ISR count; `counted` says who does."""
+    """Raise it by one if all members of the leader's ISR have the record, as `counted` says."""
     current = view.high_watermark[leader]
     allowed = view.presumes[leader] & (current < view.end[leader])
     for replica, counts in enumerate(counted):
@@ -139,7 +141,7 @@ def raise_high_watermark(view: View, leader: int, counted: list[Flags]) -> Way:
     return Way("leader-raises", (leader,), allowed, changes)
 
 
-def cut(view: View, replica: int, offset: Column) -> Changes:
+def truncate_to(view: View, replica: int, offset: Column) -> Changes:
     """Truncate a log to an offset, and the high watermark with it."""
     layout = view.layout
     slots = enumerate(view.log[replica])
@@ -148,7 +150,7 @@ def cut(view: View, replica: int, offset: Column) -> Changes:
     return (*kept, (layout.high_watermark[replica], high_watermark))
 
 
-def take_over(view: View, replica: int, epoch: int) -> Changes:
-    """Believe what the request of an epoch says; the leader goes with the epoch."""
+def adopt_epoch(view: View, replica: int, epoch: int) -> Changes:
+    """Adopt the epoch of a request, and with it the leader and the ISR."""
     layout = view.layout
     return ((layout.epoch[replica], epoch + 1), (layout.isr[replica], view.request_isr[epoch]))

@@ -1,4 +1,4 @@
-"""How large the specification's world is."""
+"""The bounds of the specification's world."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 MOST = 255
 MOST_REPLICAS = 16
-"""Far beyond what any search can finish; fields of 16 bits hold it."""
+"""More than any search can complete; fields of 16 bits suffice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +16,9 @@ class Bounds:
     log_size: int
     """Records that fit into one log."""
     records: int
-    """Records that producers write in all."""
+    """The number of records that producers write."""
     max_epoch: int
-    """The last leader epoch; the first is 0, so a controller decides max_epoch + 1 times."""
+    """The last leader epoch. The first is 0, so a controller decides max_epoch + 1 times."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -36,7 +36,7 @@ class Bounds:
         return self.max_epoch + 1
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Every two different replicas, in both orders."""
+        """All pairs of different replicas, in both orders."""
         for one in range(self.replicas):
             for other in range(self.replicas):
                 if one != other:

@@ -1,8 +1,8 @@
-"""Breadth-first search over all states of a variant, one level after the other.
+"""Breadth-first search over all states of a variant, level by level.
 
-A level holds the states that are new after so many steps, so the first level with a broken
-invariant is the end of a shortest trace. Nothing but the levels and the set of all states is kept:
-a trace is found again by walking the levels backwards.
+A level holds the states that are new after so many steps, so a violation in the first possible
+level ends a shortest trace. Only the levels and the set of all states are kept: a trace is rebuilt
+by walking the levels backwards.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from holdfast.search.spec.variants import variant_of
 from holdfast.search.spec.view import View
 
 MOST_SYMMETRIC = 8
-"""Every state is seen under all permutations of the replicas: 40,320 for eight."""
+"""A state has a permutation per order of the replicas: 40,320 for eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far a search has come."""
+    """How many states a search has visited."""
 
     distinct: int
     generated: int
-    """The initial state and all successors, known ones too, as TLC counts them."""
+    """The initial state and all successors, known ones included, as TLC counts them."""
     depth: int
-    """Levels, the initial state's among them."""
+    """The number of levels, with that of the initial state."""
     seconds: float
 
 
@@ -43,11 +43,11 @@ class Coverage:
 class Exploration:
     coverage: Coverage
     trace: tuple[Step, ...] | None
-    """The initial state and the steps to a state that breaks the invariant, as few as possible."""
+    """The initial state and the fewest steps to a state that breaks the invariant."""
     limit: str | None
-    """Which limit ended it, unless a broken invariant did."""
+    """The limit that ended the search before a violation was found."""
     levels: tuple[States, ...]
-    """Every state, packed as `Layout` says, by the least number of steps to it."""
+    """All states, packed as in `Layout`, by their smallest number of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,10 @@ class Question:
     variant: str
     bounds: Bounds
     symmetry: bool = True
-    """Count states that differ only in the names of replicas once."""
+    """Count states that differ only in replica names once."""
     invariant: str | None = None
     without: tuple[str, ...] = ()
-    """Fences of the variant that are taken out."""
+    """Fences of the variant that are removed."""
 
     def __post_init__(self) -> None:
         variant_of(self.variant, self.without)
@@ -71,7 +71,7 @@ def explore(
     limits: Limits | None = None,
     watch: Callable[[Coverage], None] = lambda _: None,
 ) -> Exploration:
-    """Visit every state, until an invariant is broken or a limit reached; `watch` sees progress."""
+    """Visit all states until a limit is reached or an invariant broken; `watch` gets progress."""
     return _Search(question, limits or Limits(), watch).run()
 
 
@@ -108,7 +108,7 @@ class _Search:
             self._levels.append(level)
 
     def _next_level(self) -> tuple[States, str | None]:
-        """All new states one step further, or a part of them and the limit that cut it off."""
+        """All new states one step further; or a part of them, and the limit that was reached."""
         fresh = [self._levels[-1][:, :0]]
         new, limit = 0, None
         for batch in batches(self._levels[-1]):
@@ -133,7 +133,7 @@ class _Search:
         return Coverage(len(self._seen) + new, self._generated, len(self._levels), seconds)
 
     def _broken(self, level: States) -> States | None:
-        """One state of a level that breaks the invariant."""
+        """A state of a level that breaks the invariant, if any."""
         if self._invariant is None:
             return None
         for batch in batches(level):

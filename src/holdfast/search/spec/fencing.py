@@ -1,4 +1,4 @@
-"""When a leader believes a follower: how fetches, the high watermark and the ISR are fenced."""
+"""Fencing: when a leader accepts a follower's offset for a fetch, the high watermark, the ISR."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from holdfast.search.spec.layout import Column, Flags
 from holdfast.search.spec.view import View, pick
 
 Reached = Callable[[View, int, int, Column], Flags]
-"""Whether the leader (first) may believe that the follower (second) has all up to an offset."""
+"""Whether the leader (first) may assume that the follower (second) has everything up to an offset.
+"""
 
 
 def by_offset(view: View, leader: int, follower: int, offset: Column) -> Flags:
-    """Before KIP-320: it follows, and its log is long enough, whatever is in it."""
+    """Before KIP-320: the follower follows this leader, and its log is long enough."""
     reached: Flags = view.follows(follower, leader) & (view.end[follower] >= offset)
     return reached
 
 
 def by_record_epoch(view: View, leader: int, follower: int, offset: Column) -> Flags:
-    """KIP-320, first attempt: also the record before the offset is of the leader's epoch."""
+    """KIP-320, first attempt: both logs must also have the same epoch before the offset."""
     ours = pick(view.record_epoch[leader], offset, first=1)
     theirs = pick(view.record_epoch[follower], offset, first=1)
-    # Where an action is possible, the offset is not beyond the end of the leader, so a follower
-    # without a record there differs from the leader, which has one.
+    # Where an action is possible, the offset is not beyond the leader's end, so a follower that
+    # has no record there differs from the leader.
     reached: Flags = view.presumes[leader] & view.follows(follower, leader) & (ours == theirs)
     return reached
 
 
 def by_leader_epoch(view: View, leader: int, follower: int, offset: Column) -> Flags:
-    """KIP-320: it follows in the leader's own epoch, and its log is long enough."""
+    """KIP-320: the follower is in the leader's own epoch, and its log is long enough."""
     reached: Flags = _in_epoch(view, leader, follower) & (view.end[follower] >= offset)
     return reached
 
@@ -47,7 +48,7 @@ def _in_epoch(view: View, leader: int, follower: int) -> Flags:
 
 
 def _commits_in_own_epoch(view: View, leader: int) -> Flags:
-    """KIP-320, rule 4: all of earlier epochs is committed, as far as the leader can tell.
+    """KIP-320, rule 4: the leader's high watermark has reached its own epoch.
 
     A new leader's high watermark may trail its predecessor's, so a follower that has reached it may
     still lack committed records.
@@ -70,7 +71,7 @@ def leader_shrinks(reached: Reached) -> Action:
 
 
 def leader_shrinks_fenced(view: View) -> Iterator[Way]:
-    """The same for KIP-320, where another epoch and a short log are two reasons."""
+    """The same for KIP-320, where another epoch and a short log are separate reasons."""
     for leader, follower in view.bounds.pairs():
         elsewhere = ~_in_epoch(view, leader, follower)
         short = view.end[follower] < view.end[leader]
@@ -91,7 +92,7 @@ def leader_expands(reached: Reached, *, careful: bool) -> Action:
 
 
 def leader_raises(reached: Reached) -> Action:
-    """The high watermark rises by one record that all of the leader's ISR has."""
+    """The high watermark rises by one record that all members of the leader's ISR have."""
 
     def action(view: View) -> Iterator[Way]:
         for leader in range(view.bounds.replicas):
@@ -104,7 +105,7 @@ def leader_raises(reached: Reached) -> Action:
 
 
 def follower_fetches(reached: Reached) -> Action:
-    """A follower copies the record behind its end if the leader believes it that end."""
+    """A follower copies the record at its end if the leader accepts that end."""
 
     def action(view: View) -> Iterator[Way]:
         for leader, follower in view.bounds.pairs():

@@ -1,4 +1,4 @@
-"""What must hold in every state: which of many states break it."""
+"""The invariants, evaluated for many states at the same time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVARIANTS: Final = {
 
 
 def broken(view: View, invariant: str) -> Flags:
-    """The states in which a member of the ISR lacks what a presumed leader has committed."""
+    """The states in which an ISR member lacks a record that a presumed leader has committed."""
     found = np.zeros(view.agreed_isr.shape, np.bool_)
     for leader in range(view.bounds.replicas):
         isr = view.isr[leader] if invariant == WEAK_ISR else view.agreed_isr

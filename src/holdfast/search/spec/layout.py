@@ -1,15 +1,15 @@
-"""How a state of the specification is packed into 64-bit words.
+"""The packing of a state of the specification into 64-bit words.
 
-Many states are one array: a row a word, a column a state. Widths follow from the bounds; a field
-never crosses a word, so there are as many words as needed. What other fields tell is left out:
+Many states are one array: one row per word, one column per state. The bounds give the widths. A
+field never spans two words. Values that follow from other fields are omitted:
 
 - a log's end is the number of its records;
-- every epoch was announced by exactly one LeaderAndIsr request, so a request needs no epoch, whom a
-  replica takes for the leader is what the request of its epoch says, and the agreed leader is what
-  the last request says. ISRs are kept: the leader changes its own and the agreed one in between.
+- every epoch was announced by exactly one LeaderAndIsr request, so a request needs no epoch. The
+  leader of a replica is that of its epoch's request, and the controller's leader is that of the
+  last request. ISRs are kept: the leader changes its own and the controller's in between.
 
-Codes: a record is 0 for none, else 1 + id * epochs + epoch; an epoch, or the number of a replica,
-is 0 for none, else one more; an ISR is a bit a replica.
+Codes: a record is 0 for none, else 1 + id * epochs + epoch; an epoch or a replica number is 0 for
+none, else one more; an ISR has one bit for each replica.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Field:
         return found
 
     def put(self, states: States, values: Column | int) -> None:
-        """Change the field in place; a number is put into all states."""
+        """Change the field in place; a number is written into all states."""
         word = states[self.word]
         word &= np.uint64(~(self.mask << self.shift) & (2**WORD - 1))
         word |= np.asarray(values).astype(np.uint64) << np.uint64(self.shift)
 
 
 class Layout:
-    """Where everything is. Replicas, epochs and offsets count from 0."""
+    """The place of every field. Replicas, epochs and offsets count from 0."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
@@ -80,7 +80,7 @@ class Layout:
         self.fields = tuple(self._places)
         self.words = self.fields[-1].word + 1
         self.small = np.min_scalar_type(max(field.mask for field in self.fields))
-        """The smallest type that holds any field: columns of it are quick to compare."""
+        """The smallest type that holds any field: its columns compare fast."""
 
     def _field(self, greatest: int) -> Field:
         width = greatest.bit_length()
@@ -92,7 +92,7 @@ class Layout:
         return field
 
     def initial(self) -> States:
-        """The one initial state: nobody leads, nobody knows anything, all replicas are in sync."""
+        """The initial state: no leader, no epoch, no records, all replicas in sync."""
         states = np.zeros((self.words, 1), np.uint64)
         self.agreed_isr.put(states, 2**self.bounds.replicas - 1)
         return states

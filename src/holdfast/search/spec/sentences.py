@@ -1,4 +1,4 @@
-"""A trace of the specification in words: what happened, who believes what, and what is broken."""
+"""Renders a trace of the specification as text: the steps, the states and the violation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def record(one: Record) -> str:
 
 
 def sentence(before: State, step: Step) -> str:
-    """What happened between two states."""
+    """A sentence about one step."""
     if step.action.startswith("controller"):
         return _controller(step)
     old = before.replicas[step.who[0]]
@@ -41,7 +41,7 @@ def _leader(step: Step, old: ReplicaState) -> str:
     new, isr = step.state.replicas[step.who[0]], names(step.state.agreed_isr)
     match step.action:
         case "becomes-leader":
-            return f"{me} hears that it leads epoch {new.epoch}, with ISR {names(new.isr)}."
+            return f"{me} becomes leader in epoch {new.epoch}, with ISR {names(new.isr)}."
         case "leader-writes":
             return f"{me} appends {record(new.log[-1])} at offset {len(old.log)}."
         case "leader-shrinks":
@@ -58,9 +58,9 @@ def _follower(step: Step, old: ReplicaState) -> str:
     new = step.state.replicas[step.who[0]]
     match step.action:
         case "becomes-follower":
-            what = f"hears that {leader} leads epoch {new.epoch}, and {_cut(old, new)}"
+            what = f"follows {leader} in epoch {new.epoch}, and {_truncated(old, new)}"
         case "follower-truncates":
-            what = f"sees that its log parts from {leader}'s, and {_cut(old, new)}"
+            what = f"finds that its log diverges from {leader}'s, and {_truncated(old, new)}"
         case _:
             assert step.action == "follower-fetches"
             what = f"copies {record(new.log[-1])} from {leader} to offset {len(old.log)}"
@@ -78,12 +78,12 @@ def _controller(step: Step) -> str:
     return f"The controller takes {who} out of the ISR: {epoch}, {lead}, ISR {names(request.isr)}."
 
 
-def _cut(old: ReplicaState, new: ReplicaState) -> str:
+def _truncated(old: ReplicaState, new: ReplicaState) -> str:
     dropped = old.log[len(new.log) :]
     if not dropped:
         return "keeps its log"
     gone = ", ".join(record(one) for one in dropped)
-    return f"cuts its log to {len(new.log)}, dropping {gone}"
+    return f"truncates its log to {len(new.log)}, dropping {gone}"
 
 
 def _watermark(old: ReplicaState, new: ReplicaState) -> str:
@@ -96,7 +96,7 @@ Row = tuple[str, ...]
 
 
 def _rows(step: Step) -> list[Row]:
-    """One row for what is agreed, and one a replica: its beliefs and its log."""
+    """One row for the controller's state, and one for each replica: its own state and its log."""
     state = step.state
     leader = state.requests[-1].leader if state.requests else None
     lead = "nobody leads" if leader is None else f"{name(leader)} leads"
@@ -113,13 +113,13 @@ def _beliefs(number: int, replica: ReplicaState) -> Row:
     rest = "".join(f" {record(one)}" for one in replica.log[replica.high_watermark :])
     log = f"{committed}|{rest}"
     if replica.epoch is None or replica.leader is None:
-        return "no epoch", "knows no leader", "", log
+        return "no epoch", "no leader", "", log
     leads = "leads" if replica.leader == number else f"follows {name(replica.leader)}"
     return f"epoch {replica.epoch}", leads, f"ISR {names(replica.isr)}", log
 
 
 def reason(state: State, invariant: str) -> str:
-    """Which committed record is missing where, and why that must not be."""
+    """The committed record that is missing, and where."""
     for number, leader in enumerate(state.replicas):
         if leader.leader != number:
             continue
@@ -131,14 +131,14 @@ def reason(state: State, invariant: str) -> str:
                     own = "its" if invariant == WEAK_ISR else "the agreed"
                     held = f"holds {record(theirs[0])}" if theirs else "holds nothing"
                     return (
-                        f"{name(number)} leads, as it believes, and has committed {record(one)} at "
+                        f"{name(number)} presumes leadership and has committed {record(one)} at "
                         f"offset {offset}. {name(member)} is in {own} ISR and {held} there."
                     )
     raise AssertionError(f"{invariant} is not broken")
 
 
 def step_dict(before: State, step: Step) -> dict[str, Any]:
-    """A step for machines, with the names that the words use."""
+    """A step for JSON, with the names that the sentences use."""
     state = step.state
     leader = state.requests[-1].leader if state.requests else None
     return {
@@ -162,8 +162,8 @@ def _name(replica: int | None) -> str | None:
     return None if replica is None else name(replica)
 
 
-def tell(trace: Sequence[Step], invariant: str) -> list[str]:
-    """The whole trace, line by line."""
+def render_trace(trace: Sequence[Step], invariant: str) -> list[str]:
+    """The lines of the whole trace."""
     tables = [_rows(step) for step in trace[1:]]
     widths = [max(map(len, column)) for column in zip(*chain(*tables), strict=True)]
     lines = [LEGEND, ""]

@@ -1,4 +1,4 @@
-"""One state of the specification, unpacked for people and for tests."""
+"""One unpacked state of the specification, for people and tests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class ReplicaState:
     high_watermark: int
     epoch: int | None
     leader: int | None
-    """Whom it takes for the leader: maybe itself."""
+    """The leader in this replica's view: perhaps itself."""
     isr: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A LeaderAndIsr request. The one at index 0 is of epoch 0, and so on."""
+    """A LeaderAndIsr request. Its index is its epoch."""
 
     leader: int | None
     isr: tuple[int, ...]
@@ -35,13 +35,13 @@ class Request:
 class State:
     replicas: tuple[ReplicaState, ...]
     requests: tuple[Request, ...]
-    """All that the controller ever sent. The last one tells the agreed leader."""
+    """All requests that the controller has sent. The last one has the current leader."""
     agreed_isr: tuple[int, ...]
     next_record: int
 
 
 def unpack(layout: Layout, states: States, index: int = 0) -> State:
-    """One of many packed states."""
+    """Unpack one of many states."""
 
     def value(field: Field) -> int:
         return int(states[field.word, index]) >> field.shift & field.mask

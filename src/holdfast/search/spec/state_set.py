@@ -1,7 +1,7 @@
 """An exact set of packed states: sorted arrays, searched and merged as a whole.
 
-States of one word are their own keys. Longer ones are found by a 64-bit hash, and every match is
-compared: should two states ever share a hash, all are hashed anew with another salt.
+A state of one word is its own key. Longer states have a 64-bit hash, and every match is compared:
+if two states ever share a hash, all are hashed again with another salt.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class StateSet:
         return len(self._keys)
 
     def unseen(self, states: States) -> States:
-        """Those not in the set, each once."""
-        # Sharing a hash is bad luck, one in billions: once more, with another salt, is enough.
+        """The states that are not in the set, without duplicates."""
+        # Equal hashes are one in billions: one more try with another salt is enough.
         while True:
             try:
                 keys, states = self._distinct(states)
@@ -40,7 +40,7 @@ class StateSet:
                 self._resalt()
 
     def add(self, states: States) -> None:
-        """Take in what `unseen` has returned."""
+        """Add states that `unseen` has returned."""
         keys = np.concatenate([self._keys, self._hash(states)])
         if len(states) == 1:
             keys.sort(kind="stable")  # two sorted runs: this merges them
@@ -90,7 +90,7 @@ class StateSet:
 
 
 def _first_of_its_kind(keys: Keys) -> Flags:
-    """Where a sorted array has a key that is not the one before."""
+    """The places where a sorted array has a new key."""
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return first

@@ -1,4 +1,4 @@
-"""From packed states to their packed successors, as one variant allows."""
+"""Computes the packed successors of packed states for one variant."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from holdfast.search.spec.variants import Variant
 from holdfast.search.spec.view import View
 
 BATCH = 2**15
-"""States that are looked at together: enough to be quick, few enough to stay in the cache."""
+"""States per batch: many enough to be fast, few enough to stay in the cache."""
 
 
 class Model:
-    """One variant under some bounds, with or without names for its replicas."""
+    """One variant under some bounds, with or without symmetry."""
 
     def __init__(self, variant: Variant, layout: Layout, *, symmetry: bool) -> None:
         self.layout = layout
@@ -29,7 +29,7 @@ class Model:
         return states if self._symmetry is None else self._symmetry.representative(states)
 
     def ways(self, states: States) -> Iterator[tuple[Way, npt.NDArray[np.intp], States]]:
-        """Each way that some of the states allow, which ones, and what becomes of these."""
+        """Each way to act that some states allow, with their indexes and their successors."""
         view = View(self.layout, states)
         for action in self._actions:
             for way in action(view):
@@ -38,7 +38,7 @@ class Model:
                     yield way, rows, _changed(states, way, rows)
 
     def successors(self, states: States) -> tuple[States, int]:
-        """The representatives of all successors, not yet distinct, and how many TLC would count."""
+        """The representatives of all successors, with duplicates, and TLC's count of them."""
         found, generated = [np.zeros((self.layout.words, 0), np.uint64)], 0
         for way, rows, states_after in self.ways(states):
             found.append(states_after)

@@ -1,8 +1,8 @@
-"""Replicas are interchangeable: one state stands for all that differ in their names only.
+"""Replica symmetry: one state represents all states that differ only in replica names.
 
-The representative is the smallest packing under all permutations. They are visited by swapping two
-neighbours at a time (plain changes), so only one set of tables a swap is needed. A table covers a
-few neighbouring fields of a word and gives what they become, wherever that lies.
+The representative is the smallest packing under all permutations. The permutations are visited by
+swapping two neighbours at a time (plain changes), so one set of tables per swap suffices. A table
+covers a few adjacent fields of a word and maps them to their new values and places.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Table:
 @dataclass(frozen=True, slots=True)
 class _Swap:
     fixed: list[np.uint64]
-    """For each word the bits that the swap leaves where and as they are."""
+    """For each word, the bits that the swap does not change."""
     tables: list[_Table]
 
     def __call__(self, states: States) -> States:
@@ -55,13 +55,13 @@ class Symmetry:
 
 
 def plain_changes(count: int) -> Iterator[int]:
-    """Swaps (the place of the first of two neighbours) that visit all permutations of `count`."""
+    """The swaps (index of the first of two neighbours) that visit all permutations of `count`."""
     if count < 2:
         return
     down, up = range(count - 2, -1, -1), range(count - 1)
     yield from down
     for number, place in enumerate(plain_changes(count - 1)):
-        # The last one wanders through the others; while it is at the front, they have moved by one.
+        # The last one moves through the others; while it is at the front, they have moved by one.
         yield place + 1 if number % 2 == 0 else place
         yield from up if number % 2 == 0 else down
 
@@ -94,7 +94,7 @@ def _swap(layout: Layout, first: int) -> _Swap:
 
 
 def _sources(layout: Layout) -> Iterator[Field]:
-    """Neighbouring fields together, as many as a table can cover; a very wide one has its own."""
+    """Adjacent fields, as many as a table can cover; a very wide field has its own table."""
     first, *others = layout.fields
     word, shift, width = first.word, first.shift, first.width
     for field in others:
@@ -107,7 +107,7 @@ def _sources(layout: Layout) -> Iterator[Field]:
 
 
 def _swapped(layout: Layout, states: States, first: int) -> States:
-    """Two neighbouring replicas change their names: the slow way, field by field."""
+    """Swap the names of two neighbouring replicas, field by field (slow)."""
     swapped = states.copy()
     own = [[*log] for log in layout.log]
     for replica, fields in enumerate(own):

@@ -1,4 +1,4 @@
-"""The shortest trace to a state, found again from the levels of a search."""
+"""Rebuilds the shortest trace to a state from the levels of a search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from holdfast.search.spec.successors import Model, batches
 @dataclass(frozen=True, slots=True)
 class Step:
     action: str
-    """What happened; empty for the initial state."""
+    """The action; empty for the initial state."""
     who: tuple[int, ...]
     state: State
-    """What came of it."""
+    """The state after it."""
 
 
 def shortest_trace(model: Model, levels: Sequence[States], last: States) -> tuple[Step, ...]:
-    """The initial state, then a step from each level to the next; `last` is of the last level.
+    """The initial state, then one step from each level to the next; `last` is in the last level.
 
-    Backwards through representatives, then forwards with the replicas' real names.
+    It walks backwards through representatives, then forwards with the real replica names.
     """
     path = [last]
     for level in reversed(levels[:-1]):

@@ -1,8 +1,8 @@
-"""The five variants: how Kafka's rules for truncation and fencing grew, and the last one's fences.
+"""The five variants: Kafka's rules for truncation and fencing over time, and the last one's fences.
 
-Kip320.tla has four actions that look at the leader epoch, each in place of one of Kip279.tla that
-does not. A fence can be taken out: the older action takes its place, and the search shows what the
-fence is for.
+Kip320.tla has four actions that compare the leader epoch; each replaces an action of Kip279.tla
+that does not. If a fence is removed, the older action returns, and the search shows what the fence
+prevents.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SHARED: Final = (controller_elects, controller_shrinks, becomes_leader, leader_
 @dataclass(frozen=True, slots=True)
 class Variant:
     rules: str
-    """What sets it apart, in a phrase."""
+    """Its distinguishing rule, in a phrase."""
     actions: tuple[Action, ...]
 
 
 def _variant(rules: str, truncating: tuple[Action, ...]) -> Variant:
-    """Leaders believe followers by their offsets; only the truncation differs."""
+    """A variant in which leaders accept followers by offset; only the truncation differs."""
     reached = fencing.by_offset
     fenced = (
         fencing.leader_shrinks(reached),
@@ -43,11 +43,11 @@ def _variant(rules: str, truncating: tuple[Action, ...]) -> Variant:
 
 
 FENCED: Final = "kip320"
-"""The variant whose fences can be taken out."""
+"""The variant whose fences can be removed."""
 
 
 class Fence(NamedTuple):
-    """One rule of Kip320.tla: the action that follows it, and the one of Kip279.tla before it."""
+    """One rule of Kip320.tla: its action, and the action of Kip279.tla that it replaced."""
 
     rule: str
     fenced: Action
@@ -81,14 +81,14 @@ FENCES: Final = {
 def _kip320(without: Collection[str]) -> Variant:
     actions = [one.before if name in without else one.fenced for name, one in FENCES.items()]
     return Variant(
-        "whatever a leader does for a follower, both are in the same leader epoch",
+        "a leader serves and counts a follower only if both are in the same leader epoch",
         (*_SHARED, fencing.leader_shrinks_fenced, *actions),
     )
 
 
 VARIANTS: Final = {
     "hw": _variant(
-        "a new follower cuts its log to its high watermark",
+        "a new follower truncates its log to its high watermark",
         (truncation.becomes_follower(truncation.at_high_watermark),),
     ),
     "kip101": _variant(
@@ -96,18 +96,18 @@ VARIANTS: Final = {
         (truncation.becomes_follower(truncation.where_epoch_ends),),
     ),
     "kip279": _variant(
-        "a new follower cuts behind the last record that both logs hold",
+        "a new follower truncates after the last record that both logs hold",
         (truncation.becomes_follower(truncation.after_last_match, twice_if_empty=True),),
     ),
     "kip320-first": Variant(
-        "the leader compares the epochs of records, and a follower cuts when it must",
+        "the leader compares the epochs of records, and a follower truncates when it must",
         (
             *_SHARED,
             fencing.leader_shrinks(fencing.by_record_epoch),
             fencing.leader_expands(fencing.by_record_epoch, careful=True),
             fencing.leader_raises(fencing.by_record_epoch),
             fencing.follower_fetches(fencing.by_record_epoch),
-            truncation.becomes_follower_uncut,
+            truncation.becomes_follower_untruncated,
             truncation.follower_truncates,
         ),
     ),
@@ -116,7 +116,7 @@ VARIANTS: Final = {
 
 
 def variant_of(name: str, without: Collection[str] = ()) -> Variant:
-    """A variant, perhaps without some of its fences; ValueError if it does not have them."""
+    """A variant, without some of its fences if given; ValueError if it does not have them."""
     if not without:
         return VARIANTS[name]
     if name != FENCED:

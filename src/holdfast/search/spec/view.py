@@ -1,4 +1,4 @@
-"""The fields of many states as columns, with what follows from them."""
+"""The fields of many states as columns, and values derived from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.search.spec.layout import Column, Field, Flags, Layout, States
 
 
 class View:
-    """Columns of a batch of states. Replicas, epochs and offsets count from 0, codes as packed."""
+    """Columns of many states. Replicas, epochs and offsets count from 0; codes as in `Layout`."""
 
     def __init__(self, layout: Layout, states: States) -> None:
         def columns(fields: Sequence[Field]) -> list[Column]:
@@ -38,7 +38,7 @@ class View:
 
     @cached_property
     def leader(self) -> list[Column]:
-        """Whom each replica takes for the leader."""
+        """The leader in each replica's view."""
         return [pick(self.request_leader, epoch, first=1) for epoch in self.epoch]
 
     @cached_property
@@ -47,7 +47,7 @@ class View:
 
     @cached_property
     def presumes(self) -> list[Flags]:
-        """Whether each replica takes itself for the leader."""
+        """Whether each replica presumes leadership."""
         return [self.follows(replica, replica) for replica in range(self.bounds.replicas)]
 
     @cached_property
@@ -63,7 +63,7 @@ class View:
         return found
 
     def true_leader(self, leader: int) -> Flags:
-        """It takes itself for the leader, in the agreed epoch, and that is so."""
+        """Whether it presumes leadership, in the current epoch, and is the controller's leader."""
         found: Flags = (
             (self.agreed_leader == leader + 1)
             & self.presumes[leader]
@@ -73,7 +73,7 @@ class View:
 
 
 def pick(columns: Sequence[Column], index: Column, *, first: int = 0) -> Column:
-    """From each state the column that `index` names, counted from `first`; 0 if there is none."""
+    """From each state the column with number `index`, counted from `first`; 0 if there is none."""
     found = np.zeros_like(columns[0])
     for number, column in enumerate(columns, start=first):
         found += (index == number) * column

@@ -1,1 +1,1 @@
-"""The states of the searched cluster, and the real components behind them."""
+"""The states of the searched cluster, and the real components that they represent."""

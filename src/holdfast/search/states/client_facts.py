@@ -1,7 +1,7 @@
-"""What clients were told and what was committed: the part of a state that is judged.
+"""The history of a state, by which it is judged: responses to clients, and committed records.
 
-The rules are those of `verdict` and `invariants`, asked at every state instead of at the
-end. That is right for a loss: once the elected leader lacks a record, it writes others there.
+The rules are those of `verdict` and `invariants`, applied to every state and not only at the end.
+For a loss that is sound: once the elected leader lacks a record, it writes others at its offset.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from holdfast.lab.world.world import World
 from holdfast.search.states.component_views import BrokerView, ControlView
 
 Fact = tuple[Any, ...]
-"""Something that a step reports: its name, and what belongs to it."""
+"""A fact that a step reports: its name and arguments."""
 
 SENT, ACKNOWLEDGED, REFUSED = "s", "a", "r"
 
 
 class Violation(NamedTuple):
-    """What a search looks for."""
+    """A violation: the thing that a search looks for."""
 
     outcome: str
     """An outcome of `lab.judge.verdict`, or the name of an invariant."""
@@ -29,7 +29,7 @@ class Violation(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A consumer."""
+    """A consumer's position and what it has read."""
 
     position: int = 0
     epoch: int = -1
@@ -39,46 +39,46 @@ class Reader(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The ledger of one state."""
+    """The facts of one state."""
 
     answers: tuple[str, ...] = ()
-    """What each record's producer knows, in the order of sending."""
+    """The response for each record, in the order of sending."""
     commits: tuple[int, ...] = ()
     """The record that was first committed at each offset."""
     exposed: tuple[int, ...] = ()
-    """Every record that was below a leader's high watermark."""
+    """All records that were below a leader's high watermark."""
     lossy: tuple[str, ...] = ()
     """Brokers that have lost written records."""
     unclean: bool = False
-    """Whether an unclean election gave records up."""
+    """Whether an unclean election discarded records."""
     reader: Reader = Reader()
 
     @classmethod
     def of(cls, world: World) -> Facts:
-        """What a world's ledger and invariants say. Its consumers are left out."""
+        """The facts of a world, from its client history and invariants, without its consumers."""
         letters = {Status.ACKNOWLEDGED: ACKNOWLEDGED, Status.REFUSED: REFUSED}
-        promises = list(world.ledger.promises.values())
+        produced = list(world.history.acknowledgements.values())
         commits = world.invariants.commits
         end = max(commits, default=-1) + 1
         return cls(
-            answers=tuple(letters.get(one.status, SENT) for one in promises),
+            answers=tuple(letters.get(one.status, SENT) for one in produced),
             commits=tuple(commits.get(offset, -1) for offset in range(end)),
-            exposed=tuple(one.key for one in promises if one.exposed),
+            exposed=tuple(one.key for one in produced if one.exposed),
             lossy=tuple(sorted(world.invariants.lossy)),
             unclean=world.invariants.unclean,
         )
 
     @property
     def tolerated(self) -> bool:
-        """Whether invariants about committed records are not judged any more."""
+        """Whether invariants about committed records no longer apply."""
         return bool(self.lossy) or self.unclean
 
     def sent(self, answer: str = SENT) -> Facts:
-        """One record more is under way; with acks=0 its producer takes it for done."""
+        """The facts with one more record sent; with acks=0 it counts as acknowledged."""
         return self._replace(answers=(*self.answers, answer))
 
-    def told(self, fact: Fact) -> tuple[Facts, Violation | None]:
-        """With one more fact."""
+    def after(self, fact: Fact) -> tuple[Facts, Violation | None]:
+        """The facts with one more, and the violation that it is, if any."""
         match fact:
             case ("acknowledged", number):
                 return self._answered(number, ACKNOWLEDGED), None
@@ -126,9 +126,9 @@ def judged(
     *,
     strict: bool,
 ) -> Violation | None:
-    """The first thing that is wrong with a state, if anything is.
+    """The first violation in a state, if any.
 
-    `strict`: what is beyond the guarantee is wrong, too.
+    `strict`: losses beyond the guarantee count as well.
     """
     return (
         _two_leaders(brokers)
@@ -139,10 +139,10 @@ def judged(
 
 
 def _two_leaders(brokers: Sequence[BrokerView]) -> Violation | None:
-    reigns: dict[int, int] = {}
+    leaders: dict[int, int] = {}
     for place, one in enumerate(brokers, 1):
-        if one.leads and reigns.setdefault(one.leader_epoch, place) != place:
-            text = f"b{reigns[one.leader_epoch]} and b{place} lead in epoch {one.leader_epoch}"
+        if one.leads and leaders.setdefault(one.leader_epoch, place) != place:
+            text = f"b{leaders[one.leader_epoch]} and b{place} lead in epoch {one.leader_epoch}"
             return Violation("one-leader-per-epoch", text)
     return None
 
@@ -154,7 +154,7 @@ def _lost(
     acks: int,
     minimum: int | None,
 ) -> Violation | None:
-    """Without a minimum nothing excuses a loss."""
+    """A lost record, if any. With `minimum` None no loss is excused."""
     leader = brokers[control.leader - 1] if control.leader > 0 else None
     if leader and not (leader.leads and leader.leader_epoch == control.leader_epoch):
         leader = None

@@ -1,8 +1,8 @@
-"""The world as one component sees it: it sends into the void, and hears only what it is given.
+"""Runs one component alone, and records what it sends and reports.
 
 A step of the search runs one real broker, or the real controller with its store, on one input. What
-it sends and reports is noted here and becomes the step's result. So the result depends on the
-component and its input alone, and needs to be worked out only once.
+it sends and reports becomes the step's result. So the result depends only on the component and its
+input, and is computed once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.core import Rules, Settings
 from holdfast.lab.judge.invariants import Invariants
 from holdfast.lab.world.broker import SimBroker
-from holdfast.lab.world.client_history import Ledger
+from holdfast.lab.world.client_history import ClientHistory
 from holdfast.lab.world.messages import Payload
 from holdfast.lab.world.network import Network
 from holdfast.lab.world.recorder import Recorder
@@ -25,7 +25,7 @@ Sent = tuple[str, str, Payload]
 
 
 class _Silent(Recorder):
-    """Nobody reads the trace of a step; the story is told when it is played again."""
+    """Discards the trace of a step; a scenario that is played again has one."""
 
     def emit(
         self, kind: str, broker: int | None = None, broker_epoch: int | None = None, **numbers: Any
@@ -35,20 +35,20 @@ class _Silent(Recorder):
 
 
 class Stand(World):
-    """A world with nobody in it but the component that runs now."""
+    """A world that contains only the component that runs now."""
 
     def __init__(self, names: Sequence[str], settings: Settings, rules: Rules) -> None:
-        # Not World's: nothing begins here, and no message is ever under way.
+        # World's own __init__ is not called: nothing starts here, and no message is in flight.
         self.settings = settings
         self.rules = rules
         self.partition = TopicPartition("events", 0)
         self.recorder = _Silent(str(self.partition))
         self.network = Network()
         self.store = SimStore()
-        self.ledger = Ledger()
+        self.history = ClientHistory()
         self.now_ms = 0
-        self.flows_at_once = False
-        self.checkpoints_at_once = True
+        self.flows_immediately = False
+        self.checkpoints_immediately = True
         self.clients = {}
         self.held = {}
         self.controllers = []
@@ -62,23 +62,23 @@ class Stand(World):
 
     @property
     def controller_name(self) -> str:
-        """Whoever is the controller, as far as the component knows."""
+        """The controller's name, as given for this step."""
         return self.newest_controller
 
     def send(self, source: str, target: str, payload: Payload) -> None:
-        """Note what was sent."""
+        """Record a sent message."""
         self.sent.append((source, target, payload))
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Time does not pass in a step; what a timer would do is an action of the search."""
+        """Do nothing: time does not pass in a step; the search has actions for timers."""
 
     def on_high_watermark(self, broker: BrokerId, was: Offset, high_watermark: Offset) -> None:
-        """Note what the replica that runs now takes for committed."""
+        """Record the high watermark of the replica that runs now."""
         del broker
         self.committed.append((was, high_watermark))
 
     def clear(self) -> None:
-        """Before a step."""
+        """Discard what the last step recorded."""
         self.sent = []
         self.committed = []
         self.invariants.lossy.clear()

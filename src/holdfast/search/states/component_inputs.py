@@ -1,4 +1,4 @@
-"""Everything that can be done to a component, by name."""
+"""The inputs of components, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PRODUCER = "producer"
 
-# What can be done to a broker.
+# Inputs of a broker.
 
 
 def _deliver(parts: Parts, broker: SimBroker, message: int) -> None:
@@ -34,7 +34,7 @@ def _tick(_parts: Parts, broker: SimBroker, ahead_ms: int) -> None:
 
 
 def _peer_died(_parts: Parts, broker: SimBroker, peer: int) -> None:
-    """A peer's connections broke: its parked fetch is gone, and ours will not be answered."""
+    """A peer's connections broke: its parked fetch is gone, and ours gets no response."""
     broker.forget_fetch(BrokerId(peer))
     waits = broker.outstanding
     if waits and waits.asked.leader == peer:
@@ -95,7 +95,7 @@ BROKER_INPUTS: dict[str, Callable[..., None]] = {
 }
 
 
-# What can be done to the controller and the store.
+# Inputs of the controller and the store.
 
 
 def _to_controller(parts: Parts, message: int) -> None:
@@ -111,10 +111,10 @@ def _elect(parts: Parts, broker: int) -> None:
     stand.controller.run(stand.controller.core.elect(stand.partition, BrokerId(broker)))
 
 
-def _tell_again(parts: Parts, untold: tuple[int, ...], asks: bool) -> None:
+def _resend(parts: Parts, unconfirmed: tuple[int, ...], asks: bool) -> None:
     controller = parts.stand.controller
-    for broker in map(BrokerId, untold):
-        controller._tell(broker, controller.untold[broker])
+    for broker in map(BrokerId, unconfirmed):
+        controller._send_until_confirmed(broker, controller.unconfirmed[broker])
     if asks:
         controller.run(controller.core.ask_again())
 
@@ -125,5 +125,5 @@ CONTROL_INPUTS: dict[str, Callable[..., None]] = {
     "expire": lambda parts, name: parts.stand.expire_session(name),
     "elect": _elect,
     "failover": lambda parts: parts.stand.new_controller(),
-    "again": _tell_again,
+    "again": _resend,
 }

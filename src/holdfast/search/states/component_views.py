@@ -1,4 +1,4 @@
-"""What the search asks of a component in some state, worked out once for each."""
+"""The properties of a component's state that the search reads, computed once per state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.model import NO_BROKER_EPOCH
 
 
 class BrokerView(NamedTuple):
-    """What the search asks of a broker in some state."""
+    """The properties of a broker's state that the search reads."""
 
     alive: bool
     leads: bool
@@ -21,20 +21,20 @@ class BrokerView(NamedTuple):
     keys: tuple[int, ...]
     can_fetch: bool
     follows: int
-    """Whom it would fetch from."""
+    """The broker from which it would fetch."""
     parked: tuple[int, ...]
-    """Ids of followers whose fetches wait here."""
+    """Ids of followers whose fetches are parked here."""
     known_numbers: tuple[tuple[int, int], ...]
-    """Followers, and numbers of their fetches that this broker still knows."""
+    """Followers, and the fetch numbers of theirs that this broker still has."""
     rested: bool
     lagging: bool
-    """Whether a late look at the clock would shrink the ISR."""
+    """Whether a late clock tick would shrink the ISR."""
     proposal: bool
     candidates: bool
     waits_for: int
-    """The number of the fetch under way; 0: none."""
+    """The number of the fetch in flight; 0: none."""
     leader: int
-    """Whom that fetch was sent to."""
+    """The broker to which that fetch was sent."""
     broker_epoch: int
     unflushed: bool
     disk_works: bool
@@ -42,20 +42,20 @@ class BrokerView(NamedTuple):
 
 
 class ControlView(NamedTuple):
-    """What the search asks of the controller and the store."""
+    """The properties of the controller and the store that the search reads."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
     sessions: dict[int, int]
-    untold: tuple[int, ...]
+    unconfirmed: tuple[int, ...]
     asked: bool
     controller_epoch: int
 
 
 def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
-    """A broker as the search sees it. `late_ms`: when whoever is behind counts as lagging."""
+    """A broker's view. `late_ms`: after so long a follower that is behind counts as lagging."""
     replica, disk = broker.replica, broker.disk
     role = replica.role
     alive = broker.alive
@@ -87,7 +87,7 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
         parked=tuple(parked),
         known_numbers=(
             *((one, asked.number) for one, asked in parked.items()),
-            *((one, life[1]) for one, life in broker.newest_fetch.items() if alive),
+            *((one, newest[1]) for one, newest in broker.newest_fetch.items() if alive),
         ),
         rested=insync is None or insync.expand_rested,
         lagging=lagging,
@@ -95,7 +95,7 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
         candidates=alive and bool(broker.candidates),
         waits_for=waits.number if waits else 0,
         leader=waits.asked.leader if waits else 0,
-        broker_epoch=broker.life.broker_epoch if alive else NO_BROKER_EPOCH,
+        broker_epoch=broker.incarnation.broker_epoch if alive else NO_BROKER_EPOCH,
         unflushed=disk.flushed_offset < disk.end_offset,
         disk_works=not disk.fails and not disk.forgets_writes,
         has_epochs=bool(broker._epochs) and not disk.epoch_checkpoint_lost,
@@ -110,7 +110,7 @@ def control_view(controller: SimController, store: SimStore) -> ControlView:
         isr=state.isr,
         partition_epoch=state.partition_epoch,
         sessions={one: known.broker_epoch for one, known in store.sessions.items()},
-        untold=tuple(sorted(controller.untold)),
+        unconfirmed=tuple(sorted(controller.unconfirmed)),
         asked=any(end is None for ends in controller.core._asked.values() for end in ends.values()),
         controller_epoch=store.controller_epoch,
     )

@@ -1,7 +1,7 @@
-"""A component's state as one hashable value: equal values behave alike from here on.
+"""A component's state as one hashable value: components with equal values behave alike.
 
-What a component cannot come back to is left out (counters of requests, a dead process's memory),
-and so is what it shares with everyone (rules, settings). Everything else is in, field by field.
+It omits what never affects behaviour again (request counters, a dead process's memory) and what all
+components share (rules, settings). It has every other field.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from holdfast.lab.world.store import SimStore
 _SHARED = {"world", "rules", "settings", "guards", "log", "counted", "metadata", "name"}
 _COUNTERS = {"fetches"}
 _IN_ORDER = {"_asked"}
-"""Dictionaries whose order the core looks at."""
+"""Dictionaries whose order matters to the core."""
 _ATOMS = (int, str, type(None), Enum)
 
 
 def frozen(value: Any) -> Any:
-    """Any part of a component as nested tuples."""
+    """Any part of a component, as nested tuples."""
     if isinstance(value, _ATOMS):
         return value
     if isinstance(value, tuple):
-        # Named tuples are immutable through and through.
+        # Named tuples are deeply immutable.
         return value if hasattr(value, "_fields") else tuple(frozen(one) for one in value)
     if isinstance(value, list | deque):
         return tuple(frozen(one) for one in value)
@@ -51,7 +51,7 @@ def _fields(value: Any) -> list[Any]:
 
 
 def frozen_broker(broker: SimBroker) -> Any:
-    """A broker; of a dead one only what its next start looks at."""
+    """A broker; of a dead one only what its next start reads."""
     disk = frozen(broker.disk)
     if not broker.alive:
         return ("down", broker.id, disk, broker.incarnations, broker._epochs)
@@ -60,7 +60,7 @@ def frozen_broker(broker: SimBroker) -> Any:
         broker.id,
         disk,
         broker.incarnations,
-        frozen(broker.life),
+        frozen(broker.incarnation),
         frozen(replica.role),
         replica.leader_epoch,
         frozen(replica.log),
@@ -72,5 +72,10 @@ def frozen_broker(broker: SimBroker) -> Any:
 
 
 def frozen_control(controller: SimController, store: SimStore) -> Any:
-    """The controller and the store, which the search moves as one."""
-    return (frozen(controller.core), controller.alive, frozen(controller.untold), frozen(store))
+    """The controller and the store, which the search steps as one component."""
+    return (
+        frozen(controller.core),
+        controller.alive,
+        frozen(controller.unconfirmed),
+        frozen(store),
+    )

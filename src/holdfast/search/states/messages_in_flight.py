@@ -1,7 +1,7 @@
-"""Messages on their way, link by link, oldest first.
+"""The messages in flight, link by link, oldest first.
 
-A link is a connection: in order, or broken. What is on all wires together is one value, known by a
-number, and so is what becomes of it when a message is taken off or put on.
+A link is a connection: in order, or broken. The messages in flight on all links are one value with
+a number; adding or removing a message gives another number.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from holdfast.lab.world.world import STORE
 from holdfast.search.states.step_cache import Message, Parts
 
 Value = tuple[tuple[int, ...], ...]
-"""The messages of every link by number, oldest first; empty links at the end are left out."""
+"""The numbers of every link's messages, oldest first; empty links at the end are omitted."""
 
 
 class Place(NamedTuple):
-    """Where a message is: which of its link, counted from the oldest."""
+    """A message's link and its position there, from the oldest."""
 
     message: int
     link: int
@@ -26,12 +26,12 @@ class Place(NamedTuple):
 
 
 class Wires:
-    """All wires that a search has met, by number. Number 0: nothing is on its way."""
+    """All sets of messages in flight that a search has seen, by number. Number 0: no messages."""
 
     def __init__(self, parts: Parts, controllers: int) -> None:
-        """`controllers`: how many there may be, one after the other."""
+        """`controllers`: the most that there may be, one after the other."""
         self._parts = parts
-        # The order of the links is the order in which messages flow: the first controller's first.
+        # Messages flow in the order of the links: those of the first controller first.
         names = parts.names
         first, *others = [f"controller-{epoch}" for epoch in range(1, controllers + 1)]
         ends = [*_both_ways(first, names)]
@@ -50,11 +50,11 @@ class Wires:
         self._kinds: dict[int, frozenset[tuple[str, str, str]]] = {}
 
     def value(self, wires: int) -> Value:
-        """What is on its way, link by link."""
+        """The messages in flight, link by link."""
         return self._values[wires]
 
     def number(self, value: Sequence[tuple[int, ...]]) -> int:
-        """The number of what is on its way."""
+        """The number of these messages in flight."""
         end = len(value)
         while end and not value[end - 1]:
             end -= 1
@@ -75,7 +75,7 @@ class Wires:
         return links[message]
 
     def put(self, wires: int, message: int) -> int:
-        """With one message more, at the end of its link."""
+        """With one more message, at the end of its link."""
         key = (wires, message)
         found = self._put.get(key)
         if found is None:
@@ -98,7 +98,7 @@ class Wires:
         return found
 
     def without(self, wires: int, node: str, *, keep_sent: bool) -> int:
-        """Without what is on its way to a node, and from it unless that is kept."""
+        """Without the messages to a node, and those from it unless they are kept."""
         key = (wires, node, keep_sent)
         found = self._without.get(key)
         if found is None:
@@ -134,11 +134,11 @@ class Wires:
         )
 
     def messages(self, wires: int) -> list[Message]:
-        """What is on its way, as messages."""
+        """The messages in flight."""
         return [self._parts.messages[one.message] for one in self.all(wires)]
 
     def fetch_numbers(self, wires: int, follower: str) -> tuple[int, ...]:
-        """Numbers of a follower's fetches that are on their way, there or back."""
+        """The numbers of a follower's fetch requests and responses in flight."""
         known = self._fetches.get(wires)
         if known is None:
             known = self._fetches[wires] = self._count(wires)
@@ -154,7 +154,7 @@ class Wires:
         return found
 
     def kinds(self, wires: int) -> frozenset[tuple[str, str, str]]:
-        """Kind, source and target of everything on its way."""
+        """Kind, source and target of all messages in flight."""
         found = self._kinds.get(wires)
         if found is None:
             found = self._kinds[wires] = frozenset(
@@ -165,7 +165,7 @@ class Wires:
 
     @property
     def count(self) -> int:
-        """How many different ones there were."""
+        """The number of different values."""
         return len(self._values)
 
 

@@ -1,18 +1,19 @@
 """The states of a whole cluster and the steps between them.
 
-A state is a few small numbers: one for each broker, one for the controller with its store, one for
-all messages on their way, one for what clients were told, one for the faults used up. A step moves
-one component (or, when a process dies, all that notice), by lookup wherever it was taken before.
+A state is a few small numbers: one per broker, and one each for the controller with its store, the
+messages in flight, the history of clients, and the faults used up. A step changes one component
+(or, when a process dies, all that notice), by lookup if the same step was taken before.
 
-What is done at once instead of being a step of its own, and why nothing is missed:
+Some things happen immediately instead of as their own step. Why that misses nothing:
 
-- What clients and the store exchange, as in every story: a delayed request to produce is a later
-  one, a delayed registration is a later start (`slow_sessions` lets some be slow all the same).
-- The answer to a LeaderAndIsr. It only ends the controller's repeating, and a repeated message is
-  a duplicated one (`duplicates`).
-- A message to a dead or cut-off node is lost when it is sent: it could only be lost later.
-- A parked fetch is answered for lack of time only if that tells the follower something.
-- Repeating is possible only when the message and its answer are both gone.
+- Messages between clients and brokers, and between brokers and the store, as in every scenario: a
+  delayed produce request equals a later one, a delayed registration a later start (`slow_sessions`
+  allows some slow ones).
+- The response to a LeaderAndIsr request. It only ends the controller's retries, and a retry equals
+  a duplicated message (`duplicates`).
+- A message to a dead or disconnected node is lost when it is sent: it could only be lost later.
+- A parked fetch times out only if its response would change the follower.
+- A retry is possible only when the message and its response are both gone.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ from holdfast.search.states.messages_in_flight import Place, Wires
 from holdfast.search.states.step_cache import Input, Parts, Step
 
 State = tuple[int, ...]
-"""The brokers' numbers, then those of control, wires, facts and budget."""
+"""The numbers of the brokers, then of control, wires, facts and budget."""
 
 
 class Action(NamedTuple):
-    """One thing that happens."""
+    """One action of the search."""
 
     kind: str
     broker: int = 0
-    """By place, from 1; 0: none."""
+    """The broker's place, from 1; 0: none."""
     place: Place | None = None
     variant: str = ""
 
@@ -62,7 +63,7 @@ class Draft:
         self.control, self.wires, self.facts, self.budget = state[count:]
         self.violation: Violation | None = None
         self.slow = False
-        """Whether a registration in this step takes its time."""
+        """Whether a registration in this step is slow."""
 
     def done(self) -> State:
         """The new state."""
@@ -73,7 +74,7 @@ _MAY_FETCH = (FetchResponse, StateMessage, BoundsResponse)
 
 
 class Space:
-    """All states within some bounds, under some rules."""
+    """All states within some bounds, under some rules and settings."""
 
     def __init__(
         self, bounds: Bounds, settings: Settings, rules: Rules, acks: int, *, strict: bool = False
@@ -104,7 +105,7 @@ class Space:
         self._most = bounds.to_dict()
         self._broker_steps: dict[tuple[int, Input, int, int], Step] = {}
         self._control_steps: dict[tuple[int, Input], Step] = {}
-        self._told: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
+        self._noted: dict[tuple[int, Fact], tuple[int, Violation | None]] = {}
         self._judged: dict[tuple[int, ...], Violation | None] = {}
 
     # Where a search begins.
@@ -115,7 +116,7 @@ class Space:
         return self.state_of(world, budget)
 
     def state_of(self, world: World, budget: int) -> State:
-        """The state that a world is in; the world must not be used any more."""
+        """The state of a world; the world must not be used afterwards."""
         parts, stand = self.parts, self.parts.stand
         controller = world.controller
         wires = 0
@@ -136,14 +137,14 @@ class Space:
         return (*brokers, control, wires, facts, budget)
 
     def ledger(self, facts: Facts) -> int:
-        """The number of a ledger."""
+        """The number of these facts."""
         number = self._ledger_numbers.setdefault(facts, len(self.ledgers))
         if number == len(self.ledgers):
             self.ledgers.append(facts)
         return number
 
     def budget(self, used: tuple[int, ...]) -> int:
-        """The number of what is used up, who is cut off and what is held back."""
+        """The number of a budget: used bounds, the disconnected broker, the held links."""
         number = self._budget_numbers.setdefault(used, len(self.budgets))
         if number == len(self.budgets):
             self.budgets.append(used)
@@ -159,16 +160,16 @@ class Space:
     # Budgets.
 
     def left(self, budget: int) -> frozenset[str]:
-        """The kinds of things that may happen once more."""
+        """The bounds that are not used up."""
         return self._left[budget]
 
     def used(self, budget: int) -> dict[str, int]:
-        """What has been used up."""
+        """The used part of each bound."""
         counts = zip(BUDGETED, self.budgets[budget], strict=False)
         return {name: count for name, count in counts if count}
 
     def spend(self, draft: Draft, bound: int) -> None:
-        """Use one up."""
+        """Use one of a bound."""
         key = (draft.budget, bound)
         found = self._spent.get(key)
         if found is None:
@@ -177,21 +178,21 @@ class Space:
             found = self._spent[key] = self.budget(tuple(used))
         draft.budget = found
 
-    def cut_off(self, budget: int) -> int:
-        """The broker that is cut off, by place from 1; 0: nobody."""
+    def disconnected(self, budget: int) -> int:
+        """The disconnected broker, by place from 1; 0: none."""
         return self.budgets[budget][-2]
 
-    def cut(self, draft: Draft, place: int) -> None:
-        """From now on this broker is cut off; 0: nobody is."""
+    def disconnect(self, draft: Draft, place: int) -> None:
+        """Disconnect this broker; 0: reconnect."""
         used = self.budgets[draft.budget]
         draft.budget = self.budget((*used[:-2], place, used[-1]))
 
     def held(self, budget: int) -> int:
-        """The links that are held back, a bit each."""
+        """The held links, one bit each."""
         return self.budgets[budget][-1]
 
     def hold(self, draft: Draft, held: int) -> None:
-        """From now on these links are held back."""
+        """Hold these links back."""
         used = self.budgets[draft.budget]
         if used[-1] != held:
             draft.budget = self.budget((*used[:-1], held))
@@ -203,7 +204,7 @@ class Space:
         return self.parts.broker_views[draft.brokers[place - 1]]
 
     def controller_name(self, control: int) -> str:
-        """Who the controller is."""
+        """The name of the current controller."""
         return f"controller-{self.parts.control_views[control].controller_epoch}"
 
     def run_broker(self, draft: Draft, place: int, given: Input, *, fetches: bool) -> None:
@@ -230,7 +231,7 @@ class Space:
         self._take(draft, step)
 
     def read(self, draft: Draft, place: int) -> None:
-        """The reader asks one broker."""
+        """The consumer reads from one broker."""
         broker = draft.brokers[place - 1]
         facts = self.ledgers[draft.facts]
         for fact in self.parts.step_reader(draft.control, broker, facts):
@@ -243,23 +244,23 @@ class Space:
             self.send(draft, message)
 
     def note(self, draft: Draft, fact: Fact) -> None:
-        """Take a fact into the ledger."""
+        """Add a fact to the state."""
         key = (draft.facts, fact)
-        found = self._told.get(key)
+        found = self._noted.get(key)
         if found is None:
-            facts, violation = self.ledgers[draft.facts].told(fact)
-            found = self._told[key] = (self.ledger(facts), violation)
+            facts, violation = self.ledgers[draft.facts].after(fact)
+            found = self._noted[key] = (self.ledger(facts), violation)
         draft.facts = found[0]
         draft.violation = draft.violation or found[1]
 
     def sent_record(self, draft: Draft) -> int:
-        """One record more is under way; its key."""
+        """Add a sent record; return its key."""
         facts = self.ledgers[draft.facts]
         draft.facts = self.ledger(facts.sent(ACKNOWLEDGED if self.acks == ACKS_NONE else SENT))
         return len(facts.answers)
 
     def _fetch_number(self, draft: Draft, place: int) -> int:
-        """The smallest number that nobody knows another fetch of this follower by."""
+        """The smallest number that no other fetch of this follower has."""
         used = list(self.wires.fetch_numbers(draft.wires, self.names[place - 1]))
         for other in draft.brokers:
             for follower, number in self.parts.broker_views[other].known_numbers:
@@ -273,7 +274,7 @@ class Space:
     # Messages.
 
     def send(self, draft: Draft, message: int) -> None:
-        """Put a message on its way, or do at once what needs no time."""
+        """Send a message, or deliver it immediately if it takes no time."""
         source, target, payload = self.parts.messages[message]
         place = self.places.get(target)
         if place is not None:
@@ -289,24 +290,30 @@ class Space:
                 draft.wires = self.wires.put(draft.wires, message)
             else:
                 self.run_control(draft, ("register", message))
-        elif target == self.controller_name(draft.control) and not self._is_cut(draft, source):
+        elif target == self.controller_name(draft.control) and not self._is_disconnected(
+            draft, source
+        ):
             if isinstance(payload, StateAnswer):
                 self.run_control(draft, ("deliver", message))
             else:
                 draft.wires = self.wires.put(draft.wires, message)
 
-    def _is_cut(self, draft: Draft, name: str) -> bool:
-        cut = self.cut_off(draft.budget)
-        return cut > 0 and self.names[cut - 1] == name
+    def _is_disconnected(self, draft: Draft, name: str) -> bool:
+        disconnected = self.disconnected(draft.budget)
+        return disconnected > 0 and self.names[disconnected - 1] == name
 
     def _reaches(self, draft: Draft, source: str, place: int) -> bool:
-        cut = self.cut_off(draft.budget)
-        if cut and source != STORE and (cut == place or self.names[cut - 1] == source):
+        disconnected = self.disconnected(draft.budget)
+        if (
+            disconnected
+            and source != STORE
+            and (disconnected == place or self.names[disconnected - 1] == source)
+        ):
             return False
         return self.view(draft, place).alive
 
     def lose(self, draft: Draft, message: int) -> None:
-        """A message is gone; whoever waits for it learns that its connection broke."""
+        """A message is lost; the follower that waits for it sees a broken connection."""
         source, target, payload = self.parts.messages[message]
         if isinstance(payload, FetchRequest):
             waiting = source
@@ -336,15 +343,15 @@ class Space:
         elif target == self.controller_name(draft.control):
             self.run_control(draft, ("deliver", message))
 
-    # Judgement.
+    # Judging.
 
     def is_within(self, state: State) -> bool:
-        """Whether the agreed state has not been changed more often than allowed."""
+        """Whether the partition state has changed no more often than allowed."""
         view = self.parts.control_views[state[self.count]]
         return view.partition_epoch <= self.bounds.versions
 
     def judge(self, state: State) -> Violation | None:
-        """What is wrong with a state, if anything is."""
+        """The violation in a state, if any."""
         control, _, facts, _ = state[self.count :]
         key = (*state[: self.count], control, facts)
         if key in self._judged:

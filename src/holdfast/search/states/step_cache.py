@@ -1,9 +1,9 @@
-"""Components and their steps, each worked out once.
+"""Components and their steps, each computed once.
 
-A component (a broker, or the controller with its store) is known by a small number. A step is
-`(component, input) -> (component, messages, facts)`. There are few different components compared
-with the states of the whole cluster, so nearly every step of a search is a lookup; only a new pair
-of component and input runs the real code.
+A component (a broker, or the controller with its store) has a small number. A step is `(component,
+input) -> (component, messages, facts)`. There are few different components compared with the states
+of the whole cluster, so nearly every step of a search is a lookup; only a new pair of component and
+input runs the real code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.broker_parts import RETRY_MS
-from holdfast.lab.world.client_history import Ledger, Work
+from holdfast.lab.world.client_history import ClientHistory, Work
 from holdfast.lab.world.clients import SimConsumer
 from holdfast.lab.world.controller import SimController
 from holdfast.lab.world.messages import (
@@ -37,14 +37,14 @@ from holdfast.search.states.component_views import (
 from holdfast.search.states.frozen import frozen_broker, frozen_control
 
 LATE_MS = RETRY_MS * 5
-"""Long enough for a parked fetch to be answered, and too short for anybody to lag."""
+"""Long enough for a parked fetch to time out, and too short for a follower to lag."""
 
 Input = tuple[Any, ...]
 READER = "c1"
 
 
 class Message(NamedTuple):
-    """Something on its way."""
+    """A message in flight."""
 
     source: str
     target: str
@@ -52,7 +52,7 @@ class Message(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What came of one input."""
+    """The result of one input."""
 
     part: int
     sent: tuple[int, ...]
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 
 class _Pickler(pickle.Pickler):
-    """Keeps references to what all components share."""
+    """Pickles a component, but keeps references to what all components share."""
 
     def __init__(self, file: io.BytesIO, shared: dict[int, str]) -> None:
         super().__init__(file, protocol=5)
@@ -80,7 +80,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class Parts:
-    """All components and messages that a search has met, by number."""
+    """All components and messages that a search has seen, by number."""
 
     def __init__(self, stand: Stand, acks: int, lag_ms: int, *, sees_copies: bool) -> None:
         self.stand = stand
@@ -107,14 +107,14 @@ class Parts:
         self.messages: list[Message] = []
         self._message_numbers: dict[Message, int] = {}
         self.runs = 0
-        """How often the real code was run."""
+        """How often the real code ran."""
 
     # Numbers.
 
     def message(self, source: str, target: str, payload: Payload) -> int:
         """The number of a message."""
         if isinstance(payload, FetchResponse):
-            # What the request caused at the leader is done; it does not travel.
+            # The request's effect on the leader is complete; it is not part of the message.
             payload = payload._replace(answer=payload.answer._replace(effects=()))
         message = Message(source, target, payload)
         number = self._message_numbers.setdefault(message, len(self.messages))
@@ -131,12 +131,12 @@ class Parts:
         return _Unpickler(io.BytesIO(data), self._shared).load()
 
     def broker(self, number: int) -> SimBroker:
-        """A broker in this state, to be used up."""
+        """A new copy of a broker in this state."""
         broker: SimBroker = self._load(self.brokers[number])
         return broker
 
     def add_broker(self, broker: SimBroker, data: bytes = b"") -> int:
-        """The number of a broker's state; `data`: the same, dumped already."""
+        """The number of a broker's state; `data`: its pickle, if known."""
         key = frozen_broker(broker)
         number = self._broker_numbers.setdefault(key, len(self.brokers))
         if number == len(self.brokers):
@@ -145,7 +145,7 @@ class Parts:
         return number
 
     def control(self, number: int) -> tuple[SimController, SimStore]:
-        """The controller and the store in this state, to be used up."""
+        """A new copy of the controller and the store in this state."""
         pair: tuple[SimController, SimStore] = self._load(self.controls[number])
         return pair
 
@@ -159,14 +159,14 @@ class Parts:
         return number
 
     def take_broker(self, data: bytes) -> int:
-        """The number of a broker's state that another process has met."""
+        """The number of a broker's state from another process."""
         number = self._taken.get(data)
         if number is None:
             number = self._taken[data] = self.add_broker(self._load(data), data)
         return number
 
     def take_control(self, data: bytes) -> int:
-        """The same for a controller and a store."""
+        """The number of a controller's and store's state from another process."""
         number = self._taken.get(data)
         if number is None:
             number = self._taken[data] = self.add_control(*self._load(data))
@@ -175,7 +175,7 @@ class Parts:
     # Steps.
 
     def step_broker(self, number: int, given: Input, fetch_number: int, controller: str) -> Step:
-        """Run the real broker."""
+        """Run the real broker on one input."""
         self.runs += 1
         stand = self.stand
         stand.clear()
@@ -205,7 +205,7 @@ class Parts:
         return facts
 
     def _sent(self, facts: list[Fact]) -> tuple[int, ...]:
-        """Numbers of what was sent; answers to producers are facts, and need no time."""
+        """The numbers of the sent messages; responses to producers are facts and take no time."""
         sent: list[int] = []
         for source, target, payload in self.stand.sent:
             if isinstance(payload, ProduceResponse):
@@ -216,7 +216,7 @@ class Parts:
         return tuple(sent)
 
     def step_control(self, number: int, given: Input) -> Step:
-        """Run the real controller and the store."""
+        """Run the real controller and the store on one input."""
         self.runs += 1
         stand = self.stand
         stand.clear()
@@ -233,7 +233,7 @@ class Parts:
         return Step(after, self._sent(facts), tuple(facts))
 
     def step_reader(self, control: int, broker: int, facts: Facts) -> tuple[Fact, ...]:
-        """A real consumer asks one broker, and takes its answer."""
+        """A real consumer fetches from one broker and takes the response."""
         self.runs += 1
         stand = self.stand
         stand.clear()
@@ -244,10 +244,10 @@ class Parts:
         asked = self.broker(broker)
         nobody = stand.brokers[asked.name]
         stand.brokers[asked.name] = asked
-        stand.ledger = Ledger()
+        stand.history = ClientHistory()
         before = facts.reader
         for offset, key in before.consumed:
-            stand.ledger.consumed.append(Work(READER, offset, f"r{key}", key))
+            stand.history.consumed.append(Work(READER, offset, f"r{key}", key))
         consumer = SimConsumer(stand, READER)
         consumer.position = Offset(before.position)
         consumer.position_epoch = LeaderEpoch(before.epoch)
@@ -257,30 +257,31 @@ class Parts:
             source, target, payload = stand.sent[-1]
             receiver.receive(Envelope(source, target, payload, None, 0))
         stand.brokers[asked.name] = nobody
-        consumed = tuple((one.offset, one.key) for one in stand.ledger.consumed)
+        consumed = tuple((one.offset, one.key) for one in stand.history.consumed)
         after = Reader(consumer.position, consumer.position_epoch, consumer.first, consumed)
         found: list[Fact] = [("read", after)]
         found += [("violation", one.invariant, one.text) for one in stand.invariants.violations]
         found += [
-            ("violation", "skipped", f"{READER} went past r{key} without getting it")
-            for key in stand.ledger.skipped
+            ("violation", "skipped", f"{READER} skipped r{key}") for key in stand.history.skipped
         ]
         return tuple(found)
 
     def envelope(self, number: int) -> Envelope:
-        """A message as a component takes it."""
+        """A message in the form that a component receives."""
         message = self.messages[number]
         return Envelope(message.source, message.target, message.payload, None, 0)
 
 
 def _broken(before: BrokerView, after: BrokerView, name: str) -> list[Fact]:
-    """Invariants of one broker's life: its epoch and, while it leads, its high watermark."""
+    """Invariants of one step of a broker: its epoch and, while it leads, its high watermark."""
     found: list[Fact] = []
     if before.alive and after.alive and after.leader_epoch < before.leader_epoch:
         text = f"{name} goes from epoch {before.leader_epoch} to {after.leader_epoch}"
         found.append(("violation", "epoch-never-falls", text))
-    same_reign = before.leads and after.leads and before.leader_epoch == after.leader_epoch
-    if same_reign and after.high_watermark < before.high_watermark:
-        text = f"{name}'s fell from {before.high_watermark} to {after.high_watermark}"
+    same_leadership = before.leads and after.leads and before.leader_epoch == after.leader_epoch
+    if same_leadership and after.high_watermark < before.high_watermark:
+        text = (
+            f"{name}'s high watermark fell from {before.high_watermark} to {after.high_watermark}"
+        )
         found.append(("violation", "high-watermark-never-falls", text))
     return found

@@ -1,10 +1,10 @@
-"""States that differ only in the names of brokers count once.
+"""Counts states that differ only in broker names once.
 
-Renaming brokers changes nothing as long as no rule looks at their order. The one that does is
-automatic election (the first of the assignment that may lead), and the plain order of links in
-which messages flow. So a space has this symmetry if messages take any order and every election is
-an operator's: nobody dies, and no session ends. Then assignment and ISR are sets, and as every
-broker keeps the session it began with, a broker epoch is a broker's name, too.
+Renaming brokers changes nothing unless a rule depends on their order. Two do: automatic election
+(the first eligible replica of the assignment leads), and the fixed order of links in which messages
+flow. So a space is symmetric if messages take any order and an operator makes every election: no
+broker dies, and no session ends. Then assignment and ISR are sets. Every broker keeps its first
+session, so a broker epoch identifies a broker, too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from holdfast.search.bounds import ANY, Bounds
 from holdfast.search.states.space import Space, State
 
 BROKERS = frozenset(("broker", "leader", "follower", "id"))
-"""Fields that name a broker."""
+"""Fields that contain a broker."""
 EPOCHS = frozenset(("broker_epoch", "intact_since"))
-"""Fields that name one of its lives."""
+"""Fields that contain a broker epoch."""
 SETS = frozenset(
     (
         "replicas",
@@ -35,7 +35,7 @@ SETS = frozenset(
         "candidates",
     )
 )
-"""Fields with several brokers, or members, in an order that means nothing."""
+"""Fields with several brokers or members whose order has no meaning."""
 _SKIPPED = frozenset(
     ("world", "rules", "settings", "guards", "log", "counted", "metadata", "name", "fetches")
 )
@@ -56,7 +56,7 @@ _BREAKING = (
 )
 
 Names = tuple[int, ...]
-"""The new name of every broker, by the old one; the first is for nobody."""
+"""The new number of every broker, by its old one; index 0 stands for no broker."""
 
 
 def is_symmetric(bounds: Bounds) -> bool:
@@ -66,7 +66,7 @@ def is_symmetric(bounds: Bounds) -> bool:
 
 
 class Symmetry:
-    """Renames the states of a space, and finds the one that stands for all its namesakes."""
+    """Renames brokers in states, and finds the canonical state."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -76,7 +76,7 @@ class Symmetry:
         self._known: dict[tuple[str, int, Names], int] = {}
 
     def canonical(self, state: State) -> State:
-        """The same for all states that differ in names only."""
+        """The same result for all states that differ only in broker names."""
         return min(self._renamed(state, names) for names in self._renamings)
 
     def _renamed(self, state: State, names: Names) -> State:
@@ -109,7 +109,7 @@ class Symmetry:
         controller, store = self._space.parts.control(number)
         return (
             renamed(controller.core, names),
-            renamed(controller.untold, names),
+            renamed(controller.unconfirmed, names),
             renamed(store, names),
         )
 
@@ -129,7 +129,7 @@ class Symmetry:
 
 
 def renamed(value: Any, names: Names, field: str = "") -> Any:
-    """A value with other names, as nested tuples."""
+    """A value with renamed brokers, as nested tuples."""
     if value is None or isinstance(value, str | Enum | bool):
         return str(value)
     if isinstance(value, int):
@@ -138,7 +138,7 @@ def renamed(value: Any, names: Names, field: str = "") -> Any:
     if isinstance(value, tuple | list | deque):
         return _renamed_tuple(value, names, field)
     if isinstance(value, dict):
-        # Every dictionary with numbers as keys is by broker.
+        # Every dictionary with integer keys is keyed by broker.
         return tuple(
             sorted(
                 (renamed(key, names, "broker"), renamed(one, names, field))

@@ -1,9 +1,10 @@
-"""Producers and consumers of a simulated cluster, and the ledger of what they were told.
+"""Producers and consumers of a simulated cluster, and the history of their requests.
 
-A producer never gives up: it sends a batch until it is acknowledged, the idempotent one always with
-the same sequence number. So at the end every record of it must be there once, in order; of the
-plain one at least once. Batches of one lane (a producer and a partition) are pipelined as Kafka's
-clients do it: after a failure everything without an answer is sent again, oldest first.
+A producer never gives up: it sends a batch until it is acknowledged. An idempotent producer always
+uses the same sequence number, so at the end each of its records must be there once and in order;
+records of a plain producer must be there at least once. A lane (one producer and one partition)
+pipelines batches as Kafka's clients do: after a failure it sends every unanswered batch again,
+oldest first.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from holdfast.simulation.clients.connection import ANSWER_S, FAILURES, Client, R
 from holdfast.simulation.traffic_pace import Pace
 
 BY_NAME: Final = 12
-"""The newest version of Produce and Fetch that names topics, not their ids."""
+"""The newest version of Produce and Fetch that carries topic names, not topic ids."""
 INIT_VERSION: Final = 4
 BACKOFF_S: Final = 0.1
 WINDOW: Final = 5
-"""Batches under way at once, as an idempotent producer may have."""
+"""Batches in flight at the same time: the most that an idempotent producer may have."""
 
 
 class Acknowledged(NamedTuple):
-    """A record that was promised to be kept."""
+    """An acknowledged record."""
 
     producer: str
     partition: TopicPartition
@@ -60,13 +61,13 @@ class Acknowledged(NamedTuple):
 
 @dataclass(slots=True)
 class Ledger:
-    """What clients sent, were told and read."""
+    """What clients sent, what was acknowledged to them, and what they read."""
 
     sent: dict[bytes, TopicPartition] = field(default_factory=dict)
     acknowledged: list[Acknowledged] = field(default_factory=list)
     consumed: dict[tuple[TopicPartition, int], bytes] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
-    """What no client should ever be told."""
+    """Responses that no correct broker sends."""
 
 
 class _Batch(NamedTuple):
@@ -75,13 +76,13 @@ class _Batch(NamedTuple):
 
 
 class Lane:
-    """One producer's way to one partition."""
+    """One producer's batches for one partition."""
 
     def __init__(self, producer: Producer, partition: TopicPartition) -> None:
         self._producer = producer
         self._partition = partition
         self._waiting: deque[_Batch] = deque()
-        """Without an answer, oldest first."""
+        """Unanswered batches, oldest first."""
         self._sequence = 0
         self._has_work = asyncio.Event()
 
@@ -94,7 +95,7 @@ class Lane:
         return len(self._waiting) >= 2 * WINDOW
 
     def add(self, values: tuple[bytes, ...]) -> None:
-        """Send these in one batch."""
+        """Add one batch with these values."""
         producer = self._producer
         options = BatchOptions()
         if producer.is_idempotent:
@@ -107,7 +108,7 @@ class Lane:
         self._has_work.set()
 
     async def run(self) -> None:
-        """Send until everything is acknowledged, for ever."""
+        """Send until every batch is acknowledged; never returns."""
         while True:
             if not self._waiting:
                 self._has_work.clear()
@@ -116,10 +117,10 @@ class Lane:
                 await self._send_some()
             except FAILURES:
                 self._producer.client.forget_leader(self._partition)
-                await asyncio.sleep(BACKOFF_S * (0.5 + self._producer.client.dice.random()))
+                await asyncio.sleep(BACKOFF_S * (0.5 + self._producer.client.rng.random()))
 
     async def _send_some(self) -> None:
-        """Over one connection, until something goes wrong or nothing is left."""
+        """Send over one connection until a request fails or no batch is left."""
         client = self._producer.client
         leader = await client.leader(self._partition)
         wire = await client.wire(leader.broker, str(self._partition))
@@ -135,7 +136,7 @@ class Lane:
                 under_way.popleft()
                 self._waiting.popleft()
         except FAILURES:
-            # Whatever else is under way may or may not be handled; it is sent again.
+            # The leader may or may not handle the other batches in flight: send them again.
             wire.close()
             raise
 
@@ -144,24 +145,24 @@ class Lane:
         topic = TopicProduceData(name=self._partition.topic, partition_data=[data])
         return ProduceRequest(acks=self._producer.acks, timeout_ms=1_500, topic_data=[topic])
 
-    def _answered(self, told: PartitionProduceResponse) -> None:
+    def _answered(self, response: PartitionProduceResponse) -> None:
         producer, batch = self._producer, self._waiting[0]
-        if not told.error_code:
+        if not response.error_code:
             for place, value in enumerate(batch.values):
-                offset = told.base_offset + place
+                offset = response.base_offset + place
                 kept = Acknowledged(producer.name, self._partition, offset, value)
                 producer.ledger.acknowledged.append(kept)
             return
-        error = ErrorCode(told.error_code)
+        error = ErrorCode(response.error_code)
         if not error.retriable:
-            # The oldest batch of a lane is never out of order, nor are its producer unknown.
-            what = f"{producer.name} was told {error.name} for {batch.values[0]!r}"
+            # The oldest batch of a lane is never out of order, nor is its producer unknown.
+            what = f"{producer.name} got {error.name} for {batch.values[0]!r}"
             producer.ledger.wrong.append(what)
         raise RefusedError(error)
 
 
 class Producer:
-    """Sends to all partitions."""
+    """Sends batches to all partitions."""
 
     def __init__(
         self,
@@ -187,11 +188,11 @@ class Producer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything has its answer."""
+        """Whether every batch is acknowledged."""
         return all(lane.is_idle for lane in self._lanes.values())
 
     async def run(self, every_s: float, pace: Pace | None = None) -> None:
-        """Send every so often until told to pause."""
+        """Send a batch about every `every_s`, except while `is_paused`."""
         while self.is_idempotent and self.producer_id < 0:
             try:
                 await self._init()
@@ -201,17 +202,17 @@ class Producer:
             lane = self._lanes[partition] = Lane(self, partition)
             self.client.loop.create_task(lane.run())
         while True:
-            wait_s = every_s * (0.5 + self.client.dice.random())
+            wait_s = every_s * (0.5 + self.client.rng.random())
             now_s = self.client.loop.time()
             await asyncio.sleep(wait_s if pace is None else pace.request_s(now_s, wait_s))
             if not self.is_paused:
                 self.send()
 
     def send(self) -> None:
-        """A batch to one of the partitions, unless too much waits already."""
-        lane = self._lanes[self.client.dice.choice(self._partitions)]
+        """Add a batch to a random lane, unless that lane is full."""
+        lane = self._lanes[self.client.rng.choice(self._partitions)]
         if not lane.is_full:
-            count = self.client.dice.choice(self._batch_sizes)
+            count = self.client.rng.choice(self._batch_sizes)
             values = tuple(f"{self.name}-{self._count + i}".encode() for i in range(count))
             self._count += count
             self.ledger.sent.update(dict.fromkeys(values, lane._partition))
@@ -226,7 +227,7 @@ class Producer:
 
 
 class Consumer:
-    """Reads one partition from its beginning, for ever."""
+    """Reads one partition from its beginning; never stops."""
 
     def __init__(self, client: Client, ledger: Ledger, partition: TopicPartition) -> None:
         self._client = client
@@ -247,7 +248,7 @@ class Consumer:
     def _look_at(self, error: ErrorCode) -> None:
         if error is ErrorCode.OFFSET_OUT_OF_RANGE:
             what = f"{self._client.name} had read {self._partition} up to {self.position}"
-            self._ledger.wrong.append(f"{what}, and was told that there is no such offset")
+            self._ledger.wrong.append(f"{what}; then the leader answered OFFSET_OUT_OF_RANGE")
 
     async def _read(self) -> None:
         leader = await self._client.leader(self._partition)
@@ -275,7 +276,7 @@ class Consumer:
                     continue
                 if record.offset > self.position:
                     where = f"{self._partition} from {self.position} to {record.offset}"
-                    self._ledger.wrong.append(f"{self._client.name} was led over a gap: {where}")
+                    self._ledger.wrong.append(f"{self._client.name} skipped offsets: {where}")
                 value = bytes(record.value or b"")
                 self._ledger.consumed[self._partition, record.offset] = value
                 self.position = record.offset + 1

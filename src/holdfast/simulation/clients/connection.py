@@ -1,4 +1,4 @@
-"""How simulated clients speak to brokers: Kafka's protocol over the simulated network."""
+"""Connections of simulated clients to brokers: Kafka's protocol over the simulated network."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from holdfast.simulation.virtual_time_loop import SimLoop
 
 METADATA_VERSION: Final = 12
 ANSWER_S: Final = 4.0
-"""After which a client takes silence for a lost connection."""
+"""A client closes a connection that has not answered for so long."""
 LONGEST_FRAME: Final = 64 * 1024 * 1024
 
 R = TypeVar("R", bound=Response)
 
 
 class RefusedError(Exception):
-    """A broker said no."""
+    """A broker returned an error code."""
 
     def __init__(self, code: int) -> None:
         self.code = ErrorCode(code)
@@ -36,17 +36,17 @@ class RefusedError(Exception):
 
 
 FAILURES: Final = (OSError, RefusedError)
-"""What a client meets and goes on after; TimeoutError is an OSError."""
+"""Failures after which a client retries; TimeoutError is an OSError."""
 
 
 def check(code: int) -> None:
-    """Raise unless the code says that all is well."""
+    """Raise RefusedError unless the code is 0."""
     if code:
         raise RefusedError(code)
 
 
 class Wire(asyncio.BufferedProtocol):
-    """One connection: answers come in the order of the requests."""
+    """One connection; responses arrive in the order of the requests."""
 
     def __init__(self, loop: SimLoop, name: str) -> None:
         self._loop = loop
@@ -66,7 +66,7 @@ class Wire(asyncio.BufferedProtocol):
         for _, _, answer in waiting:
             if not answer.done():
                 answer.set_exception(exc or ConnectionResetError(104, "hung up"))
-                answer.exception()  # Nobody may be waiting any more.
+                answer.exception()  # Its waiter may be gone; asyncio must not log it.
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
         return self._reader.buffer()
@@ -79,7 +79,7 @@ class Wire(asyncio.BufferedProtocol):
                 answer.set_result(response)
 
     def send(self, request: Request, version: int) -> asyncio.Future[Any]:
-        """Write a request; its answer comes later, or an OSError."""
+        """Write a request; the future gets its response, or an OSError."""
         answer = self._loop.create_future()
         if not self.is_open:
             raise ConnectionResetError(104, "hung up")
@@ -89,35 +89,35 @@ class Wire(asyncio.BufferedProtocol):
         return answer
 
     def close(self) -> None:
-        """Hang up; what is not answered never will be."""
+        """Close the connection; unanswered requests fail."""
         if self.is_open:
             self._transport.abort()
 
 
 class Leader(NamedTuple):
-    """Who leads, as far as a client knows."""
+    """A partition's leader, according to the client's metadata."""
 
     broker: int
     epoch: int
 
 
 class Client:
-    """One client: its connections, and what it knows of the cluster."""
+    """One client: its connections and its metadata."""
 
     def __init__(
-        self, loop: SimLoop, name: str, brokers: Mapping[int, Address], dice: Random
+        self, loop: SimLoop, name: str, brokers: Mapping[int, Address], rng: Random
     ) -> None:
         self.loop = loop
         self.name = name
-        self.dice = dice
+        self.rng = rng
         self._brokers = dict(brokers)
         self._wires: dict[tuple[int, str], Wire] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
         self._newest: dict[TopicPartition, int] = {}
-        """Epochs: as real clients, ours believes no broker that knows of older ones only."""
+        """The newest leader epochs seen; as in real clients, older metadata is ignored."""
 
     async def wire(self, broker: int, purpose: str = "") -> Wire:
-        """An open connection to a broker; OSError if it cannot be had."""
+        """An open connection to a broker; OSError if it fails."""
         known = self._wires.get((broker, purpose))
         if known is not None and known.is_open:
             return known
@@ -130,7 +130,7 @@ class Client:
     async def ask(
         self, broker: int, request: Request, version: int, kind: type[R], purpose: str = ""
     ) -> R:
-        """One request and its answer; OSError if there is none."""
+        """Send one request and return its response; OSError if there is none."""
         wire = await self.wire(broker, purpose)
         try:
             answer = await asyncio.wait_for(wire.send(request, version), ANSWER_S)
@@ -141,10 +141,10 @@ class Client:
         return answer
 
     def any_broker(self) -> int:
-        return self.dice.choice(list(self._brokers))
+        return self.rng.choice(list(self._brokers))
 
     async def leader(self, partition: TopicPartition) -> Leader:
-        """As known, or as any broker says; RefusedError if nobody leads."""
+        """The leader, from the cache or from any broker; RefusedError if there is none."""
         if partition not in self._leaders:
             topics = [MetadataRequestTopic(name=partition.topic)]
             request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
@@ -162,5 +162,5 @@ class Client:
         return self._leaders[partition]
 
     def forget_leader(self, partition: TopicPartition) -> None:
-        """It was not so: ask again."""
+        """Discard the cached leader."""
         self._leaders.pop(partition, None)

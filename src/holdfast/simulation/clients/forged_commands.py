@@ -1,8 +1,8 @@
-"""A stranger sends a broker the controller's commands, with epochs that it has guessed.
+"""Forged controller commands: a stranger sends them to a broker, with guessed epochs.
 
-It knows what anybody can find out: topics, ids, leaders, who is the controller. Broker epochs and
-controller epochs are small numbers, so it guesses them right as often as not. Nothing that it says
-is in the coordination store, and so nothing of it may happen.
+The stranger has all public information: topics, ids, leaders, the controller. Broker epochs and
+controller epochs are small numbers, so about half of its guesses are right. The coordination store
+confirms none of its commands, so a broker must carry out none of them.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ LEADER_AND_ISR: Final = 7
 STOP_REPLICA: Final = 4
 UPDATE_METADATA: Final = 8
 MANY: Final = 2_500
-"""Made-up partitions in a large command: more than a broker looks up in one part of it."""
+"""Invented partitions in a large command: more than a broker looks up in one step."""
 
 
 def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition) -> None:
-    """Send one command to a broker; its answer does not matter."""
+    """Send one command to a broker, and ignore the response."""
     forger = _Forger(cluster, machine, partition)
-    request, version = cluster.dice.choice((forger.stop, forger.roles, forger.metadata))()
+    request, version = cluster.rng.choice((forger.stop, forger.roles, forger.metadata))()
     kind = type(request).__name__.removesuffix("Request")
     cluster.recording.emit("said", text=f"a stranger sends {kind} to {machine.host}")
 
@@ -60,12 +60,12 @@ def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition
 
 
 class _Forger:
-    """What a stranger knows, and its guesses."""
+    """The stranger's information and guesses."""
 
     def __init__(
         self, cluster: SimulatedCluster, machine: Machine, partition: TopicPartition
     ) -> None:
-        self._rng: Random = cluster.dice
+        self._rng: Random = cluster.rng
         self._partition = partition
         self._machines = list(cluster.machines)
         nodes = cluster.server.tree.nodes
@@ -88,13 +88,15 @@ class _Forger:
         self._leader = self._rng.choice(self._machines)
 
     def stop(self) -> tuple[Request, int]:
-        """The replica has to go."""
-        told = StopReplicaPartitionState(
+        """StopReplica: the replica must be removed."""
+        replica_state = StopReplicaPartitionState(
             partition_index=self._partition.partition,
             leader_epoch=self._rng.choice((DELETED, self._leader_epoch)),
             delete_partition=self._rng.random() < 0.7,
         )
-        topic = StopReplicaTopicState(topic_name=self._partition.topic, partition_states=[told])
+        topic = StopReplicaTopicState(
+            topic_name=self._partition.topic, partition_states=[replica_state]
+        )
         request = StopReplicaRequest(
             controller_id=self._controller,
             controller_epoch=self._controller_epoch,
@@ -104,8 +106,8 @@ class _Forger:
         return request, STOP_REPLICA
 
     def roles(self) -> tuple[Request, int]:
-        """Another leader, in an epoch that nobody was elected for; or another topic's name."""
-        told = LeaderAndIsrPartitionState(
+        """LeaderAndIsr: a leader that was never elected, or another topic id."""
+        replica_state = LeaderAndIsrPartitionState(
             partition_index=self._partition.partition,
             controller_epoch=self._controller_epoch,
             leader=self._leader,
@@ -118,7 +120,7 @@ class _Forger:
         topic = LeaderAndIsrTopicState(
             topic_name=self._partition.topic,
             topic_id=self._rng.choice((self._topic_id, self._topic_id, other)),
-            partition_states=[told],
+            partition_states=[replica_state],
         )
         leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
         request = LeaderAndIsrRequest(
@@ -132,7 +134,7 @@ class _Forger:
         return request, LEADER_AND_ISR
 
     def metadata(self) -> tuple[Request, int]:
-        """All brokers listen elsewhere, and the topic has another leader or is gone."""
+        """UpdateMetadata: other broker addresses; the topic has another leader or is gone."""
         leader = self._rng.choice((DELETED, self._leader))
         topic = UpdateMetadataTopicState(
             topic_name=self._partition.topic,

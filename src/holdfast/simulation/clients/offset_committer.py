@@ -1,9 +1,9 @@
 """A client that commits offsets for some groups in turn, and remembers the acknowledgements.
 
-Every commit is a higher number than the one before, and one is under way at a time. So whatever the
-coordinator goes through, a group's number that can be read at the end is at least the last that was
-acknowledged to it, and at most the last that was sent for it. Between two commits of a group there
-are those of the others: its last one lies in a segment that the cleaner rewrites.
+Each commit is higher than the one before, and one is in flight at a time. So the offset that a
+group has at the end is at least the last that was acknowledged, and at most the last that was sent,
+whatever happens to the coordinator. Commits of other groups lie between two commits of a group, so
+its last one is in a segment that the cleaner rewrites.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAUSE_S: Final = 0.3
 
 
 class Committer:
-    """Commits for one partition, for ever."""
+    """Commits offsets of one partition; never stops."""
 
     def __init__(self, client: Client, partition: TopicPartition) -> None:
         self._client = client
@@ -45,9 +45,9 @@ class Committer:
         self.is_paused = False
 
     async def run(self, pace: Pace) -> None:
-        """A commit now and then, until told to pause."""
+        """Commit now and then until `is_paused`."""
         while not self.is_paused:
-            # What failed may have been taken or not; the next one is higher.
+            # A failed commit may or may not have been written; the next one is higher.
             with contextlib.suppress(*FAILURES):
                 await self._commit()
             await asyncio.sleep(pace.request_s(self._client.loop.time(), PAUSE_S))
@@ -77,7 +77,7 @@ class Committer:
         self.acknowledged[group] = number
 
     async def committed(self, group: str) -> int:
-        """The offset that a coordinator returns, as soon as one answers."""
+        """The committed offset of a group, as soon as a coordinator answers."""
         topic = OffsetFetchRequestTopic(
             name=self._partition.topic, partition_indexes=[self._partition.partition]
         )
@@ -88,11 +88,11 @@ class Committer:
                 client = self._client
                 answer = await client.ask(coordinator, request, FETCH_VERSION, OffsetFetchResponse)
                 check(answer.error_code)
-                [told] = answer.topics[0].partitions
-                check(told.error_code)
+                [position] = answer.topics[0].partitions
+                check(position.error_code)
             except FAILURES as error:
                 if isinstance(error, RefusedError) and error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                     return 0
                 await asyncio.sleep(PAUSE_S)
                 continue
-            return max(0, told.committed_offset)
+            return max(0, position.committed_offset)

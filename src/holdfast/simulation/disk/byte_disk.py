@@ -1,12 +1,12 @@
-"""A simulated disk, byte by byte: written is not flushed, and a name is not its file.
+"""A simulated disk, byte by byte, that tracks which changes have been flushed.
 
-It offers what `storage.Disk` asks for. Besides what a reader sees, every file knows what has been
-flushed and which writes have not, and so does every directory for the names in it. From that
-`crash_states` works out what a power failure may leave.
+It implements `storage.Disk`. Each file has its visible content, its flushed content and its
+unflushed writes; each directory has the same for its names. `crash_states` derives from these what
+a power failure may leave.
 
-`on_step` is called before every change, with the change: a test looks at all crashes at that point
-there and then. Faults: a disk may be full, and calls may fail; a flush that fails drops what it
-should have kept, as Linux does.
+The disk calls `on_step` with every change before it is made: a test enumerates all crashes at that
+point. Faults: a disk may be full, and calls may fail. As on Linux, a failed flush drops the changes
+that it should have flushed.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ FileChange = Write | Truncate
 
 
 class FileNode:
-    """A file, whatever it is called."""
+    """A file, independent of its name."""
 
     __slots__ = ("flushed", "pending", "visible")
 
     def __init__(self, content: bytes = b"") -> None:
         self.visible = bytearray(content)
-        """What a reader sees."""
+        """The content that a reader sees."""
         self.flushed = bytes(content)
-        """What survives a power failure for certain."""
+        """The content that certainly survives a power failure."""
         self.pending: list[FileChange] = []
         """Changes since the last flush, oldest first."""
 
 
 Renaming = tuple[tuple[str, "Node | None"], ...]
-"""Names that change together: what each stands for afterwards, None if for nothing."""
+"""Names that change together, each with its new node; None: the name is removed."""
 
 
 class DirectoryNode:
-    """Names, and what they stand for."""
+    """A directory: names and their nodes."""
 
     __slots__ = ("flushed", "pending", "visible")
 
@@ -94,11 +94,11 @@ class ByteDisk:
         self.on_step: Callable[[Step], None] | None = None
         self.faults: list[Fault] = []
         self.room: int | None = None
-        """Bytes that can still be written; None: as many as you like."""
+        """Free bytes; None: no limit."""
         self.steps = 0
         self._held: set[str] = set()
 
-    # What storage calls.
+    # Called by storage.
 
     def open(self, path: str, *, create: bool = False) -> ByteFile:
         holder, name = self._holder(path)
@@ -190,14 +190,14 @@ class ByteDisk:
         self.maybe_fail(step.kind, step.path)
 
     def maybe_fail(self, kind: str, path: str) -> None:
-        """Raise if a fault is waiting for this call. A fault stays: disks do not heal."""
+        """Raise if a fault matches this call. Faults stay: a failed disk keeps failing."""
         for fault in self.faults:
             if fault.kind == kind and fault.path_part in path:
                 raise OSError(fault.error, "simulated", path)
 
     @contextlib.contextmanager
-    def mended(self) -> Iterator[None]:
-        """For somebody who looks from outside: nothing fails meanwhile."""
+    def without_faults(self) -> Iterator[None]:
+        """No call fails within this block: for checks from outside the broker."""
         faults, self.faults = self.faults, []
         try:
             yield
@@ -252,7 +252,7 @@ class ByteDisk:
 
 
 def apply(content: bytearray, change: FileChange) -> None:
-    """Do to a file's content what a change does; a hole is filled with zeros."""
+    """Apply a change to a file's content; a hole is filled with zeros."""
     match change:
         case Write(position, data):
             if position > len(content):
@@ -263,7 +263,7 @@ def apply(content: bytearray, change: FileChange) -> None:
 
 
 def rename_in(entries: dict[str, Node], renaming: Renaming) -> None:
-    """Do to a directory what a change of names does."""
+    """Apply a renaming to a directory's entries."""
     for name, node in renaming:
         if node is None:
             entries.pop(name, None)
@@ -283,7 +283,7 @@ class ByteFile:
 
     @property
     def size(self) -> int:
-        """What has been written."""
+        """The written size."""
         return len(self._node.visible)
 
     @size.setter
@@ -303,7 +303,7 @@ class ByteFile:
         self._disk.change(self.path, self._node, Truncate(size))
 
     def reserve(self, size: int) -> None:
-        """Nobody looks at a simulated disk from outside: it keeps no zeros."""
+        """Does nothing: a simulated disk needs no preallocated space."""
 
     def flush(self) -> None:
         self._disk.flush_file(self.path, self._node)
@@ -325,7 +325,7 @@ class ByteFile:
 
 
 class ByteSharedFile:
-    """A second handle: the node is the file, whatever it is called and whoever closes it."""
+    """A second handle of a file; closing one does not affect the other."""
 
     def __init__(self, file: ByteFile) -> None:
         self.flush = file.flush
@@ -338,7 +338,7 @@ class ByteSharedFile:
 
 
 class ByteLock:
-    """A lock of the one process there is."""
+    """A lock file, held by the one simulated process."""
 
     def __init__(self, held: set[str], path: str) -> None:
         self._held = held

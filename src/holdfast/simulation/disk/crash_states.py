@@ -1,14 +1,13 @@
-"""What a crash may leave on a simulated disk, enumerated.
+"""Enumerates what a crash may leave on a simulated disk.
 
-A crash of the process leaves everything that was written, and a part of the write it was in. A
-power failure leaves what was flushed and, of the rest, more or less anything: of each file some
-first changes and a part of the next one, cut at any byte or with zeros where the bytes should be;
-of each directory any selection of the changes to its names. Files and directories are independent
-of each other.
+A crash of the process leaves everything that was written, and a part of the write in progress. A
+power failure leaves what was flushed, plus any part of the rest: of each file the first few changes
+and a part of the next one, torn at any byte or with zeros in place of its bytes; of each directory
+any selection of the changes to its names. Files and directories are independent of each other.
 
-All combinations are given while there are no more than the bound. Beyond it: nothing kept, all
-kept, and as many as the bound allows of two kinds, drawn by a seed: one file or directory varied
-against the two, and any combination.
+If there are no more combinations than the bound, all are returned. Otherwise: nothing kept, all
+kept, and samples of two kinds, drawn from a seed: one file or directory differs from these two, and
+any combination.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ from holdfast.simulation.disk.byte_disk import (
 )
 
 MOST_SUBSETS = 4
-"""Up to so many changes of names, all selections of them are looked at."""
+"""Up to so many changes of names, all selections are enumerated."""
 
 
 class Bound(NamedTuple):
     """How far to enumerate."""
 
     states: int = 64
-    """Per crash point."""
-    cuts: int = 4
-    """Places at which a write is torn; 0: every byte."""
+    """States per crash point."""
+    tear_points: int = 4
+    """Positions at which a write is torn; 0: every byte."""
     seed: int = 0
 
 
 class CrashState(NamedTuple):
-    """One disk after the crash."""
+    """A disk after a crash."""
 
     what: str
     disk: ByteDisk
 
 
 def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[CrashState]:
-    """Everything a crash just before, or in the middle of, a step may leave."""
+    """All disks that a crash just before or during a step may leave."""
     for number, content in enumerate(_torn(step, bound)):
         yield CrashState(f"killed, {number}", _copy(disk, step, content))
     seen: set[object] = set()
@@ -65,63 +64,63 @@ def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[Cr
             yield CrashState(f"power lost, {number}", ByteDisk(root))
 
 
-def drawn_power_loss(disk: ByteDisk, dice: Random) -> ByteDisk:
-    """One of the disks that a power failure may leave, drawn."""
+def drawn_power_loss(disk: ByteDisk, rng: Random) -> ByteDisk:
+    """A random disk of those that a power failure may leave."""
     chosen: dict[int, Outcome] = {}
     for node in _nodes(disk.root):
         if not node.pending:
             continue
-        keeps = dice.randrange(len(node.pending) + 1)
+        keeps = rng.randrange(len(node.pending) + 1)
         if isinstance(node, FileNode):
-            chosen[id(node)] = _drawn_content(node, keeps, dice)
+            chosen[id(node)] = _drawn_content(node, keeps, rng)
         else:
             entries = dict(node.flushed)
-            is_prefix = dice.random() < 0.5
+            is_prefix = rng.random() < 0.5
             for index, renaming in enumerate(node.pending):
-                if index < keeps if is_prefix else dice.random() < 0.5:
+                if index < keeps if is_prefix else rng.random() < 0.5:
                     rename_in(entries, renaming)
             chosen[id(node)] = entries
     return ByteDisk(_build(disk.root, chosen))
 
 
 def flushed_only(disk: ByteDisk) -> ByteDisk:
-    """The least that a power failure leaves."""
+    """The disk if a power failure keeps nothing that was not flushed."""
     return ByteDisk(_build(disk.root, {}))
 
 
-def _drawn_content(node: FileNode, keeps: int, dice: Random) -> bytes:
-    """Some first changes and a part of the next one, or zeros in its place."""
+def _drawn_content(node: FileNode, keeps: int, rng: Random) -> bytes:
+    """The first `keeps` changes, and a part of the next one or zeros in its place."""
     content = bytearray(node.flushed)
     for change in node.pending[:keeps]:
         apply(content, change)
     if keeps < len(node.pending) and isinstance(change := node.pending[keeps], Write):
-        data = change.data[: dice.randrange(len(change.data) + 1)]
-        if dice.random() < 0.2:
+        data = change.data[: rng.randrange(len(change.data) + 1)]
+        if rng.random() < 0.2:
             data = bytes(len(change.data))
         apply(content, Write(change.position, data))
     return bytes(content)
 
 
 def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
-    """What a file holds when the process is killed inside a write; None: nothing of it."""
+    """A file's content when the process is killed inside a write; None: unchanged."""
     found: list[bytes | None] = [None]
     if step is not None and step.file is not None and isinstance(step.change, Write):
-        for cut in _cuts(len(step.change.data), bound)[1:]:
+        for kept_bytes in _tear_points(len(step.change.data), bound)[1:]:
             content = bytearray(step.file.visible)
-            apply(content, Write(step.change.position, step.change.data[:cut]))
+            apply(content, Write(step.change.position, step.change.data[:kept_bytes]))
             found.append(bytes(content))
     return found
 
 
-def _cuts(size: int, bound: Bound) -> list[int]:
-    if bound.cuts == 0 or size <= bound.cuts:
+def _tear_points(size: int, bound: Bound) -> list[int]:
+    if bound.tear_points == 0 or size <= bound.tear_points:
         return list(range(size + 1))
-    spread = {size * part // bound.cuts for part in range(bound.cuts + 1)}
+    spread = {size * part // bound.tear_points for part in range(bound.tear_points + 1)}
     return sorted({*spread, 1, size - 1})
 
 
 def _copy(disk: ByteDisk, step: Step | None, content: bytes | None) -> ByteDisk:
-    """The disk as readers see it, all of it flushed, since the system lives on."""
+    """The disk as readers see it: a process crash keeps the page cache."""
 
     def copied(node: Node) -> Node:
         if isinstance(node, DirectoryNode):
@@ -136,7 +135,7 @@ def _copy(disk: ByteDisk, step: Step | None, content: bytes | None) -> ByteDisk:
 
 
 def _unflushed(node: FileNode, content: bytes) -> FileNode:
-    """A later power failure may still take what was never flushed."""
+    """Keep unflushed changes unflushed: a later power failure may still remove them."""
     copy = FileNode(node.flushed)
     if content != node.flushed:
         copy.visible = bytearray(content)
@@ -151,7 +150,7 @@ Outcome = bytes | dict[str, Node]
 
 
 def _choices(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[dict[int, Outcome]]:
-    """Which outcome each file and directory has, combination by combination."""
+    """Combinations of outcomes of all files and directories."""
     options: dict[int, list[Outcome]] = {}
     for node in _nodes(disk.root):
         if isinstance(node, FileNode):
@@ -180,7 +179,7 @@ def _some(
     most = {key: one[-1] for key, one in zip(keys, lists, strict=True)}
     yield least
     yield most
-    dice = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
+    rng = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
     alone = [
         {**around, key: outcome}
         for around in (least, most)
@@ -188,16 +187,16 @@ def _some(
         for outcome in one
     ]
     share = max(1, bound.states // 2)
-    yield from alone if len(alone) <= share else dice.sample(alone, share)
+    yield from alone if len(alone) <= share else rng.sample(alone, share)
     for _ in range(share):
-        yield {key: dice.choice(one) for key, one in zip(keys, lists, strict=True)}
+        yield {key: rng.choice(one) for key, one in zip(keys, lists, strict=True)}
 
 
 def _nodes(root: DirectoryNode) -> list[Node]:
-    """Everything that has, or may again have, a name."""
+    """All nodes that have a name, or may have one after a crash."""
     found: dict[int, Node] = {}
     waiting: list[Node] = [root]
-    while waiting:  # Each node is looked at once.
+    while waiting:  # Visits each node one time.
         node = waiting.pop()
         if id(node) in found:
             continue
@@ -214,9 +213,9 @@ def _file_outcomes(flushed: bytes, pending: list[FileChange], bound: Bound) -> I
     found: dict[bytes, None] = {bytes(content): None}
     for change in pending:
         if isinstance(change, Write):
-            for cut in _cuts(len(change.data), bound):
+            for kept_bytes in _tear_points(len(change.data), bound):
                 torn = bytearray(content)
-                apply(torn, Write(change.position, change.data[:cut]))
+                apply(torn, Write(change.position, change.data[:kept_bytes]))
                 found[bytes(torn)] = None
             hole = bytearray(content)
             apply(hole, Write(change.position, bytes(len(change.data))))

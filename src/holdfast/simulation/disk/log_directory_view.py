@@ -1,7 +1,7 @@
-"""A directory of a simulated disk, as a disk of its own: one log directory of several.
+"""A directory of a simulated disk, used as a disk of its own: one of several log directories.
 
-One `ByteDisk` is a machine's whole storage, so that a power failure takes from all of it. A fault
-whose path begins with the folder's name hits this folder only.
+One `ByteDisk` is the whole storage of a machine, so a power failure affects all of it. A fault
+whose path begins with the directory's name affects this directory only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.storage.disk import Entry, File
 
 
 class DiskFolder:
-    """Everything below one directory of a disk, which exists."""
+    """Everything below one directory of a disk."""
 
     def __init__(self, disk: ByteDisk, folder: str) -> None:
         self._disk = disk

@@ -1,9 +1,9 @@
-"""The agreed store, simulated: same promises, no disk, no thread, no clock of its own.
+"""The simulated coordination store: the same guarantees, without disk, thread or own clock.
 
-All time comes from an event loop's `call_later`, so on a loop with virtual time one seed gives one
-run: what the server does is timed by its loop, what reaches a session by the session's. What can go
-wrong is what goes wrong with a real store: answers take time, a store is away and comes back, a
-request is lost on its way or only its answer is, a session ends unnoticed.
+All time comes from an event loop's `call_later`, so on a virtual-time loop one seed gives one run:
+the server's loop times the server, a session's loop times the session. The failures are those of a
+real store: responses take time, a store is away and returns, a request or only its response is
+lost, a session ends unnoticed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ T = TypeVar("T")
 
 
 class MemoryServer:
-    """What the sessions of one simulated cluster share."""
+    """The server that all sessions of one simulated cluster share."""
 
     def __init__(self, delay_s: Callable[[], float] = lambda: 0.0) -> None:
         self.tree = MemoryTree()
         self.delay_s = delay_s
-        """Drawn for each message, one way."""
+        """The delay of one message, in one direction."""
         self.loop: asyncio.AbstractEventLoop | None = None
-        """The server's own; None: that of whoever asks, which must then live as long."""
+        """The server's loop; None: the caller's loop, which must then exist as long as the server.
+        """
         self._sessions: dict[int, MemoryStore] = {}
 
     def admit(self, store: MemoryStore) -> int:
@@ -48,18 +49,18 @@ class MemoryServer:
         return session in self._sessions
 
     def end(self, session: int) -> None:
-        """End a session, if it has not ended; its holder learns of it when it can be reached."""
+        """End a session; its broker is notified when it is reachable."""
         store = self._sessions.pop(session, None)
         if store is not None:
             self.tree.remove_owned(session)
-            self.tell_changes()
-            store.told_end(session)
+            self.notify_watches()
+            store.notify_session_end(session)
 
-    def tell_changes(self) -> None:
+    def notify_watches(self) -> None:
         changed = self.tree.take_changed()
         if changed:
             for store in list(self._sessions.values()):
-                store.told_changed(changed)
+                store.notify_changed(changed)
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class _Request:
 
 
 class MemoryStore(Store):
-    """One broker's session with the simulated store, and the switch that cuts it off."""
+    """One broker's session with the simulated store; it can be disconnected."""
 
     def __init__(self, server: MemoryServer, *, session_timeout_ms: int = 18_000) -> None:
         super().__init__()
@@ -79,10 +80,10 @@ class MemoryStore(Store):
         self._session_timeout_s = session_timeout_ms / 1000
         self._session = 0
         self._connection = 0
-        """Counts connections: what belongs to an earlier one is lost on its way."""
+        """Counts connections: messages of an earlier connection are lost."""
         self._is_away = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        # One line each way: messages of a session never overtake each other.
+        # One queue per direction: messages of a session never overtake each other.
         self._requests: deque[_Request] = deque()
         self._answers: deque[_Request] = deque()
 
@@ -121,7 +122,7 @@ class MemoryStore(Store):
             return [error] * len(transactions)
 
     def go_away(self) -> None:
-        """Cut us off. Requests under way are lost, or their answers are; nobody knows which."""
+        """Disconnect; requests in flight or their responses are lost, without a sign which."""
         if self._is_away:
             return
         self._is_away = True
@@ -135,37 +136,37 @@ class MemoryStore(Store):
             self._enter(SessionState.AWAY)
 
     def come_back(self) -> None:
-        """Reach the store again, in the old session if it still lives."""
+        """Reconnect, in the old session if it has not ended."""
         if not self._is_away:
             return
         self._is_away = False
         self._connection += 1
         if self._state is SessionState.AWAY:
-            lives = self._server.has(self._session)
-            self._enter(SessionState.CONNECTED if lives else SessionState.LOST)
+            incarnation = self._server.has(self._session)
+            self._enter(SessionState.CONNECTED if incarnation else SessionState.LOST)
 
     def die(self) -> None:
-        """Our process has ended without a word: the session lives on until its timeout."""
+        """The process has ended without closing the session, which stays until its timeout."""
         self._end()
         self.go_away()
 
-    def cut(self) -> None:
+    def disconnect(self) -> None:
         self.go_away()
 
-    def heal(self) -> None:
+    def reconnect(self) -> None:
         self.come_back()
 
-    def told_changed(self, paths: list[str]) -> None:
-        """The server's word, on its way to us; lost if we are away, and made up for when back."""
+    def notify_changed(self, paths: list[str]) -> None:
+        """Send changed paths to this session; lost while away, a reconnect reports them."""
         if not self._is_away:
             self._later(lambda: self._changed(paths))
 
-    def told_end(self, session: int) -> None:
-        """The server's word, on its way to us; lost if we are away, and made up for when back."""
+    def notify_session_end(self, session: int) -> None:
+        """Send the session's end to this session; lost while away, a reconnect reports it."""
         if not self._is_away:
-            self._later(lambda: self._heard_end(session))
+            self._later(lambda: self._session_ended(session))
 
-    def _heard_end(self, session: int) -> None:
+    def _session_ended(self, session: int) -> None:
         if session == self._session:
             self._enter(SessionState.LOST)
 
@@ -176,7 +177,7 @@ class MemoryStore(Store):
     def _commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         tree = self._server.tree
         outcomes = [tree.commit(transaction, self._session) for transaction in transactions]
-        self._server.tell_changes()
+        self._server.notify_watches()
         return outcomes
 
     async def _ask(self, job: Callable[[], T]) -> T:
@@ -224,7 +225,7 @@ class MemoryStore(Store):
     def _later(
         self, callback: Callable[[], None], loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
-        """After one way's delay, unless the connection is another one by then."""
+        """Call back after one message delay, unless there is another connection by then."""
         connection = self._connection
 
         def arrive() -> None:

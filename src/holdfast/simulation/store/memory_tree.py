@@ -1,4 +1,4 @@
-"""The simulated agreed store's nodes: a plain tree in memory, always right, never dead."""
+"""The simulated coordination store's nodes: a tree in memory that never fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.coordination import (
 
 
 class MemoryTree:
-    """Nodes by path, and what has changed since somebody last asked."""
+    """Nodes by path, and the paths changed since the last `take_changed`."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
@@ -38,18 +38,18 @@ class MemoryTree:
         return sorted(self._children.get(path, ()))
 
     def take_changed(self) -> list[str]:
-        """The paths whose watches are due; each is given once."""
+        """The changed paths whose watches are due; each is returned once."""
         changed, self._changed = self._changed, {}
         return list(changed)
 
     def remove_owned(self, session: int) -> None:
-        """What happens to a session's nodes when it ends."""
+        """Remove the ephemeral nodes of a session that has ended."""
         self.next_change()
         for path in [path for path, node in self.nodes.items() if node.owner == session]:
             self._put(path, None)
 
     def commit(self, transaction: Transaction, session: int) -> Outcome:
-        """All of a transaction, or nothing and the conflict."""
+        """Apply a whole transaction, or nothing and return the conflict."""
         change = self.next_change()
         self._undo = []
         before = dict(self._changed)

@@ -1,8 +1,8 @@
-"""Replacing small files of one disk while the event loop runs: the waiting on another thread.
+"""Replaces small files of one disk while the event loop runs; the wait is on another thread.
 
-One thread owns the disk: it makes a `BackgroundWrite` and calls `put_in_place` and `close`.
-`flush` and `flush_names` only wait, and belong on another thread. The order is that of
-`write_whole`: content, its flush, the rename, the flush of the names.
+The thread that owns the disk creates a `BackgroundWrite` and calls `put_in_place` and `close`.
+Another thread calls `flush` and `flush_names`, which only wait. The order is that of `write_whole`:
+content, its flush, the rename, the flush of the names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from holdfast.storage.disk import Disk, File, SharedFile
 
 SUFFIX = ".new"
-"""Not that of `write_whole`, which may replace the same file in between."""
+"""Differs from that of `write_whole`, which may replace the same file meanwhile."""
 
 
 class _Next(NamedTuple):
@@ -23,7 +23,7 @@ class _Next(NamedTuple):
 
 
 class BackgroundWrite:
-    """Files in the disk's root with their next content, not yet under their own names."""
+    """New content for files in the disk's root, under temporary names."""
 
     def __init__(self, disk: Disk, contents: Mapping[str, bytes]) -> None:
         self._disk = disk
@@ -38,7 +38,7 @@ class BackgroundWrite:
     def _write(self, path: str, content: bytes) -> None:
         temporary = path + SUFFIX
         if self._disk.exists(temporary):
-            self._disk.remove(temporary)  # of a write that failed, or of a process that died
+            self._disk.remove(temporary)  # left by a failed write or a dead process
         file = self._disk.open(temporary, create=True)
         try:
             file.append([content])
@@ -48,12 +48,12 @@ class BackgroundWrite:
             raise
 
     def flush(self) -> None:
-        """Wait for the content. OSError if the disk fails."""
+        """Wait for the content. Raises OSError if the disk fails."""
         for one in self._files:
             one.handle.flush()
 
     def put_in_place(self, is_newest: Callable[[str], bool]) -> None:
-        """Give each file its name, unless a newer content has it by now."""
+        """Give each file its name, unless newer content already has it."""
         for path, file, _ in self._files:
             file.flushed(file.size)
             if is_newest(path):
@@ -62,11 +62,11 @@ class BackgroundWrite:
                 self._disk.remove(path + SUFFIX)
 
     def flush_names(self) -> None:
-        """Wait for the names. OSError if the disk fails."""
+        """Wait for the names. Raises OSError if the disk fails."""
         self._disk.flush_directory("")
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         for _, file, handle in self._files:
             handle.close()
             file.close()

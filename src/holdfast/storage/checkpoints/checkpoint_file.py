@@ -1,8 +1,7 @@
-"""Small text files that say how far a log is flushed, committed, kept, cleaned, and who led when.
+"""The format of checkpoint files: offsets per partition, and leader epochs of one log.
 
-All of them only repeat what could be found out again with more work. So a file that is damaged is
-reported and its content worked out anew; nothing here is trusted beyond what it can be checked
-against, and nothing here keeps a broker from starting.
+Everything in them can be recomputed with more work. So a damaged file is reported and rebuilt. No
+checkpoint is trusted beyond what can be checked, and none keeps a broker from starting.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _VERSION = "0"
 
 
 class DamagedFileError(Exception):
-    """A file that does not say what it should: which, and why it is not believed."""
+    """A file with invalid content: its path, and what is wrong with it."""
 
     path: str
     reason: str
@@ -28,7 +27,7 @@ class DamagedFileError(Exception):
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
-    """A checkpoint of all partitions; empty if there is no such file."""
+    """Read the checkpoint of all partitions; empty if there is no such file."""
     offsets: dict[TopicPartition, Offset] = {}
     for line in _read_lines(disk, path):
         parts = line.split(" ")
@@ -45,13 +44,13 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) 
 
 
 def offsets_content(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """What is in a checkpoint of all partitions."""
+    """The content of a checkpoint of all partitions."""
     lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
     return _content(sorted(lines))
 
 
 def read_epochs(disk: Disk, path: str) -> list[EpochEntry] | None:
-    """The reigns of one log, or None if there is no such file."""
+    """Read the leader epochs of one log; None if there is no such file."""
     if not disk.exists(path):
         return None
     entries: list[EpochEntry] = []
@@ -62,18 +61,18 @@ def read_epochs(disk: Disk, path: str) -> list[EpochEntry] | None:
         epoch, start = _numbers(path, line, parts)
         entry = EpochEntry(LeaderEpoch(epoch), Offset(start))
         if entries and (epoch <= entries[-1].epoch or start <= entries[-1].start_offset):
-            raise DamagedFileError(path, f"reigns do not rise: {entries[-1]} then {entry}")
+            raise DamagedFileError(path, f"leader epochs do not rise: {entries[-1]} then {entry}")
         entries.append(entry)
     return entries
 
 
 def write_epochs(disk: Disk, path: str, entries: Iterable[EpochEntry]) -> None:
-    """Replace the reigns of one log."""
+    """Replace the leader epochs of one log."""
     write_whole(disk, path, epochs_content(entries))
 
 
 def epochs_content(entries: Iterable[EpochEntry]) -> bytes:
-    """What is in that file."""
+    """The content of that file."""
     return _content([f"{epoch} {start}" for epoch, start in entries])
 
 
@@ -90,12 +89,12 @@ def _read_lines(disk: Disk, path: str) -> list[str]:
     except UnicodeDecodeError:
         raise DamagedFileError(path, "not text") from None
     if len(lines) < 2:
-        raise DamagedFileError(path, "cut short")
+        raise DamagedFileError(path, "truncated")
     if lines[0] != _VERSION:
         raise DamagedFileError(path, f"version {lines[0]!r}, not {_VERSION}")
     [count] = _numbers(path, lines[1], [lines[1]])
     if count != len(lines) - 2 or not content.endswith(b"\n"):
-        raise DamagedFileError(path, f"{len(lines) - 2} lines, {count} are announced")
+        raise DamagedFileError(path, f"{len(lines) - 2} lines instead of {count}")
     return lines[2:]
 
 
@@ -103,6 +102,6 @@ def _numbers(path: str, line: str, parts: Iterable[str]) -> list[int]:
     numbers = []
     for part in parts:
         if not (part.isascii() and part.isdigit()) or int(part) >= 1 << 63:
-            raise DamagedFileError(path, f"no number where one belongs: {line!r}")
+            raise DamagedFileError(path, f"not a number: {line!r}")
         numbers.append(int(part))
     return numbers

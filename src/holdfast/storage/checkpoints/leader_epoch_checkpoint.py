@@ -1,12 +1,12 @@
-"""A log's leader-epoch checkpoint: follows the cache that the core shares.
+"""A log's leader-epoch checkpoint, which follows the epoch cache shared with the core.
 
-The file may be older than the cache, by this rule: **it is in line, on the disk, before the
-recovery point passes what it says.** Above the recovery point opening a log takes the epochs from
-the batches, whatever the file says. So a new epoch, and one that a truncation took, are written
-with the next flush, on its thread (`EpochWrite`). A start that moved is not written at all: opening
-forgets epochs below it.
+The file may be older than the cache, under one rule: **before the recovery point passes an epoch's
+records, the file has that epoch on the disk.** Above the recovery point, opening a log takes the
+epochs from the batches. So the next flush writes a new epoch, and the removal of a truncated one,
+on its own thread (`EpochWrite`). A log start that moved is not written: opening drops the epochs
+below it.
 
-Kafka writes truncated epochs in the background as well (KAFKA-15046), and a new one before the
+Kafka also writes truncated epochs in the background (KAFKA-15046). It writes a new epoch before the
 append returns, because its recovery point does not wait for the file.
 """
 
@@ -26,26 +26,26 @@ NEXT = ".next"
 
 
 class EpochFile:
-    """What the file says of the epochs, beside what the cache says."""
+    """The leader-epoch checkpoint file of a log, compared with the epoch cache."""
 
-    __slots__ = ("_cache", "_is_under_way", "_said", "_start", "disk", "path", "version")
+    __slots__ = ("_cache", "_is_under_way", "_start", "_written", "disk", "path", "version")
 
     def __init__(self, disk: Disk, directory: str, cache: EpochCache) -> None:
         self.disk = disk
         self.path = f"{directory}/{EPOCH_CHECKPOINT}"
         self.version = 0
-        """Rises when the loop writes the file or epochs are taken back: an `EpochWrite` that began
+        """Rises when the loop writes the file or epochs are truncated: an `EpochWrite` that began
         before does not replace it."""
         self._is_under_way = False
         self._cache = cache
         self._start = Offset(0)
-        self._said: EpochCache | None = EpochCache(cache.entries)
-        """None while nobody knows."""
+        self._written: EpochCache | None = EpochCache(cache.entries)
+        """None while the content of the file is unknown."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the file may not say what the cache says."""
-        return self._said is None or self._said.entries != self._cache.entries
+        """Whether the file may differ from the cache."""
+        return self._written is None or self._written.entries != self._cache.entries
 
     def assign(self, headers: Sequence[RecordBatchHeader]) -> None:
         """Put the epochs of these batches into the cache."""
@@ -55,57 +55,57 @@ class EpochFile:
                 cache.assign(header.to_model().leader_epoch, Offset(header.base_offset))
 
     def start_moved(self, start: Offset) -> None:
-        """The log starts there: what the file says of older records does not count."""
+        """The log starts there; epochs below that in the file do not count."""
         self._start = start
-        if self._said is not None:
-            self._said.advance_start_to(start)
+        if self._written is not None:
+            self._written.advance_start_to(start)
 
-    def taken_back(self) -> None:
-        """The cache was truncated, or the log is given up: no write that began may end."""
+    def cancel_write(self) -> None:
+        """The cache was truncated or the log abandoned: no write that has begun may complete."""
         self.version += 1
         if self._is_under_way:
-            # Its thread may be past its look at the version: then it finds no file to rename.
+            # Its thread may have checked the version already: then it finds no file to rename.
             with suppress(OSError):
                 self.disk.remove(self.path + NEXT)
 
     def write(self) -> None:
-        """Put the file in line with the cache, on the disk when this returns."""
-        self.taken_back()
-        self._said = None
+        """Write the cache to the file; it is on the disk when this returns."""
+        self.cancel_write()
+        self._written = None
         write_epochs(self.disk, self.path, self._cache.entries)
         self._start = Offset(0)
-        self._said = EpochCache(self._cache.entries)
+        self._written = EpochCache(self._cache.entries)
 
     def begin(self) -> EpochWrite | None:
-        """What a flush has to write; None if the file is in line."""
+        """Begin the write for a flush; None if the file is up to date."""
         if not self.is_behind:
             return None
-        self._said = None
+        self._written = None
         self._is_under_way = True
         return EpochWrite(self, EpochCache(self._cache.entries))
 
     def ended(self, write: EpochWrite) -> bool:
-        """The flush has ended; whether the file says on the disk what this write says."""
+        """The flush has ended. Returns whether the file has this content on the disk."""
         self._is_under_way = False
-        is_said = write.is_placed and write.version == self.version
-        if is_said:
-            self._said = write.epochs
-            self._said.advance_start_to(self._start)
-        return is_said
+        is_written = write.is_placed and write.version == self.version
+        if is_written:
+            self._written = write.epochs
+            self._written.advance_start_to(self._start)
+        return is_written
 
 
 class EpochWrite:
-    """New content on its way. Made, ended and closed on the thread that owns the log."""
+    """A write in progress. The thread that owns the log creates, ends and closes it."""
 
     def __init__(self, file: EpochFile, epochs: EpochCache) -> None:
-        """OSError if it cannot be written."""
+        """Raises OSError if it cannot be written."""
         self.epochs = epochs
         self.version = file.version
         self.is_placed = False
         self._file = file
         self._next = file.path + NEXT
         if file.disk.exists(self._next):
-            file.disk.remove(self._next)  # of a write that was taken back, or of a killed process
+            file.disk.remove(self._next)  # left by a cancelled write or a killed process
         self._content = file.disk.open(self._next, create=True)
         try:
             self._content.append([epochs_content(epochs.entries)])
@@ -124,6 +124,6 @@ class EpochWrite:
                 self.is_placed = True
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         self._handle.close()
         self._content.close()

@@ -1,9 +1,8 @@
-"""Files that say whose directory this is: meta.properties, partition.metadata, and the marker
-that a clean shutdown leaves.
+"""Files that identify a directory: meta.properties, partition.metadata, the clean-shutdown marker.
 
-Unlike checkpoints these cannot be worked out from the log. A damaged marker counts as none (the
-logs are checked, which is always right); a damaged partition.metadata loses the topic's id, which
-the controller tells again; a damaged meta.properties is for the broker's operator.
+Unlike checkpoints, these cannot be rebuilt from the log. A damaged marker counts as missing: the
+logs are then checked, which is always safe. A damaged partition.metadata loses the topic's id,
+which the controller sends again. A damaged meta.properties needs the operator.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ def id_text(identity: uuid.UUID) -> str:
 
 
 def parse_id(text: str) -> uuid.UUID:
-    """ValueError for anything that is not 22 such characters."""
+    """Raises ValueError for anything else than 22 such characters."""
     try:
         content = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise ValueError(f"no id: {text!r}") from error
+        raise ValueError(f"not an id: {text!r}") from error
     if len(content) != 16 or len(text) != 22:
-        raise ValueError(f"no id: {text!r}")
+        raise ValueError(f"not an id: {text!r}")
     return uuid.UUID(bytes=content)
 
 
 class MetaProperties(NamedTuple):
-    """Which node of which cluster keeps its logs here."""
+    """The node and the cluster whose logs are in this directory."""
 
     cluster_id: str
     node_id: int
@@ -47,7 +46,7 @@ class MetaProperties(NamedTuple):
 
 
 def read_meta_properties(disk: Disk) -> MetaProperties | None:
-    """None for a new directory; DamagedFileError if it is there and cannot be read."""
+    """None for a new directory. Raises DamagedFileError if the file cannot be read."""
     content = read_whole(disk, META_PROPERTIES)
     if content is None:
         return None
@@ -61,11 +60,11 @@ def read_meta_properties(disk: Disk) -> MetaProperties | None:
             version=int(found["version"]),
         )
     except (KeyError, ValueError) as error:
-        raise DamagedFileError(META_PROPERTIES, f"missing or no number: {error}") from None
+        raise DamagedFileError(META_PROPERTIES, f"missing or not a number: {error}") from None
 
 
 def write_meta_properties(disk: Disk, meta: MetaProperties) -> None:
-    """Keys in Kafka's order; no date line, so that equal content is equal bytes."""
+    """Write the keys in Kafka's order; no date line, so that equal content is equal bytes."""
     lines = ["#", f"node.id={meta.node_id}"]
     if meta.directory_id:
         lines.append(f"directory.id={meta.directory_id}")
@@ -85,7 +84,7 @@ def _properties(text: str) -> list[tuple[str, str]]:
 
 
 def read_topic_id(disk: Disk, directory: str) -> uuid.UUID | None:
-    """None if the log has none yet; DamagedFileError if it cannot be read."""
+    """None if the log has none yet. Raises DamagedFileError if the file cannot be read."""
     path = f"{directory}/{PARTITION_METADATA}"
     content = read_whole(disk, path)
     if content is None:
@@ -106,13 +105,13 @@ def read_topic_id(disk: Disk, directory: str) -> uuid.UUID | None:
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: uuid.UUID) -> None:
-    """Done once, when the log is made; its name lasts when the log's directory is flushed."""
+    """Written once, when the log is created; durable once the log's directory is flushed."""
     path = f"{directory}/{PARTITION_METADATA}"
     write_whole(disk, path, topic_id_content(topic_id), lasting=False)
 
 
 def topic_id_content(topic_id: uuid.UUID) -> bytes:
-    """What is in that file."""
+    """The content of that file."""
     return f"version: {_METADATA_VERSION}\ntopic_id: {id_text(topic_id)}".encode()
 
 
@@ -121,13 +120,13 @@ class CleanShutdownMarker(NamedTuple):
 
     broker_epoch: int
     intact_since: int = -1
-    """The first life of an unbroken chain of clean ones; ours alone, Kafka does not look at it."""
+    """The broker epoch since which every shutdown was clean. Kafka ignores this field."""
     directories: tuple[str, ...] = ()
-    """The ids of all log directories that the broker had, if it had several; ours alone, too."""
+    """The ids of all log directories that the broker had, if several. Kafka ignores this field."""
 
 
 def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
-    """None if there is no marker; DamagedFileError if it cannot be read."""
+    """None if there is no marker. Raises DamagedFileError if it cannot be read."""
     content = read_whole(disk, CLEAN_SHUTDOWN)
     if content is None:
         return None
@@ -143,7 +142,7 @@ def read_clean_shutdown(disk: Disk) -> CleanShutdownMarker | None:
 
 
 def write_clean_shutdown(disk: Disk, marker: CleanShutdownMarker) -> None:
-    """The last thing a clean shutdown does: everything else is on the disk by now."""
+    """The last step of a clean shutdown: everything else is on the disk."""
     fields: dict[str, object] = {"version": 0, "brokerEpoch": marker.broker_epoch}
     if marker.intact_since >= 0:
         fields["intactSince"] = marker.intact_since
@@ -154,7 +153,7 @@ def write_clean_shutdown(disk: Disk, marker: CleanShutdownMarker) -> None:
 
 
 def remove_clean_shutdown(disk: Disk) -> None:
-    """Before the first change: a marker that outlives it would vouch for a log it never saw."""
+    """Call before the first change: a marker that outlives it would cover changed logs."""
     if disk.exists(CLEAN_SHUTDOWN):
         disk.remove(CLEAN_SHUTDOWN)
         disk.flush_directory(parent(CLEAN_SHUTDOWN))

@@ -1,11 +1,11 @@
-"""The checkpoints of one log directory: how far its logs are flushed, committed, kept and cleaned.
+"""Checkpoints of a log directory: recovery points, high watermarks, log starts, cleaner offsets.
 
-Checkpoints are written in the background (`begin`), or where something depends on them, before the
-call returns (`write`). A background write takes its numbers when it begins. It does not replace a
-file that was written since: the newer numbers may be lower.
+Checkpoints are written in the background (`begin`), or, where something depends on them, before the
+call returns (`write`). A background write takes its offsets when it begins. It does not replace a
+file that was written since, because the newer offsets may be lower.
 
-A log start is kept in its file until the names of the segments that went are flushed: opening a log
-drops what lies below it, whatever a power failure brings back.
+A log start stays in its file until the names of the dropped segments are flushed. Opening a log
+drops everything below its start, so segments that a power failure brings back do no harm.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _ZERO = Offset(0)
 
 
 class CheckpointWrite(NamedTuple):
-    """Checkpoints on their way to the disk."""
+    """A background write of checkpoints."""
 
     work: BackgroundWrite
     seen: Mapping[str, int]
-    """How often each file had been given new content when this began."""
+    """How many times each file had been written when this began."""
     starts: Mapping[TopicPartition, tuple[Log, Offset]]
-    """Where the logs with segments to drop start, as this says."""
+    """The log start offsets in this checkpoint, for logs with segments to drop."""
 
 
 class DirectoryCheckpoints:
-    """The four files, and what they say."""
+    """The four checkpoint files and their offsets."""
 
     def __init__(self, disk: Disk, notes: list[str], logs: Logs) -> None:
         self._disk = disk
@@ -56,20 +56,20 @@ class DirectoryCheckpoints:
         self.cleaner_offsets = self._read(CLEANER_OFFSETS)
         self.recovery_points = self._read(RECOVERY_POINTS)
         self.log_starts = self._read(LOG_STARTS)
-        self._says_too_much = False
-        """Whether a file may tell of a log that was deleted."""
+        self._has_deleted_logs = False
+        """Whether a file may name a log that was deleted."""
         self._writes: dict[str, int] = {}
-        """How often each file has been given new content."""
+        """How many times each file has been written."""
 
     def _read(self, name: str) -> Offsets:
         try:
             return read_offsets(self._disk, name)
         except DamagedFileError as error:
-            self._notes.append(f"{error}; worked out anew")
+            self._notes.append(f"{error}; rebuilt")
             return {}
 
     def forget(self, partition: TopicPartition) -> None:
-        """Its log is gone."""
+        """Drop the offsets of a log that is gone."""
         for offsets in (
             self.recovery_points,
             self.log_starts,
@@ -77,25 +77,23 @@ class DirectoryCheckpoints:
             self.high_watermarks,
         ):
             if offsets.pop(partition, None) is not None:
-                self._says_too_much = True
+                self._has_deleted_logs = True
 
-    def forgotten(self) -> None:
-        """Let the files say nothing of logs that are gone: a new log may have one of their names.
+    def write_without_deleted(self) -> None:
+        """Remove deleted logs from the files, because a new log may have the same name.
 
-        Its start would have records of the new one deleted, its recovery point would have them
-        believed.
+        The old log start would delete records of the new log; the old recovery point would keep
+        recovery from verifying them.
         """
-        if self._says_too_much:
+        if self._has_deleted_logs:
             self.write(self._current({}))
-            self._says_too_much = False
+            self._has_deleted_logs = False
 
     def lower(self, partition: TopicPartition, log: Log) -> None:
-        """The log was truncated. The files are written for all logs, so only if they say too much
-        of this one.
-        """
+        """The log was truncated: write the files in which its offsets are too high now."""
         wrong: dict[str, Offsets] = {}
         if self.cleaner_offsets.get(partition, _ZERO) > log.log_end_offset:
-            # What follows a truncation is not clean: gaps in it would be no work of the cleaner.
+            # Records after a truncation are not clean: gaps in them are not the cleaner's.
             self.cleaner_offsets[partition] = log.log_end_offset
             wrong[CLEANER_OFFSETS] = self.cleaner_offsets
         if self.recovery_points.get(partition, _ZERO) > log.recovery_point:
@@ -129,17 +127,17 @@ class DirectoryCheckpoints:
         }
 
     def write_all(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
-        """All of them; they are on the disk when this returns."""
+        """Write all files; they are on the disk when this returns."""
         self.write(self._current(high_watermarks))
 
     def write(self, files: Mapping[str, Offsets]) -> None:
-        """Some of them; they are on the disk when this returns."""
+        """Write these files; they are on the disk when this returns."""
         for path in files:
             self._writes[path] = self._writes.get(path, 0) + 1
         write_together(self._disk, {path: offsets_content(one) for path, one in files.items()})
 
     def begin(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointWrite:
-        """Begin to write all of them; the caller waits for the disk on another thread."""
+        """Begin to write all files; the caller waits for the disk on another thread."""
         current = self._current(high_watermarks)
         contents = {path: offsets_content(offsets) for path, offsets in current.items()}
         starts = {
@@ -150,11 +148,11 @@ class DirectoryCheckpoints:
         return CheckpointWrite(BackgroundWrite(self._disk, contents), dict(self._writes), starts)
 
     def put_in_place(self, write: CheckpointWrite) -> None:
-        """The content is on the disk: give it its names, except where newer content has them."""
+        """The content is on the disk: rename the files, except where newer content exists."""
         write.work.put_in_place(lambda path: self._is_newest(write, path))
 
     def are_starts_newest(self, write: CheckpointWrite) -> bool:
-        """Whether no log start has been written since."""
+        """Whether no log start has been written since this write began."""
         return self._is_newest(write, LOG_STARTS)
 
     def _is_newest(self, write: CheckpointWrite, path: str) -> bool:

@@ -1,18 +1,18 @@
-"""When a compacted log is cleaned, and cleaning it in small steps.
+"""Decides when a compacted log is cleaned, and cleans it in small steps.
 
-`cleaning_need` says whether a log wants cleaning and how urgently, by Kafka's two rules: the dirty
-part has grown beyond min.cleanable.dirty.ratio, or a record in it has waited longer than
-max.compaction.lag.ms. The broker asks it of every compacted log now and then, cleans the one with
-the highest ratio, and keeps `cleaned_below` in the cleaner-offset-checkpoint.
+`cleaning_need` applies Kafka's two rules: a log needs cleaning if its dirty part has grown beyond
+min.cleanable.dirty.ratio, or if a record in it has waited longer than max.compaction.lag.ms. The
+broker calls it periodically for every compacted log, cleans the one with the highest ratio, and
+keeps `cleaned_below` in the cleaner-offset-checkpoint.
 
-`Cleaner` cleans one log, a bounded number of records a step. Between two steps the log lives on:
-appends, reads, rolls, flushes and retention may happen. A truncation or deletion of a segment that
-is being cleaned ends the run without harm; what is not swapped in yet is thrown away. What is being
-swapped in is swapped in to the end first (`Log.finish_swap`): half of it would be a hole.
+`Cleaner` cleans one log, a bounded number of records per step. Between two steps the log stays in
+use: appends, reads, rolls, flushes and retention may happen. A truncation, or the deletion of a
+segment that is being cleaned, ends the run without harm and discards its unfinished segment. A swap
+that has begun is completed first (`Log.finish_swap`), because half of it would leave a hole.
 
-All of it belongs on the thread that owns the log, with one exception: when a step gives FLUSH, the
-caller may have `flush` done on another thread, and wait for it, before the next step. It is the one
-call that can take long: it waits for the bytes of the new file, or for the names in the directory.
+Everything runs on the thread that owns the log, with one exception: when a step returns FLUSH, the
+caller may run `flush` on another thread, and wait for it, before the next step. It is the only call
+that can take long: it waits for the bytes of the new file, or for the names in the directory.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 DEDUPE_BUFFER_BYTES = 128 << 20
 """log.cleaner.dedupe.buffer.size"""
 STEP_RECORDS = 1_000
-"""A step is over after so many records, or as many KiB: some milliseconds."""
+"""A step ends after so many records, or as many KiB: a few milliseconds."""
 
 
 class CleaningNeed(NamedTuple):
-    """How much a log wants to be cleaned."""
+    """Whether a log should be cleaned, and how urgently."""
 
     is_wanted: bool
     ratio: float
-    """The dirty part of what could be clean, by bytes. The log with the highest goes first."""
+    """The dirty share of the cleanable bytes. The log with the highest ratio goes first."""
     overdue_ms: int
     """How long a record has waited beyond max.compaction.lag.ms; 0 if none has."""
     first_dirty: Offset
-    """What `Cleaner` is to be given: the checkpoint's, or the start if that cannot be right."""
+    """The offset to give to `Cleaner`: the checkpoint's, or the log start if that is invalid."""
     limit: Offset
-    """First offset that must not be touched yet."""
+    """First offset that must not be cleaned yet."""
 
 
 def cleaning_need(log: Log, checkpointed: int, high_watermark: int, now_ms: int) -> CleaningNeed:
-    """Whether to clean now. `checkpointed` is what the last run gave as `cleaned_below`, or 0."""
+    """Whether to clean now. `checkpointed` is `cleaned_below` of the last run, or 0."""
     start = max(log.log_start_offset, log.segments[0].base_offset)
     is_possible = start <= checkpointed <= log.active.base_offset
     first_dirty = Offset(checkpointed) if is_possible else Offset(start)
@@ -76,7 +76,7 @@ def _overdue_ms(log: Log, first_dirty: int, now_ms: int) -> int:
 
 
 def dirty_ratio(log: Log, first_dirty: int, limit: int) -> float:
-    """How much of what could be cleaned has not been, by bytes."""
+    """The dirty share of the cleanable bytes."""
     whole = _cleanable(log, limit)
     ends = [segment.base_offset for segment in log.segments[1 : len(whole) + 1]]
     sizes = [(end, segment.size) for segment, end in zip(whole, ends, strict=True)]
@@ -85,7 +85,7 @@ def dirty_ratio(log: Log, first_dirty: int, limit: int) -> float:
 
 
 def cleanable_limit(log: Log, high_watermark: int, now_ms: int) -> Offset:
-    """First offset that must not be touched yet."""
+    """First offset that must not be cleaned yet."""
     stable = log.producers.last_stable_offset(high_watermark)
     limit = min(stable, log.recovery_point, log.active.base_offset)
     lag = log.settings.min_compaction_lag_ms
@@ -103,16 +103,16 @@ def _cleanable(log: Log, limit: int) -> list[Segment]:
 
 
 class Progress(Enum):
-    """What a step has come to."""
+    """The result of a step."""
 
     MORE = "more"
     FLUSH = "flush"
-    """`flush` may be called before the next step, on another thread, or be left to the step."""
+    """The caller may run `flush` on another thread before the next step; else the step does it."""
     DONE = "done"
 
 
 class _Flush:
-    """Something to wait for, on whatever thread."""
+    """A flush that may run on any thread."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -120,7 +120,7 @@ class _Flush:
         self._error: OSError | None = None
 
     def run(self) -> None:
-        """Elsewhere: an error is kept for `ensure`."""
+        """Run it on another thread; keeps an error for `ensure`."""
         try:
             self._work()
         except OSError as error:
@@ -128,7 +128,7 @@ class _Flush:
         self._is_done = True
 
     def ensure(self) -> None:
-        """On the log's own thread: here and now, unless it has been done. OSError if it failed."""
+        """Run it now, on the log's thread, unless it has been run. Raises OSError if it failed."""
         if not self._is_done:
             self._work()
         if self._error is not None:
@@ -136,7 +136,7 @@ class _Flush:
 
 
 class Cleaner:
-    """One run over one log: up to as many keys as fit into the map, the rest in the next run."""
+    """One run over one log: as many keys as fit into the map; the next run takes the rest."""
 
     def __init__(
         self,
@@ -147,23 +147,23 @@ class Cleaner:
         map_bytes: int = DEDUPE_BUFFER_BYTES,
     ) -> None:
         self.result = Cleaning(Offset(max(first_dirty, log.segments[0].base_offset)))
-        """As far as it has come. `cleaned_below` rises when everything is done."""
+        """The result so far. `cleaned_below` rises at the end of the run."""
         self.has_given_up = False
-        """The log was cut or deleted meanwhile, or is damaged: the result says nothing of it."""
+        """The log was truncated, deleted or damaged meanwhile: ignore the result."""
         self._log = log
         self._now_ms = now_ms
         self._keys = KeyMap(map_bytes)
         self._target: Segment | None = None
-        """Thrown away if the run ends early."""
+        """Discarded if the run ends early."""
         self._swapping: Iterator[int] = iter(())
         self._flush: _Flush | None = None
-        self._cuts = log.cuts
+        self._truncations = log.truncations
         limit = cleanable_limit(log, high_watermark, now_ms)
         self._sources = _cleanable(log, limit) if log.settings.is_compacted else []
         self._work: Iterator[int] = self._run(first_dirty)
 
     def step(self) -> Progress:
-        """Some milliseconds of work. LogOfflineError if the disk fails: the log is offline then."""
+        """A few milliseconds of work. Raises LogOfflineError if the disk fails."""
         spent = 0
         try:
             if self._is_stale():
@@ -182,12 +182,12 @@ class Cleaner:
         return Progress.DONE
 
     def flush(self) -> None:
-        """Wait for what the last step has left to be flushed. May run on another thread."""
+        """Run the flush that the last step asked for. Any thread may call this."""
         if self._flush is not None:
             self._flush.run()
 
     def _flushed(self, work: Callable[[], None]) -> Iterator[int]:
-        """Leave a flush to the caller, and see to it that it was made."""
+        """Leave a flush to the caller; run it at the next step if the caller did not."""
         flush = self._flush = _Flush(work)
         yield 0
         flush.ensure()
@@ -198,11 +198,11 @@ class Cleaner:
         return self._flushed(lambda: log.disk.flush_directory(log.directory))
 
     def _is_stale(self) -> bool:
-        """Whether the log has lost, or may have changed, something this run builds on."""
+        """Whether the log has lost or changed a segment that this run reads."""
         log = self._log
         return (
             log.offline is not None
-            or log.cuts != self._cuts
+            or log.truncations != self._truncations
             or any(segment.state or segment.is_active for segment in self._sources)
         )
 
@@ -217,7 +217,7 @@ class Cleaner:
                     self._log.disk.remove(target.path(kind))
 
     def _run(self, first_dirty: int) -> Iterator[int]:
-        """The two passes. Yields what each batch has cost, and 0 where a flush is due."""
+        """The two passes. Yields the cost of each batch, and 0 where a flush is due."""
         log, sources = self._log, self._sources
         if not sources:
             return
@@ -231,7 +231,7 @@ class Cleaner:
                 yield self._map(found, first_dirty, aborted)
                 end = Offset(max(end, found.header.end_offset))
             else:
-                # Compaction may have taken the last offsets out of a segment.
+                # Compaction may have removed the last offsets of a segment.
                 following = log.segments[log.segments.index(segment) + 1].base_offset
                 end = Offset(max(end, following))
                 continue
@@ -252,7 +252,7 @@ class Cleaner:
         return _cost(found)
 
     def _rewrite(self, group: list[Segment], sieve: Sieve) -> Iterator[int]:
-        """Put one clean segment in the place of a group."""
+        """Replace a group of segments with one clean segment."""
         log = self._log
         before = sum(segment.size for segment in group)
         target = self._target = Segment.create(
@@ -269,7 +269,7 @@ class Cleaner:
                     target.append([kept], [parse_header(kept)])
                 yield _cost(found)
         for segment in group:
-            # Their records are gone, but a reader in the middle of one may still ask.
+            # Their records are gone, but a reader inside such a transaction may still need them.
             for one in segment.transactions():
                 target.add_aborted(one)
         target.become_sealed()
@@ -292,10 +292,9 @@ class Cleaner:
             pass
 
     def _swap(self, group: list[Segment], target: Segment) -> Iterator[int]:
-        """Three steps, each on the disk before the next; `crash_cleanup` finishes what a crash
-        cuts.
+        """Three steps, each durable before the next; `crash_cleanup` completes them after a crash.
 
-        Until the last one the log goes on with the old segments, whatever they are called by then.
+        Until the last step the log uses the old segments, even if they are already renamed.
         """
         log = self._log
         target.rename_to(SWAP)
@@ -303,7 +302,7 @@ class Cleaner:
         gone: list[tuple[Segment, list[str]]] = []
         for segment in group:
             gone.append((segment, segment.mark_deleted()))
-            # Oldest first and one by one: a crash must not leave a record whose tombstone went.
+            # Oldest first and one by one: a crash must not leave a record without its tombstone.
             yield from self._names_flushed()
         target.rename_to("")
         yield from self._names_flushed()
@@ -319,7 +318,7 @@ def _cost(found: FoundBatch) -> int:
 
 
 def _groups(log: Log, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Neighbours that fit into one segment together: cleaning leaves many small ones otherwise."""
+    """Group adjacent segments that fit into one; otherwise cleaning would leave many small ones."""
     group: list[Segment] = []
     size = 0
     for place, segment in enumerate(segments):
@@ -335,7 +334,7 @@ def _groups(log: Log, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def clean(log: Log, first_dirty: int, high_watermark: int, now_ms: int) -> Cleaning:
-    """Clean everything that may be cleaned, at once: for tests and tools, not for a broker."""
+    """Clean all that can be cleaned in one call: for tests and tools, not for a broker."""
     cleaner = Cleaner(log, first_dirty, high_watermark, now_ms)
     while cleaner.step() is not Progress.DONE:  # Ends with the log.
         pass

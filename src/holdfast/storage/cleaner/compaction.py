@@ -1,13 +1,13 @@
-"""What the cleaner leaves of a batch: of every key only the last record (cleanup.policy=compact).
+"""Compaction of a batch: keeps only the last record of every key (cleanup.policy=compact).
 
 A record without a value is a tombstone. The first pass over it stamps its batch with a delete
-horizon, delete.retention.ms away; a pass after the horizon drops it. In between every reader that
-is not hopelessly behind has seen the deletion (KIP-534). Markers of transactions are dropped the
-same way, once no record of their transaction is left; records of aborted ones go at once.
+horizon, delete.retention.ms away; a pass after the horizon drops it. Readers that lag less than
+that have seen the deletion by then (KIP-534). Transaction markers are dropped the same way, once no
+record of their transaction is left. Records of aborted transactions are dropped immediately.
 
-Batches keep their offsets, and what is not changed is copied byte for byte. The last batch of a
-live producer stays even if it is empty, or its sequence would be forgotten. Which segments are
-cleaned, and when, is in `cleaner`.
+Batches keep their offsets, and unchanged batches are copied byte for byte. The last batch of a live
+producer stays even if it is empty; otherwise its sequence number would be lost. `cleaner` decides
+which segments are cleaned, and when.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 @dataclass(slots=True)
 class Cleaning:
-    """What one run of the cleaner did."""
+    """The result of one run of the cleaner."""
 
     cleaned_below: Offset
     """The dirty part begins here; goes into the cleaner-offset-checkpoint."""
@@ -41,11 +41,11 @@ class Cleaning:
     bytes_before: int = 0
     bytes_after: int = 0
     problem: str = ""
-    """Why the run ended early: a damaged batch. The log cannot be cleaned until it is mended."""
+    """Why the run ended early: a damaged batch. The log cannot be cleaned until it is repaired."""
 
 
 class Aborted:
-    """Which batches belong to aborted transactions."""
+    """Finds batches of aborted transactions."""
 
     __slots__ = ("_spans",)
 
@@ -58,7 +58,7 @@ class Aborted:
             spans.sort()
 
     def has(self, header: RecordBatchHeader) -> bool:
-        """One producer's transactions do not overlap, so there is one span to look at."""
+        """Whether the batch is aborted. One producer's transactions do not overlap."""
         spans = self._spans.get(header.producer_id) if header.is_transactional else None
         if not spans:
             return False
@@ -68,21 +68,21 @@ class Aborted:
 
 @dataclass(slots=True)
 class Sieve:
-    """The second pass, batch by batch in the order of the log."""
+    """The second pass: filters batch by batch, in the order of the log."""
 
     log: Log
     keys: KeyMap
     """The last offset of every key in the dirty part."""
     aborted: Aborted
     end: Offset
-    """The map knows nothing of batches from here on: they stay as they are."""
+    """The map does not cover batches from here on: they stay unchanged."""
     now_ms: int
     cleaning: Cleaning
     producers_with_records: set[int] = field(default_factory=set)
-    """Producers of whose transaction a record has been kept since their last marker."""
+    """Producers with a record kept from their transaction since their last marker."""
 
     def sifted(self, batch: Batch) -> bytes | bytearray | memoryview | None:
-        """What is to be written of a batch; None: nothing."""
+        """The bytes to write for a batch; None if nothing is left."""
         header = batch.header
         if header.base_offset >= self.end:
             return batch.view
@@ -136,7 +136,7 @@ class Sieve:
 
 
 def _rebuilt(header: RecordBatchHeader, records: list[Record], horizon: int | None) -> bytearray:
-    """The batch with fewer records or another horizon; everything else as it was."""
+    """The batch with fewer records or another horizon, otherwise unchanged."""
     builder = BatchBuilder(
         BatchOptions(
             base_offset=header.base_offset,

@@ -1,7 +1,7 @@
-"""Looking at logs without opening them for use: ours, or those of an Apache Kafka, running or not.
+"""Reads logs without opening them for use: Holdfast's or Apache Kafka's, running or not.
 
-Nothing is written, mended or locked here. What is found is told as it is; `log_verification` judges
-it.
+Nothing here writes, repairs or locks. These functions return what they find; `log_verification`
+checks it.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from holdfast.storage.segment.transaction_index import AbortedTransaction, decod
 
 
 class LogFiles(NamedTuple):
-    """One partition's directory and the segments' first offsets in it."""
+    """One partition's directory, and the base offsets of its segments and snapshots."""
 
     directory: str
     bases: list[int]
     snapshots: list[int]
 
     def path(self, base: int, kind: str) -> str:
-        """Where a file is."""
+        """The path of a file."""
         name = file_name(base, kind)
         return f"{self.directory}/{name}" if self.directory else name
 
 
 def log_files(disk: Disk, directory: str) -> LogFiles:
-    """What a directory holds of a log; no segments if it holds none."""
+    """The log files in a directory; no segments if it is not a log."""
     names = [parse_file_name(entry.name) for entry in disk.list(directory)]
     used = [name for name in names if name is not None and not name.state]
     return LogFiles(
@@ -61,7 +61,7 @@ def log_files(disk: Disk, directory: str) -> LogFiles:
 
 
 def find_logs(disk: Disk) -> list[LogFiles]:
-    """The log in the root itself, or those in the directories below it."""
+    """The log in the root itself, or the logs in the directories below it."""
     here = log_files(disk, "")
     if here.bases:
         return [here]
@@ -74,7 +74,7 @@ def find_logs(disk: Disk) -> list[LogFiles]:
 
 
 def walk(disk: Disk, path: str) -> Iterator[FoundBatch]:
-    """The batches of one log file, verified; BadBatchError where they stop being good."""
+    """The batches of one log file, verified; BadBatchError at the first bad one."""
     file = disk.open(path)
     try:
         yield from verified_batches(file, 0, file.size)
@@ -83,7 +83,7 @@ def walk(disk: Disk, path: str) -> Iterator[FoundBatch]:
 
 
 def batch_facts(found: FoundBatch) -> dict[str, object]:
-    """What a header says, by the names that dumps use."""
+    """The fields of a header, by the names that dumps use."""
     header = found.header
     return {
         "position": found.position,
@@ -119,11 +119,11 @@ class Indexes(NamedTuple):
     offsets: OffsetIndex | None
     times: TimeIndex | None
     is_padded: bool
-    """A Kafka that runs or was killed leaves them filled up with zeros."""
+    """A Kafka that runs or was killed leaves them padded with zeros."""
 
 
 def read_indexes(disk: Disk, files: LogFiles, base: int) -> Indexes:
-    """DamagedFileError if one of them is no index."""
+    """Raises DamagedFileError if one of them is not an index."""
     offset_content, is_offset_padded = _unpadded(disk, files.path(base, OFFSET_INDEX), 8)
     time_content, is_time_padded = _unpadded(disk, files.path(base, TIME_INDEX), 12)
     offsets = times = None
@@ -147,18 +147,18 @@ def _unpadded(disk: Disk, path: str, entry_bytes: int) -> tuple[bytes | None, bo
 
 
 def read_producers(disk: Disk, files: LogFiles, offset: int) -> list[ProducerEntry]:
-    """A snapshot; DamagedFileError if it is none."""
+    """Read a snapshot. Raises DamagedFileError if it is invalid."""
     path = files.path(offset, SNAPSHOT)
     return decode_snapshot(read_whole(disk, path) or b"", path)
 
 
 def read_aborted(disk: Disk, files: LogFiles, base: int) -> list[AbortedTransaction]:
-    """A transaction index; DamagedFileError if it is none."""
+    """Read a transaction index. Raises DamagedFileError if it is invalid."""
     path = files.path(base, TRANSACTION_INDEX)
     return decode_transactions(read_whole(disk, path) or b"", path)
 
 
 def checkpointed_epochs(disk: Disk, files: LogFiles) -> list[EpochEntry] | None:
-    """The leader-epoch checkpoint; DamagedFileError if it is none."""
+    """Read the leader-epoch checkpoint. Raises DamagedFileError if it is invalid."""
     prefix = f"{files.directory}/" if files.directory else ""
     return read_epochs(disk, f"{prefix}{EPOCH_CHECKPOINT}")

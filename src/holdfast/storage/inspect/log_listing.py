@@ -1,4 +1,4 @@
-"""Which logs a disk holds, without opening any."""
+"""Lists the logs on a disk without opening them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, parse_file_name, 
 
 
 def partitions_on(disk: Disk) -> dict[TopicPartition, str]:
-    """The partitions that have a directory on a disk, and its name."""
+    """The partitions on a disk, each with the name of its directory."""
     found: dict[TopicPartition, str] = {}
     for entry in sorted(disk.list("")):
         partition = partition_of(entry.name) if entry.is_directory else None

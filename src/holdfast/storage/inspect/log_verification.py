@@ -1,9 +1,9 @@
-"""Judging a log's files: everything that is wrong, with file, position and offset.
+"""Verifies a log's files and reports every problem with file, position and offset.
 
-Rules: batches whole, CRCs true, offsets rising, leader epochs not falling; segments behind each
-other; every index entry names the batch it points to; snapshots, transaction indexes and
-checkpoints can be read and agree with the batches. Gaps between offsets are what compaction
-leaves; they are counted, not held against the log.
+Rules: batches are whole, CRCs match, offsets rise, leader epochs do not fall; segments follow each
+other; every index entry matches the batch it points to; snapshots, transaction indexes and
+checkpoints can be read and agree with the batches. Gaps between offsets are counted, but are not a
+problem: compaction leaves them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.storage.segment.batch_scan import BadBatchError, FoundBatch
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong."""
+    """One problem."""
 
     file: str
     position: int | None
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Examined:
-    """One log, looked at."""
+    """The result of examining one log."""
 
     directory: str
     segments: int = 0
@@ -53,11 +53,11 @@ class Examined:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     epochs: list[EpochEntry] = field(default_factory=list)
-    """What the batches say."""
+    """The leader epochs in the batches."""
 
 
 def examine_log(disk: Disk, files: LogFiles, *, deep: bool = False) -> Examined:
-    """Read everything; `deep` opens every record, too."""
+    """Read everything; `deep` also parses every record."""
     examination = _Examination(disk, files, deep=deep)
     for base in files.bases:
         examination.segment(base)
@@ -79,7 +79,7 @@ class _Examination:
         self.result.findings.append(Finding(file, position, offset, problem))
 
     def segment(self, base: int) -> None:
-        """One segment: its batches, then what its other files say of them."""
+        """Verify one segment: its batches, then its other files."""
         path = self.files.path(base, LOG)
         if base < self.end:
             self.wrong(path, 0, base, f"the segment before it ends at {self.end}")
@@ -143,7 +143,7 @@ class _Examination:
                 self.wrong(path, number * 12, timed.offset, problem)
 
     def snapshots(self) -> None:
-        """Every snapshot can be read and does not reach beyond the log."""
+        """Verify that every snapshot can be read and covers only records below its offset."""
         for offset in self.files.snapshots:
             try:
                 entries = read_producers(self.disk, self.files, offset)
@@ -157,7 +157,7 @@ class _Examination:
                     self.wrong(path, None, offset, problem)
 
     def epochs(self) -> None:
-        """The checkpoint agrees with the batches, as far back as both go."""
+        """Verify that the checkpoint agrees with the batches, as far back as both go."""
         self.result.epochs = list(self.cache.entries)
         prefix = f"{self.files.directory}/" if self.files.directory else ""
         path = f"{prefix}{EPOCH_CHECKPOINT}"

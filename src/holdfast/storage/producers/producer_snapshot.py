@@ -1,9 +1,8 @@
 """Producer snapshots, in Kafka's format: the state of a log's producers at one offset.
 
-A snapshot saves reading the log from its start. There is one for every roll and one for a clean
-shutdown, written when everything below its offset is on the disk (`pending_writes` says why), but
-without a flush of its own: the CRC tells a torn one, and the one before it or the log itself can
-always stand in.
+A snapshot saves reading the log from its start. Every roll and every clean shutdown has one. It is
+written when everything below its offset is on the disk (`pending_writes` says why), without a flush
+of its own: the CRC detects a torn one, and an earlier snapshot or the log itself can replace it.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(content: bytes, path: str) -> list[ProducerEntry]:
-    """DamagedFileError unless every byte is as it was written."""
+    """Raises DamagedFileError unless every byte is as it was written."""
     if len(content) < _HEAD.size + _COUNT.size:
-        raise DamagedFileError(path, "cut short")
+        raise DamagedFileError(path, "truncated")
     version, crc = _HEAD.unpack_from(content)
     body = content[_HEAD.size :]
     if version != _VERSION:
@@ -49,12 +48,12 @@ def decode_snapshot(content: bytes, path: str) -> list[ProducerEntry]:
 
 
 def snapshot_path(directory: str, offset: int) -> str:
-    """Where the snapshot of an offset is."""
+    """The path of the snapshot at an offset."""
     return f"{directory}/{file_name(offset, SNAPSHOT)}"
 
 
 def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerEntry]:
-    """DamagedFileError if it is missing, too."""
+    """Raises DamagedFileError if it is damaged or missing."""
     path = snapshot_path(directory, offset)
     content = read_whole(disk, path)
     if content is None:
@@ -63,7 +62,7 @@ def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerEntry
 
 
 def write_snapshot(disk: Disk, directory: str, offset: int, content: bytes) -> None:
-    """Replaces one of the same offset."""
+    """Write a snapshot; replaces one at the same offset."""
     path = snapshot_path(directory, offset)
     if disk.exists(path):
         disk.remove(path)

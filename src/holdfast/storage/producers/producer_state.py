@@ -1,10 +1,10 @@
-"""What a log remembers of its producers on disk: the last batch of each, and open transactions.
+"""The producer state that a log keeps on disk: the last batch of each producer, open transactions.
 
-This is the part of producer state that snapshots keep and that the last stable offset comes from.
-Judging sequence numbers is the core's (`core.ProducerStates`); it is fed from here after a start
-or a truncation (`Log.producer_headers`). Like the core's, this state is a pure function of the
-batches in the log, but for producers that have been silent for producer.id.expiration.ms: retention
-has both forget them together (`Log.producers_expired`).
+Snapshots keep this part of producer state, and the last stable offset is computed from it. The core
+checks sequence numbers (`core.ProducerStates`); the log feeds it after a start or a truncation
+(`Log.producer_headers`). Like the core's, this state is a pure function of the batches in the log,
+with one exception: producers that were silent for producer.id.expiration.ms. Retention expires
+those here and in the core at the same time (`Log.producers_expired`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ProducerEntry(NamedTuple):
     """First offset of the transaction it has open, or -1."""
 
     def to_header(self) -> BatchHeader:
-        """Its last batch, as the core wants it."""
+        """The header of its last batch, for the core."""
         return BatchHeader(
             record_count=self.offset_delta + 1,
             base_offset=Offset(self.last_offset - self.offset_delta),
@@ -58,7 +58,7 @@ class CompletedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-    """The marker's."""
+    """The offset of the marker."""
     is_aborted: bool
     last_stable_offset: int
     """The last stable offset once the marker is committed, for the transaction index."""
@@ -67,17 +67,17 @@ class CompletedTransaction(NamedTuple):
 class ProducerBook:
     """The producers of one log."""
 
-    __slots__ = ("_heard", "_seen_ms", "_undecided", "_unreplicated", "entries")
+    __slots__ = ("_appended", "_seen_ms", "_undecided", "_unreplicated", "entries")
 
     entries: dict[int, ProducerEntry]
     _undecided: dict[int, int]
     """First offsets of open transactions by producer, in the order they began."""
-    _heard: set[int]
+    _appended: set[int]
     """Producers with a batch since the last `expire`."""
     _seen_ms: dict[int, int]
-    """When `expire` last found a producer heard of, by our clock."""
+    """When `expire` last found a new batch of a producer, by the broker's clock."""
     _unreplicated: deque[CompletedTransaction]
-    """Ended, but the marker is not known to be committed: still unstable."""
+    """Ended, but the marker is not yet known to be committed: still unstable."""
 
     def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
         self.entries = {entry.producer_id: entry for entry in entries}
@@ -88,16 +88,16 @@ class ProducerBook:
         )
         self._undecided = {producer: first for first, producer in started}
         self._unreplicated = deque()
-        self._heard = set()
+        self._appended = set()
         self._seen_ms = {}
 
     def append(
         self, header: RecordBatchHeader, marker: EndMarker | None = None
     ) -> CompletedTransaction | None:
-        """Take note of a batch in the log; a control batch comes with what it says."""
+        """Record a batch in the log; pass the marker of a control batch."""
         if header.producer_id == NO_PRODUCER:
             return None
-        self._heard.add(header.producer_id)
+        self._appended.add(header.producer_id)
         if header.is_control:
             return self._ended(header, marker) if marker is not None else None
         known = self.entries.get(header.producer_id)
@@ -120,7 +120,7 @@ class ProducerBook:
     def _ended(self, header: RecordBatchHeader, marker: EndMarker) -> CompletedTransaction | None:
         known = self.entries.get(header.producer_id)
         if known is None or known.producer_epoch != header.producer_epoch:
-            # A marker may carry a raised epoch, which fences the producer: sequences begin anew.
+            # A marker may carry a raised epoch, which fences the producer: sequences start again.
             known = _fenced(header)
         self.entries[header.producer_id] = known._replace(
             timestamp=header.max_timestamp,
@@ -153,7 +153,7 @@ class ProducerBook:
         return min(first, high_watermark)
 
     def abandon_open(self) -> dict[int, int]:
-        """Count open transactions as ended; gives their first offsets by producer.
+        """Count open transactions as ended; returns their first offsets by producer.
 
         For transactions that no coordinator can end. Their records stay in the log, and a
         read_committed reader sees them.
@@ -165,18 +165,18 @@ class ProducerBook:
         return abandoned
 
     def expire(self, now_ms: int, expiration_ms: int) -> list[ProducerId]:
-        """Forget producers that have been silent, except in the middle of a transaction; which.
+        """Expire silent producers, except those in a transaction; returns their ids.
 
-        Kafka goes by the time in a producer's last batch. That is the client's word: who sends old
-        records would be forgotten between two batches, and a retry be taken twice. So the time
-        when we last heard of it counts, too.
+        Kafka uses the timestamp of a producer's last batch, which the client sets. A producer that
+        sends old records would expire between two batches, and a retry would be appended twice. So
+        the time of its last append counts as well.
         """
-        self._seen_ms.update(dict.fromkeys(self._heard, now_ms))
-        self._heard.clear()
+        self._seen_ms.update(dict.fromkeys(self._appended, now_ms))
+        self._appended.clear()
         gone = []
         for entry in self.entries.values():
             since = max(entry.timestamp, self._seen_ms.get(entry.producer_id, NO_TIMESTAMP))
-            if since < 0:  # No time at all, from a snapshot: it begins to count now.
+            if since < 0:  # A snapshot without a timestamp: count from now on.
                 self._seen_ms[entry.producer_id] = now_ms
             elif entry.transaction_start < 0 and now_ms - since >= expiration_ms:
                 gone.append(ProducerId(entry.producer_id))
@@ -186,7 +186,7 @@ class ProducerBook:
         return gone
 
     def headers(self) -> Iterator[BatchHeader]:
-        """The last batches, oldest first, for the core to rebuild its own state from."""
+        """The last batches, oldest first, from which the core rebuilds its state."""
         known = [entry for entry in self.entries.values() if entry.last_offset >= 0]
         for entry in sorted(known, key=lambda entry: entry.last_offset):
             yield entry.to_header()
@@ -206,9 +206,9 @@ def _fenced(header: RecordBatchHeader) -> ProducerEntry:
 
 
 def marker_in(batch: Batch) -> EndMarker | None:
-    """What a control batch says about a transaction, or None if it is about something else.
+    """The transaction marker in a control batch; None if it has none.
 
-    One that cannot be read says nothing: its sum is true, so it is not for us to doubt the log.
+    None also for a batch that cannot be parsed: its CRC matches, so the log is not damaged.
     """
     header = batch.header
     try:

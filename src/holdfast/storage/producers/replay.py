@@ -1,4 +1,4 @@
-"""Producer state from the newest snapshot that can be believed and the batches after it."""
+"""Rebuilds producer state from the newest valid snapshot and the batches after it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from holdfast.storage.segment.batch_scan import BadBatchError, FoundHeader, walk
 from holdfast.storage.segment.segment import Segment
 
 RETRIED_BYTES: Final = 5 << 20
-"""How far before a snapshot batches are looked for that a client may send again: five of the
-largest size that is allowed by default.
+"""How far before a snapshot to search for batches that a client may send again: five of the
+largest default size.
 """
 
 
 def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
-    """The offsets of which a directory has producer snapshots, oldest first."""
+    """The offsets of the producer snapshots in a directory, oldest first."""
     names = map(parse_file_name, disk.names(directory))
     return sorted(
         int(name.base_offset) for name in names if name and name.kind == SNAPSHOT and not name.state
@@ -33,10 +33,10 @@ def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
 def newest_snapshot(
     disk: Disk, directory: str, start: Offset, end: Offset, offsets: Sequence[int]
 ) -> tuple[Offset, ProducerBook]:
-    """The last good snapshot of an offset in [start, end].
+    """The last valid snapshot at an offset in [start, end].
 
-    Without any, an empty book at the start: then all batches are looked at. A damaged one keeps
-    its file, because its name still proves that everything below it was flushed (`pending_writes`).
+    Without one, an empty book at the start: then all batches are read. A damaged snapshot keeps its
+    file, because its name still proves that everything below it was flushed (`pending_writes`).
     """
     for offset in reversed(offsets):
         if not start <= offset <= end:
@@ -53,7 +53,7 @@ def rebuild_producers(
     start: Offset,
     end: Offset,
 ) -> ProducerBook:
-    """The book of a log that ends at `end`."""
+    """The producer state of a log that ends at `end`."""
     offsets = snapshot_offsets(disk, directory)
     offset, book = newest_snapshot(disk, directory, start, end, offsets)
     for segment, found in headers_from(segments, offset):
@@ -63,7 +63,7 @@ def rebuild_producers(
 
 
 def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
-    """What a batch in a file says about a transaction; only control batches are read for it."""
+    """The transaction marker of a batch in a file; reads only control batches."""
     if not found.header.is_control:
         return None
     return marker_in(Batch(segment.file.read(found.position, found.header.size)))
@@ -74,8 +74,8 @@ def producer_headers(
 ) -> Iterator[BatchHeader]:
     """The last batches of each producer in the newest snapshot, then every batch after it.
 
-    A snapshot, Kafka's format, knows one batch of each. A client has up to five under way, and may
-    send any of them again: the ones before are taken from the log.
+    A snapshot (Kafka's format) has one batch per producer. A client has up to five in flight, and
+    may send any of them again: the log provides the earlier ones.
     """
     offsets = snapshot_offsets(disk, directory)
     offset, book = newest_snapshot(disk, directory, start, end, offsets)
@@ -120,8 +120,8 @@ def _retried_from(segments: Sequence[Segment], offset: Offset) -> int:
 def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:
     """The batches at or after an offset, headers only.
 
-    A segment that is damaged ends at the damage: below the recovery point nobody can mend that
-    here, and a start must not fail over it. Verifying is what finds and names it.
+    A damaged segment ends at the damage: below the recovery point it cannot be repaired here, and
+    a start must not fail because of it. Log verification finds and reports it.
     """
     following = [*segments[1:], None]
     for segment, after in zip(segments, following, strict=False):

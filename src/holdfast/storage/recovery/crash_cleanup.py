@@ -1,8 +1,8 @@
-"""What a crash in the middle of deleting, cleaning or recovering leaves, and what becomes of it.
+"""Cleans up after a crash during a deletion, a cleaning or a recovery.
 
-`.deleted` is rubbish. `.cleaned` is the cleaner's unfinished work: rubbish. `.swap` is finished
-work: the cleaned segment, flushed. It takes the place of every segment it spans, which are removed
-if they are still there; nobody but the cleaner made it, so nothing is lost by that.
+It removes `.deleted` files, and `.cleaned` files, which are unfinished work of the cleaner. A
+`.swap` file is finished work: the cleaned segment, flushed. It replaces every segment it spans;
+those that still exist are removed. Only the cleaner creates it, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Found(NamedTuple):
 
 
 def tidy_directory(disk: Disk, directory: str, notes: list[str]) -> Found:
-    """Clear up; then the segments' base offsets and the snapshots, oldest first.
+    """Clean up; returns the segments' base offsets and the snapshots, oldest first.
 
-    A start does this for every log, and a log may have thousands of files: what belongs to a
-    segment is taken together, and only the other names are looked at one by one.
+    A start does this for every log, and a log may have thousands of files. So it handles the files
+    of segments in bulk, and parses only the other names one by one.
     """
     bases, snapshots, rest = _sorted_out(disk.names(directory))
     if any(name.endswith((DELETED, CLEANED, SWAP)) for name in rest):
@@ -85,13 +85,13 @@ def _finish(disk: Disk, directory: str, names: list[LogFileName], notes: list[st
     for name in sorted(names, key=lambda name: name.kind == LOG):
         if name.state == SWAP:
             path = f"{directory}/{file_name(name.base_offset, name.kind)}"
-            notes.append(f"{path}: the cleaner's work is taken over")
+            notes.append(f"{path}: replaced by the cleaner's segment")
             disk.rename(path + SWAP, path)
     disk.flush_directory(directory)
 
 
 def _swap_end(disk: Disk, path: str, base: Offset) -> int:
-    """The offset after the last one that a swap file spans."""
+    """The end offset of a swap file."""
     file = disk.open(path)
     end: int = base + 1
     try:

@@ -1,8 +1,8 @@
-"""Opening logs away from the thread that serves, several at a time.
+"""Opens logs on other threads, several at a time.
 
-After a crash opening reads everything above the recovery point. So each log is opened on whatever
-thread is free, alone with its files, and handed over when it is done: none of its files is open
-then, because a file belongs to the thread that opened it (`real_disk`).
+After a crash, opening a log reads everything above the recovery point. So any free thread opens a
+log, alone with its files, and hands it over when it is done. None of its files is open then,
+because a file belongs to the thread that opened it (`real_disk`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class LogOpening:
-    """One log on its way: made and ended on the thread that owns the directory, run on any."""
+    """Opens one log. The thread that owns the directory creates and ends it; any thread runs it."""
 
     def __init__(self, directory: LogDirectory, partition: TopicPartition) -> None:
         self.partition = partition
         self.producers = ProducerStates()
-        """What the core knows of the log's producers; there when `run` is over."""
+        """The core's state of the log's producers; complete after `run`."""
         self._directory = directory
         self._name = directory.partitions[partition]
         self._settings = directory.settings_of(partition)
@@ -32,13 +32,13 @@ class LogOpening:
         self._opened: OpenedLog | None = None
 
     def run(self) -> None:
-        """Read what has to be read. OSError if the disk fails."""
+        """Open and recover the log. Raises OSError if the disk fails."""
         opened = open_log(self._directory.disk, self._name, self._settings, self._known)
         self.producers.rebuild(opened.log.producer_headers())
         opened.log.close_files()
         self._opened = opened
 
     def end(self) -> Log:
-        """The log is the directory's from now on."""
+        """Hand the log over to the directory."""
         assert self._opened is not None, "not run"
         return self._directory.adopt(self.partition, self._opened)

@@ -1,22 +1,21 @@
-"""Opening a log, whatever the last process left behind.
+"""Opens a log after a clean shutdown, or recovers it after a crash.
 
-After a clean shutdown nothing is read but names, the end of the last segment and its indexes.
-After anything else every batch above the recovery point is verified, and the log is cut at the
-first one that is bad: what follows it was written later, and cannot be told from rubbish. The
-segment that holds the recovery point is looked at from its first byte, because its indexes and the
-producer state at its start have to be built anyway.
+After a clean shutdown this reads only names, the end of the last segment and its indexes.
+Otherwise it verifies every batch above the recovery point, and truncates the log at the first bad
+one: the bytes after it were written later and cannot be trusted. It reads the segment with the
+recovery point from its first byte, because it has to rebuild the segment's indexes and producer
+state anyway.
 
-What counts as bad, besides a CRC that does not match: offsets that fall, and a leader epoch that
-falls. A gap inside a segment is no damage: bytes that a power failure takes leave a hole in the
-file, not two batches side by side. It is the cleaner's work, here or on the leader that it was
-copied from, whatever cleanup.policy says by now. A gap between two segments may also mean that the
-earlier file lost its end while the later one kept its bytes; only what is known to be complete is
-believed there.
+A batch is bad if its CRC does not match, its offset falls, or its leader epoch falls. A gap inside
+a segment is not damage: bytes that a power failure takes leave a hole in the file, not two adjacent
+batches. The cleaner made the gap, here or on the leader that the segment was copied from, whatever
+cleanup.policy is now. A gap between two segments may also mean that the earlier file lost its end;
+so a gap there is accepted only after a segment that is known to be complete.
 
-Files that only help (indexes, snapshots, checkpoints) never stop a start. Each one that was not
-believed is named in the report.
+Damaged indexes, snapshots and checkpoints never stop a start. The report names each one that was
+rejected.
 
-It may run on any thread, alone with this log's files: several logs may be opened at a time.
+Any thread may run this, alone with this log's files: several logs may be opened at the same time.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ _ZERO = Offset(0)
 
 
 class LastKnown(NamedTuple):
-    """What the broker-wide checkpoints say of one log. All of it may be wrong or missing."""
+    """The broker-wide checkpoints of one log. Any of them may be wrong or missing."""
 
     is_clean: bool = False
-    """The last process closed every log; the one thing that is believed as it is."""
+    """The last process closed every log. Only this is trusted without a check."""
     recovery_point: Offset = _ZERO
     log_start_offset: Offset = _ZERO
     cleaned_below: Offset = _ZERO
@@ -66,15 +65,15 @@ UNKNOWN = LastKnown()
 
 @dataclass(slots=True)
 class Report:
-    """What opening a log had to mend."""
+    """What opening a log had to repair."""
 
     notes: list[str] = field(default_factory=list)
     verified_bytes: int = 0
-    cut_bytes: int = 0
+    truncated_bytes: int = 0
 
 
 class OpenedLog(NamedTuple):
-    """An open log and what it took."""
+    """An open log, and the report of its recovery."""
 
     log: Log
     report: Report
@@ -107,7 +106,7 @@ def open_log(
 def _drop_below(
     start: Offset, segments: list[Segment], snapshots: list[int], report: Report
 ) -> None:
-    """Segments below the start have left the log. A power failure may bring back any of them."""
+    """Drop segments below the start. A power failure may have brought back any of them."""
     while len(segments) > 1 and segments[1].base_offset <= start:  # Ends with the segments.
         segment = segments.pop(0)
         report.notes.append(f"{segment.path(LOG)}: below the log's start {start}; removed")
@@ -119,7 +118,7 @@ def _drop_below(
 
 
 class _Opening:
-    """One log on its way to being open."""
+    """The opening of one log."""
 
     def __init__(
         self,
@@ -140,24 +139,24 @@ class _Opening:
         self.producers = ProducerBook()
         self.epochs = EpochCache()
         self.proved: dict[int, None] = {}
-        """Offsets below which everything is complete, whatever the cleaner has left of it."""
+        """Offsets below which nothing was lost, apart from what the cleaner removed."""
         self.checkpointed: list[EpochEntry] | None = None
-        """What the leader-epoch checkpoint says, if anything: not written again without need."""
+        """The content of the leader-epoch checkpoint, so that it is written only if it changed."""
 
     def begin_at(self, offset: Offset) -> None:
-        """A log without files."""
+        """Start an empty log."""
         segment = Segment.create(
             self.disk, self.directory, offset, self.settings.index_interval_bytes
         )
         self.segments = [segment]
         self.start = self.end = offset
         if self.disk.exists(f"{self.directory}/{EPOCH_CHECKPOINT}"):
-            self._write_epochs()  # Reigns of a log that is gone.
+            self._write_epochs()  # Remove the epochs of a deleted log.
 
     # After a clean shutdown.
 
     def trusts_end(self) -> bool:
-        """Find the end from the last segment's index and the few batches after it."""
+        """Find the end from the last segment's index and the batches after it; False if damaged."""
         try:
             self.end = self.segments[-1].end_offset()
         except BadBatchError as error:
@@ -166,7 +165,7 @@ class _Opening:
         return True
 
     def take_over(self, snapshots: list[int]) -> None:
-        """Believe what the last process left."""
+        """Trust what the last process wrote."""
         self.segments[-1].activate()
         self.producers = self._producers_at_end(snapshots)
         self._load_epochs(self.segments, self.end)
@@ -178,10 +177,10 @@ class _Opening:
                 return ProducerBook(read_snapshot(self.disk, self.directory, self.end))
         return rebuild_producers(self.disk, self.directory, self.segments, self.start, self.end)
 
-    # After anything else.
+    # After a crash.
 
     def recover(self, known: LastKnown, snapshots: list[int]) -> None:
-        """Verify from the recovery point on, and cut at the first bad batch."""
+        """Verify from the recovery point on, and truncate at the first bad batch."""
         place = self._first_to_verify(known.recovery_point)
         first = self.segments[place]
         self.producers = self._producers_at(first, snapshots)
@@ -215,7 +214,7 @@ class _Opening:
         return places[-1] if places else 0
 
     def _producers_at(self, first: Segment, snapshots: list[int]) -> ProducerBook:
-        """State at the start of the part to verify; later snapshots may be of lost records."""
+        """Producers at the start of the part to verify; later snapshots may cover lost records."""
         usable = [offset for offset in snapshots if offset <= first.base_offset]
         start = Offset(max(self.segments[0].base_offset, 0))
         offset, book = newest_snapshot(self.disk, self.directory, start, first.base_offset, usable)
@@ -226,26 +225,26 @@ class _Opening:
         return book
 
     def _follows(self, segment: Segment, gaps_below: Offset, *, is_first: bool) -> bool:
-        """Whether a segment can come after what has been verified."""
+        """Whether a segment can follow the verified part."""
         base = segment.base_offset
         if is_first or base == self.end:
             return True
         if base > self.end and (self.end < gaps_below or int(base) in self.proved):
             return True
         self.report.notes.append(
-            f"{self.directory}: segment {base} does not follow on {self.end}; it is dropped"
+            f"{self.directory}: segment {base} does not follow offset {self.end}; dropped"
         )
         return False
 
     def _limit_of(self, place: int) -> int:
-        """The first offset that cannot be in a segment: no CRC covers a batch's offset."""
+        """The first offset that cannot be in a segment: no CRC covers base offsets."""
         limit = self.segments[place].base_offset + LARGEST_RELATIVE_OFFSET + 1
         following = self.segments[place + 1 : place + 2]
         return min([limit, *(one.base_offset for one in following)])
 
     def _verify(self, segment: Segment, limit: int) -> bool:
-        """Check and index one segment; False if its end had to be cut off."""
-        segment.start_anew()
+        """Verify and index one segment; False if it had to be truncated."""
+        segment.start_empty()
         if self.disk.exists(segment.path(TRANSACTION_INDEX)):
             self.disk.remove(segment.path(TRANSACTION_INDEX))
         self.end = Offset(max(self.end, segment.base_offset))
@@ -264,19 +263,19 @@ class _Opening:
             segment.become_sealed()
         if not reason:
             return True
-        cut = segment.size - good
-        self.report.cut_bytes += cut
+        size = segment.size - good
+        self.report.truncated_bytes += size
         self.report.notes.append(
-            f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {cut} bytes cut"
+            f"{segment.file.path}: byte {good}, offset {self.end}: {reason}; {size} bytes truncated"
         )
         segment.file.truncate(good)
         segment.file.flush()
         return False
 
     def _take_run(self, segment: Segment, run: Run, limit: int) -> tuple[int, str]:
-        """Index verified batches; how far they were believed, and why not further.
+        """Index verified batches; returns how far they are valid, and why not further.
 
-        Runs over every batch of a segment that may have a million: hence bare fields, by place.
+        A segment may have a million batches, so this reads fields by position.
         """
         end: int = self.end
         latest = self.epochs.latest_epoch
@@ -310,9 +309,9 @@ class _Opening:
             segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
 
     def _drop_from(self, place: int) -> None:
-        """Newest first, each for good before the next: a crash in here leaves one piece."""
+        """Newest first, each durable before the next: a crash here leaves no hole."""
         for segment in reversed(self.segments[place:]):
-            self.report.cut_bytes += segment.size
+            self.report.truncated_bytes += segment.size
             segment.close()
             for path in segment.mark_deleted():
                 self.disk.remove(path)
@@ -325,17 +324,17 @@ class _Opening:
             if self.disk.exists(path):
                 self.disk.remove(path)
         if above:
-            # One that came back would pass for the state of other records at this offset.
+            # One that came back would be taken for the state of other records at this offset.
             self.disk.flush_directory(self.directory)
 
-    # Both ways.
+    # Both cases.
 
     def check_start(self) -> None:
-        """Records below the start were deleted on purpose; a log cut to there has none left."""
+        """Start again at the log start if the log ends below it: those records were deleted."""
         if self.end >= self.start:
             return
         self.report.notes.append(
-            f"{self.directory}: ends at {self.end}, before its start {self.start}; begun anew there"
+            f"{self.directory}: ends at {self.end}, before its start {self.start}; restarted there"
         )
         self._drop_from(0)
         self.producers = ProducerBook()
@@ -343,7 +342,7 @@ class _Opening:
         self.begin_at(self.start)
 
     def _load_epochs(self, segments: list[Segment], upto: Offset) -> None:
-        """The checkpoint's reigns that begin below `upto`, or the batches' if it is no good."""
+        """Load the leader epochs below `upto` from the checkpoint, or from the batches."""
         path = f"{self.directory}/{EPOCH_CHECKPOINT}"
         entries: list[EpochEntry] | None = None
         try:
@@ -352,8 +351,8 @@ class _Opening:
                 self.report.notes.append(f"{path}: missing; rebuilt")
         except DamagedFileError as error:
             self.report.notes.append(f"{error}; rebuilt")
-        # Reigns before the first one it knows, too: the start of the log may have fallen back to
-        # an older checkpoint of it than the reigns had.
+        # Also the epochs before its first entry: after a crash the log may start at an older, lower
+        # log-start checkpoint than when the epochs were written.
         known_from = entries[0].start_offset if entries else upto
         self.epochs = EpochCache()
         if known_from > self.start:
@@ -388,13 +387,13 @@ class _Opening:
         self.segments[-1].reserve_indexes(self.settings.segment_index_bytes)
         log.names.changed()
         for segment in self.segments[log.place_of(point) :]:
-            # A process that was killed may have left bytes here that are in the page cache only.
-            # We read them, and shall promise them: so the next flush is theirs too.
+            # A killed process may have left bytes here that are only in the page cache. We serve
+            # and acknowledge them, so the next flush must cover them.
             segment.is_dirty = True
         return log
 
 
 def _objection(base: int, end: int, epoch: int, latest: int) -> str:
     if base != end:
-        return f"offset {base} where {end} is the next"
+        return f"offset {base} instead of {end}"
     return f"leader epoch {epoch} after {latest}"

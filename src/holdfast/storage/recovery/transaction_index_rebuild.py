@@ -1,4 +1,4 @@
-"""Working out again what a damaged file of a sealed segment said, from the batches."""
+"""Rebuilds a damaged transaction index of a sealed segment from the batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 def rebuild_transactions(log: Log, segment: Segment) -> list[AbortedTransaction]:
-    """The transaction index of one segment, from the snapshot at its start or from further back."""
+    """Rebuild the index of one segment, from the snapshot at its start or an earlier one."""
     disk, directory = log.disk, log.directory
     offset, book = newest_snapshot(
         disk,
@@ -36,5 +36,5 @@ def rebuild_transactions(log: Log, segment: Segment) -> list[AbortedTransaction]
             aborted.append(AbortedTransaction(ended.producer_id, *numbers))
     content = b"".join(one.to_bytes() for one in aborted)
     write_whole(disk, segment.path(TRANSACTION_INDEX), content)
-    segment.know_aborted(aborted)
+    segment.set_aborted(aborted)
     return aborted

@@ -1,8 +1,7 @@
-"""Walking over the batches of a log file: by their headers only, or verified byte by byte.
+"""Iterates over the batches of a log file: headers only, or verified byte by byte.
 
-A walk ends where the file does, or raises BadBatchError at the first thing that cannot be a batch.
-What lies behind that point cannot be found again, since a batch is found by the length of the one
-before it.
+A scan ends at the end of the file, or raises BadBatchError at the first bytes that cannot be a
+batch. It cannot continue after that point, because only the length of a batch leads to the next.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from holdfast.protocol.records.crc import crc32c_parts
 from holdfast.storage.disk import File
 
 CHUNK_BYTES = 1 << 20
-"""Large enough that the calls do not count, small enough for the processor's cache."""
+"""Large enough that system calls are negligible, small enough for the processor's cache."""
 _FAR_OFFSET = 1 << 62
-"""What is nearer than this has no overflow to fear."""
+"""Offsets below this cannot overflow."""
 _LEAST_LENGTH = HEADER_BYTES - LENGTH_END
 _NOT_SUMMED = LENGTH_END - ATTRIBUTES_POSITION
 _WINDOW_BYTES = 1 << 16
 _SMALL_BATCH_BYTES = 1 << 12
-"""Headers of batches below this size are read many at a time, of larger ones one by one."""
+"""Headers of batches below this size are read many at a time, larger ones one by one."""
 
 
 class BadBatchError(Exception):
-    """No batch can be at this position, or it is damaged."""
+    """The bytes at this position are not a batch, or it is damaged."""
 
     def __init__(self, path: str, position: int, reason: str) -> None:
         super().__init__(f"{path}: byte {position}: {reason}")
@@ -60,12 +59,12 @@ class FoundBatch(NamedTuple):
     position: int
     header: RecordBatchHeader
     chunk: bytes
-    """Holds the batch, among others."""
+    """Contains the batch, among others."""
     place: int
     """Where it starts in the chunk."""
 
     def batch(self) -> Batch:
-        """For reading its records."""
+        """The batch, for reading its records."""
         return Batch(self.chunk, self.place)
 
     def view(self) -> memoryview:
@@ -79,7 +78,7 @@ def read_header(file: File, position: int, end: int) -> RecordBatchHeader:
 
 
 def walk_headers(file: File, position: int, end: int) -> Iterator[FoundHeader]:
-    """Headers from `position` to `end`, trusting lengths. At most one round for every 61 bytes."""
+    """Headers from `position` to `end`; trusts the lengths. One round per 61 bytes at most."""
     window, start, size = b"", position, HEADER_BYTES
     while position < end:
         if position + HEADER_BYTES > start + len(window) or position < start:
@@ -92,7 +91,7 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[FoundHeader]:
 
 def _header(file: File, data: bytes, place: int, position: int, end: int) -> RecordBatchHeader:
     if len(data) - place < HEADER_BYTES or end - position < HEADER_BYTES:
-        raise BadBatchError(file.path, position, f"cut short: {end - position} bytes of a header")
+        raise BadBatchError(file.path, position, f"truncated: {end - position} bytes of a header")
     header = RecordBatchHeader._make(HEADER.unpack_from(data, place))
     if header.magic != MAGIC:
         raise BadBatchError(file.path, position, f"message format {header.magic}, not {MAGIC}")
@@ -105,11 +104,11 @@ def _header(file: File, data: bytes, place: int, position: int, end: int) -> Rec
 
 
 Fields = tuple[int, ...]
-"""The fields of RecordBatchHeader, bare."""
+"""The fields of RecordBatchHeader as a plain tuple."""
 
 
 class Run(NamedTuple):
-    """Verified batches that lie one behind the other in one chunk: what recovery wants fast."""
+    """Adjacent verified batches in one chunk, for fast recovery."""
 
     chunk: bytes
     start: int
@@ -119,16 +118,16 @@ class Run(NamedTuple):
     """Where in the file the last of them ends."""
 
     def batch(self, place: int) -> Batch:
-        """For reading the records of the batch at a place in the chunk."""
+        """The batch at a place in the chunk, for reading its records."""
         return Batch(self.chunk, place)
 
 
 def verified_runs(
     file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[Run]:
-    """Batches whose CRC matches and whose header can be true, a chunk at a time.
+    """Batches with a matching CRC and a valid header, a chunk at a time.
 
-    The loop takes what is plainly good; whatever it stops at is left to `_check`, which knows why.
+    The loop takes valid batches; `_check` finds the reason where it stops.
     """
     while position < end:  # Each round passes a batch at least, or raises.
         chunk = _chunk_at(file, position, end, chunk_bytes)
@@ -137,7 +136,7 @@ def verified_runs(
             place = _check(file, chunk, position)
             good = [HEADER.unpack_from(chunk)]
         run = Run(chunk, position, good, position + place)
-        # Let go of it before the next one is read: it will be read into the same, warm memory.
+        # Free it before the next read, which then uses the same, warm memory.
         del chunk, good
         yield run
         del run
@@ -145,9 +144,9 @@ def verified_runs(
 
 
 def _good_batches(chunk: bytes) -> tuple[list[Fields], int]:
-    """The batches at the start of a chunk that are plainly good, and where they end.
+    """The valid batches at the start of a chunk, and where they end.
 
-    Lengths first, then all sums in one go: that spares a copy of every batch.
+    It checks lengths first, then all CRCs in one call: that avoids a copy of every batch.
     """
     good: list[Fields] = []
     spans: list[int] = []
@@ -161,7 +160,7 @@ def _good_batches(chunk: bytes) -> tuple[list[Fields], int]:
             break
         if not (0 <= base < _FAR_OFFSET and 0 <= count <= delta + 1 and delta >= 0):
             break
-        # As `check_span` has it: compressed records may take less than a byte each.
+        # As in `check_span`: compressed records may take less than a byte each.
         if count * LEAST_RECORD_BYTES > length and not attributes & COMPRESSION_MASK:
             break
         good.append(fields)
@@ -189,7 +188,7 @@ def _check(file: File, chunk: bytes, position: int) -> int:
 
 
 def verified_batches(file: File, position: int, end: int) -> Iterator[FoundBatch]:
-    """The same, one batch at a time."""
+    """As `verified_runs`, one batch at a time."""
     for run in verified_runs(file, position, end):
         place = 0
         for fields in run.batches:

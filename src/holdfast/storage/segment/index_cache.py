@@ -1,8 +1,8 @@
-"""A bound on the indexes of sealed segments that are in memory.
+"""A memory bound for the loaded indexes of sealed segments.
 
-The index of a full segment takes some megabytes, and a reader that goes through a long log touches
-every one of them. Those that were not used for the longest time are let go; they are on the disk.
-A thread lets go only of what it has loaded itself: at a start several threads open logs.
+The index of a full segment takes some megabytes, and a reader of a long log uses every one of them.
+The cache unloads the least recently used; they are on the disk. A thread unloads only indexes that
+it has loaded itself, because several threads open logs at a start.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ class Loaded(Protocol):
     """A segment that may have its indexes in memory."""
 
     def index_bytes(self) -> int:
-        """What they take."""
+        """The memory of its indexes."""
 
     def unload(self) -> None:
-        """Let them go."""
+        """Free its indexes."""
 
 
 class LoadedIndexes:
-    """Who has indexes in memory, the last used last."""
+    """The segments with indexes in memory, most recently used last."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._sizes: OrderedDict[int, tuple[Loaded, int, int]] = OrderedDict()
-        """With the thread that each belongs to."""
+        """Segment, size and owning thread."""
         self._lock = threading.Lock()
         self.total = 0
 
     def used(self, segment: Loaded) -> None:
-        """Loaded just now, or looked into."""
+        """The segment has loaded or used its indexes."""
         owner = threading.get_ident()
         with self._lock:
             known = self._sizes.pop(id(segment), None)
@@ -49,7 +49,7 @@ class LoadedIndexes:
             one.unload()
 
     def _excess(self, newest: Loaded, owner: int) -> list[Loaded]:
-        """What goes, oldest first, until the rest keeps to the bound."""
+        """The segments to unload, oldest first, until the rest is within the bound."""
         found: list[Loaded] = []
         for key, (one, size, thread) in tuple(self._sizes.items()):
             if self.total <= self._most:
@@ -61,11 +61,11 @@ class LoadedIndexes:
         return found
 
     def forget(self, segment: Loaded) -> None:
-        """Closed, or about to grow again: not to be unloaded."""
+        """Do not unload this segment: it is closed, or grows again."""
         with self._lock:
             known = self._sizes.pop(id(segment), None)
             self.total -= known[1] if known is not None else 0
 
 
 INDEXES: Final = LoadedIndexes(MOST_BYTES)
-"""One for the process: memory is what all logs share."""
+"""One per process, because all logs share its memory."""

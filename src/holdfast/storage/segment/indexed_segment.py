@@ -1,9 +1,8 @@
-"""Finding batches in a segment: by offset, by position, by time.
+"""Finds batches in a segment: by offset, by position, by time.
 
-An index file may be stale or damaged. So a look-up believes an entry only if the batch it points
-to ends at the very offset the entry names; if not, the index is built anew from the batches. The
-indexes of sealed segments are loaded when wanted, and let go again when memory is short
-(`index_cache`).
+An index file may be stale or damaged. So a lookup uses an entry only if the batch it points to ends
+at exactly the entry's offset; otherwise the index is rebuilt from the batches. The indexes of
+sealed segments are loaded when needed, and unloaded when memory is short (`index_cache`).
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from holdfast.storage.segment.segment_files import SegmentFiles, Slice
 from holdfast.storage.segment.transaction_index import AbortedTransaction, decode_transactions
 
 LARGEST_RELATIVE_OFFSET = (1 << 31) - 1
-"""Indexes keep offsets relative to the segment's first in 31 bits."""
+"""Indexes keep offsets relative to the base offset, in 31 bits."""
 NOTHING = TimeEntry(NO_TIMESTAMP, -1)
 
 
 class IndexedSegment(SegmentFiles):
-    """A segment as a reader sees it."""
+    """A segment with its indexes, for readers."""
 
     __slots__ = (
         "_highest",
@@ -53,9 +52,9 @@ class IndexedSegment(SegmentFiles):
     )
 
     first_timestamp: int | None
-    """Of the first batch, once known; the age of a segment counts from it."""
+    """The timestamp of the first batch, once known; the segment's age counts from it."""
     is_dirty: bool
-    """Something in its files is not known to be flushed."""
+    """Its files may have unflushed content."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
         super().__init__(disk, directory, base_offset)
@@ -75,8 +74,8 @@ class IndexedSegment(SegmentFiles):
         """Whether it may grow; its indexes are then in memory only."""
         return self._is_active
 
-    def start_anew(self) -> None:
-        """Make it active with empty indexes, for a new segment or for recovery to fill."""
+    def start_empty(self) -> None:
+        """Make it active with empty indexes, for a new segment or for recovery."""
         INDEXES.forget(self)
         self._index = OffsetIndex(self.base_offset)
         self._times = TimeIndex(self.base_offset)
@@ -102,7 +101,7 @@ class IndexedSegment(SegmentFiles):
         self._since_entry += size
 
     def note_run(self, run: Run) -> None:
-        """Index batches that recovery has verified: `note`, without a call for each of them."""
+        """Index verified batches: `note` without a call per batch."""
         times = self.times()
         position, interval, since = run.start, self.interval_bytes, self._since_entry
         highest = self._highest.timestamp
@@ -132,51 +131,51 @@ class IndexedSegment(SegmentFiles):
         return self._index
 
     def times(self) -> TimeIndex:
-        """The time index, likewise."""
+        """The time index, from memory, from its file, or from the batches."""
         if self._times is None:
             self.load()
         assert self._times is not None
         return self._times
 
     def load(self) -> None:
-        """Have both indexes, building them anew if a file is missing or cannot be right."""
+        """Load both indexes; rebuild them if a file is missing or invalid."""
         try:
             self._index = OffsetIndex.from_bytes(*self.content(OFFSET_INDEX))
             self._times = TimeIndex.from_bytes(*self.content(TIME_INDEX))
             self._highest = self._times.last() or NOTHING
             if self._is_earlier_than_log():
-                raise DamagedFileError(self.path(TIME_INDEX), "not the batches' times")
+                raise DamagedFileError(self.path(TIME_INDEX), "does not match the batches")
         except DamagedFileError:
             self.rebuild()
         INDEXES.used(self)
 
     def load_once(self) -> None:
-        """Have both indexes for what comes next."""
+        """Load both indexes if they are not in memory."""
         if self._index is None or self._times is None:
             self.load()
         elif not self._is_active:
             INDEXES.used(self)
 
     def index_bytes(self) -> int:
-        """What the indexes take in memory."""
+        """The memory of the indexes."""
         return 8 * len(self._index or ()) + 12 * len(self._times or ())
 
     def unload(self) -> None:
-        """Let the indexes go, unless they are nowhere else."""
+        """Free the indexes, unless they exist only in memory."""
         if not self._is_active:
             self._index = self._times = None
 
     def close(self) -> None:
-        """Give the handle and the memory back."""
+        """Close the handle and free the indexes."""
         INDEXES.forget(self)
         self.unload()
         super().close()
 
     def _is_earlier_than_log(self) -> bool:
-        """Whether the time index lacks the latest batch, which decides when a segment may go.
+        """Whether the time index lacks the latest batch, which decides about retention.
 
-        Its last entry was made when the segment was sealed, and mostly names the last batch, so
-        that there is nothing left to look at after it.
+        Its last entry was added when the segment was sealed and usually names the last batch, so
+        there is nothing to read after it.
         """
         timestamp, offset = self._highest
         found = self.find(max(offset, self.base_offset))
@@ -202,9 +201,9 @@ class IndexedSegment(SegmentFiles):
         return entry.offset + 1 if entry is not None else self.base_offset
 
     def rebuild(self) -> None:
-        """Index all batches again. Stops quietly where they do: that is recovery's business."""
+        """Index all batches again. Stops silently at a bad batch, which recovery handles."""
         was_active, transactions = self._is_active, self._transactions
-        self.start_anew()
+        self.start_empty()
         self._transactions = transactions
         try:
             for position, header in walk_headers(self.file, 0, self.size):
@@ -214,20 +213,20 @@ class IndexedSegment(SegmentFiles):
         self._is_active = was_active
         if not was_active:
             self.times().maybe_append(*self._highest)
-            # Atomically: this segment may lie below the recovery point, where nothing is checked.
+            # Atomically: the segment may be below the recovery point, where nothing is checked.
             write_whole(self.disk, self.path(OFFSET_INDEX), self.index().to_bytes())
             write_whole(self.disk, self.path(TIME_INDEX), self.times().to_bytes())
 
     def transactions(self) -> list[AbortedTransaction]:
-        """The aborted transactions that ended here; DamagedFileError if the file is no good."""
+        """The aborted transactions that ended here; DamagedFileError if the file is invalid."""
         if self._transactions is None:
             content = read_whole(self.disk, self.path(TRANSACTION_INDEX))
             path = self.path(TRANSACTION_INDEX)
             self._transactions = decode_transactions(content or b"", path)
         return self._transactions
 
-    def know_aborted(self, aborted: list[AbortedTransaction]) -> None:
-        """Its file has been written anew."""
+    def set_aborted(self, aborted: list[AbortedTransaction]) -> None:
+        """The transaction index has been rewritten with these."""
         self._transactions = aborted
 
     def find(self, offset: int) -> FoundHeader | None:
@@ -256,7 +255,7 @@ class IndexedSegment(SegmentFiles):
         return entry.position if entry is not None else 0
 
     def _is_true(self, entry: OffsetEntry) -> bool:
-        """Whether the batch an entry points to is the one it names. Our own memory is believed."""
+        """Whether an entry points to the batch it names. An index built in memory is trusted."""
         if self._is_active:
             return True
         try:
@@ -268,8 +267,8 @@ class IndexedSegment(SegmentFiles):
     def slice_from(self, position: int, limit: int, max_bytes: int) -> Slice:
         """Whole batches from `position` on, ending at or before `limit`, at least one.
 
-        The end is found through the index, without looking at each batch; only where it has no
-        entry in between are headers read.
+        The index gives the end without a read of each batch; headers are read only if it has no
+        entry in between.
         """
         if limit - position <= max_bytes:
             return Slice(self.file, position, limit - position)
@@ -287,13 +286,13 @@ class IndexedSegment(SegmentFiles):
         return Slice(self.file, position, end - position)
 
     def highest_timestamp(self) -> TimeEntry:
-        """The latest time of all its batches, -1 if it has none."""
+        """The latest timestamp of all its batches, -1 if it has none."""
         if self._highest is NOTHING:
             self.load_once()
         return self._highest
 
     def age_starts_at(self) -> int | None:
-        """The first batch's time; None for an empty segment or one without times."""
+        """The first batch's timestamp; None for an empty segment or one without timestamps."""
         if self.first_timestamp is None and self.size:
             try:
                 self.first_timestamp = read_header(self.file, 0, self.size).max_timestamp

@@ -1,9 +1,9 @@
-"""The two sparse indexes of a segment: where an offset lies, and when a time was reached.
+"""The two sparse indexes of a segment: positions by offset, and offsets by time.
 
-One entry for every `index.interval.bytes` of log. Both are kept in memory as plain arrays: of the
-active segment the files are written when it is sealed, of the others they are read at the first
-look-up. An index is a hint. A file that cannot be right is thrown away and built anew, and what it
-answers is held against the batch it points to before anyone relies on it (`Segment`).
+Each has one entry per `index.interval.bytes` of log. Both are plain arrays in memory. The files of
+the active segment are written when it is sealed; those of other segments are read at the first
+lookup. An index is a hint: an invalid file is discarded and rebuilt, and `Segment` checks every
+answer against the batch it points to.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class OffsetEntry(NamedTuple):
 
 
 class OffsetIndex:
-    """Last offsets of some batches, and where in the file they start."""
+    """Last offsets of some batches, and their positions in the file."""
 
     __slots__ = ("_entries", "base_offset")
 
     _entries: array[int]
-    """Relative offset in the upper half, position in the lower: sorted by both at once."""
+    """Relative offset in the upper half, position in the lower: sorted by both."""
 
     def __init__(self, base_offset: int) -> None:
         self.base_offset = base_offset
@@ -52,11 +52,11 @@ class OffsetIndex:
         return len(self._entries)
 
     def append(self, offset: int, position: int) -> None:
-        """Offsets and positions rise."""
+        """Add an entry. Offsets and positions must rise."""
         self._entries.append((offset - self.base_offset) << 32 | position)
 
     def extend(self, entries: list[int]) -> None:
-        """Many at once, each with its offset in the upper half and its position in the lower."""
+        """Add many entries, each with its offset in the upper half, its position in the lower."""
         first = self.base_offset << 32
         self._entries.extend([entry - first for entry in entries])
 
@@ -72,12 +72,12 @@ class OffsetIndex:
         return self._entry(place - 1) if place else None
 
     def truncate_to(self, offset: int) -> None:
-        """Forget batches that hold this offset or a later one."""
+        """Remove entries of batches with this offset or a later one."""
         place = bisect_left(self._entries, max(0, offset - self.base_offset) << 32)
         del self._entries[place:]
 
     def entries(self) -> list[OffsetEntry]:
-        """All of them."""
+        """All entries."""
         return [self._entry(place) for place in range(len(self._entries))]
 
     def _entry(self, place: int) -> OffsetEntry:
@@ -90,7 +90,7 @@ class OffsetIndex:
 
     @classmethod
     def from_bytes(cls, base_offset: int, content: bytes, path: str) -> OffsetIndex:
-        """DamagedFileError unless entries are whole and rise."""
+        """Raises DamagedFileError unless entries are whole and rise."""
         if len(content) % OFFSET_ENTRY_BYTES:
             raise DamagedFileError(path, f"{len(content)} bytes are not whole entries")
         index = cls(base_offset)
@@ -130,7 +130,7 @@ class TimeIndex:
     __slots__ = ("_offsets", "_timestamps", "base_offset")
 
     _offsets: array[int]
-    """Relative to the segment's first."""
+    """Relative to the base offset."""
 
     def __init__(self, base_offset: int) -> None:
         self.base_offset = base_offset
@@ -141,7 +141,7 @@ class TimeIndex:
         return len(self._timestamps)
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
-        """Add an entry if the highest timestamp has risen; say whether it has."""
+        """Add an entry if the highest timestamp has risen; returns whether it has."""
         if timestamp < 0 or (self._timestamps and timestamp <= self._timestamps[-1]):
             return False
         self._timestamps.append(timestamp)
@@ -153,27 +153,27 @@ class TimeIndex:
         return self._entry(len(self) - 1) if self._timestamps else None
 
     def before(self, timestamp: int) -> TimeEntry | None:
-        """The last entry that is earlier: so are all records up to its offset."""
+        """The last entry that is earlier; all records up to its offset are earlier, too."""
         place = bisect_left(self._timestamps, timestamp)
         return self._entry(place - 1) if place else None
 
     def truncate_to(self, offset: int) -> None:
-        """Forget entries at this offset or later."""
+        """Remove entries at this offset or later."""
         place = bisect_left(self._offsets, offset - self.base_offset)
         del self._timestamps[place:]
         del self._offsets[place:]
 
     def entries(self) -> list[TimeEntry]:
-        """All of them."""
+        """All entries."""
         return [self._entry(place) for place in range(len(self))]
 
     def _entry(self, place: int) -> TimeEntry:
         return TimeEntry(self._timestamps[place], self.base_offset + self._offsets[place])
 
     def to_bytes(self) -> bytes:
-        """The file's content: an int64 and an int32 an entry.
+        """The file's content: an int64 and an int32 per entry.
 
-        A segment may have a quarter of a million, so this is done by halves, without a loop.
+        A segment may have 250,000 entries, so this copies halves of words, without a loop.
         """
         halves = array("I")
         halves.frombytes(self._timestamps.tobytes())
@@ -185,7 +185,7 @@ class TimeIndex:
 
     @classmethod
     def from_bytes(cls, base_offset: int, content: bytes, path: str) -> TimeIndex:
-        """DamagedFileError unless entries are whole and rise."""
+        """Raises DamagedFileError unless entries are whole and rise."""
         if len(content) % TIME_ENTRY_BYTES:
             raise DamagedFileError(path, f"{len(content)} bytes are not whole entries")
         words = _big_endian(array("I", content))
@@ -196,7 +196,7 @@ class TimeIndex:
         index._timestamps.frombytes(halves.tobytes())
         index._offsets = words[2::3]
         if len(index) and (index._timestamps[0] < 0 or index._offsets[-1] > _LARGEST_RELATIVE):
-            raise DamagedFileError(path, "no time, or no offset")
+            raise DamagedFileError(path, "an invalid timestamp or offset")
         if not _rise(index._timestamps) or not _rise(index._offsets):
             raise DamagedFileError(path, "entries do not rise")
         return index

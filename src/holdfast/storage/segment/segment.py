@@ -1,7 +1,7 @@
-"""One segment: a piece of the log in one file, with its indexes beside it.
+"""One segment: a part of the log in one file, with its indexes beside it.
 
-The last segment of a log is active: it grows, and its indexes are in memory only. The others are
-sealed and never change; their indexes are on the disk and are read at the first look-up.
+The last segment of a log is active: it grows, and its indexes are only in memory. The others are
+sealed and never change; their indexes are on the disk and are read at the first lookup.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Segment(IndexedSegment):
     def create(
         cls, disk: Disk, directory: str, base_offset: int, interval_bytes: int, state: str = ""
     ) -> Segment:
-        """A new, empty, active segment. The caller flushes the directory before it promises."""
+        """Create an active segment. The caller flushes the directory before any acknowledgement."""
         segment = cls(disk, directory, base_offset, interval_bytes)
         segment.state = state
         for kind in SEGMENT_KINDS:
             if disk.exists(segment.path(kind)):
                 disk.remove(segment.path(kind))
         segment._file = disk.open(segment.path(LOG), create=True)
-        segment.start_anew()
+        segment.start_empty()
         segment.is_dirty = True
         return segment
 
     def append(self, buffers: Sequence[Buffer], headers: Sequence[RecordBatchHeader]) -> None:
-        """Write batches at the end, then index them. OSError leaves the indexes as they were."""
+        """Write batches at the end, then index them. An OSError leaves the indexes unchanged."""
         file = self._file
         assert file is not None
         assert self._is_active
@@ -65,7 +65,7 @@ class Segment(IndexedSegment):
             position += header[1] + LENGTH_END
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
-        """Written at once: aborts are rare, and readers ask for them."""
+        """Write immediately: aborts are rare, and readers need them."""
         path = self.path(TRANSACTION_INDEX)
         known = self.transactions()
         file = self.disk.open(path, create=not self.disk.exists(path))
@@ -76,7 +76,7 @@ class Segment(IndexedSegment):
         known.append(transaction)
 
     def become_sealed(self) -> None:
-        """Write the indexes out for good; from now on they are read from there."""
+        """Write the indexes to their files, from which they are read from now on."""
         self.times().maybe_append(*self._highest)
         self.rewrite(OFFSET_INDEX, self.index().to_bytes())
         self.rewrite(TIME_INDEX, self.times().to_bytes())
@@ -85,9 +85,9 @@ class Segment(IndexedSegment):
         INDEXES.used(self)
 
     def reserve_indexes(self, index_bytes: int) -> None:
-        """Files for the indexes while they grow in memory, of Kafka's size for an active segment.
+        """Create index files of Kafka's size for an active segment, whose indexes are in memory.
 
-        Kafka's tools want them to be there. They are full of zeros until the segment is sealed.
+        Kafka's tools expect these files. They contain zeros until the segment is sealed.
         """
         for kind, entry_bytes in ((OFFSET_INDEX, 8), (TIME_INDEX, 12)):
             path = self.path(kind)
@@ -98,7 +98,7 @@ class Segment(IndexedSegment):
                 file.close()
 
     def kinds_to_flush(self) -> tuple[str, ...]:
-        """What besides the log file has to be on the disk; an active one has no indexes there."""
+        """The files to flush besides the log file; an active segment has no indexes on the disk."""
         kinds = (TRANSACTION_INDEX,) if self._is_active else SEGMENT_KINDS[1:]
         return tuple(kind for kind in kinds if self.disk.exists(self.path(kind)))
 
@@ -116,7 +116,7 @@ class Segment(IndexedSegment):
         self.is_dirty = False
 
     def flushed_to(self, size: int) -> None:
-        """The log file's bytes up to there were flushed through another handle."""
+        """Another handle has flushed the log file up to `size`."""
         self.file.flushed(size)
         self.is_dirty = self.file.size > size or not self._is_active
 
@@ -129,10 +129,10 @@ class Segment(IndexedSegment):
         self._since_entry = self.size - (last.position if last is not None else 0)
 
     def truncate_to(self, offset: int) -> Offset:
-        """Cut every batch that holds `offset` or a later one; gives the new end of the segment.
+        """Remove every batch with `offset` or a later one; returns the new end of the segment.
 
-        A batch is never cut in two: its bytes would no longer be those of the leader. The end is
-        then lower than asked for, as it is after a gap, and a copy from the leader starts there.
+        A batch is never split, because its bytes would no longer be the leader's. The end is then
+        lower than requested, as it is after a gap, and the follower fetches from there.
         """
         found = self.find(offset)
         if found is not None:
@@ -141,9 +141,9 @@ class Segment(IndexedSegment):
             offset = min(offset, found.header.base_offset)
         self._keep_aborted_before(offset)
         self.rebuild_tail(offset)
-        # Cut bytes that come back after a power failure would be taken for records.
+        # Truncated bytes that come back after a power failure would be taken for records.
         self.file.flush()
-        # Not `offset`: where that is in a gap, the next segment would not begin at our end.
+        # Not `offset`: if that is in a gap, the next segment would not begin at our end.
         return self.end_offset()
 
     def _keep_aborted_before(self, offset: int) -> None:
@@ -154,7 +154,7 @@ class Segment(IndexedSegment):
             self._transactions = kept
 
     def rebuild_tail(self, offset: int) -> None:
-        """Bring the indexes in line with a shorter file, and let it grow again."""
+        """Shorten the indexes after a truncation, and make the segment active again."""
         self.index().truncate_to(offset)
         self.times().truncate_to(offset)
         INDEXES.forget(self)

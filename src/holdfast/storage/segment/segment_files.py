@@ -1,4 +1,4 @@
-"""The files of one segment: their names, handles, and ways out of the log."""
+"""The files of one segment: their names, their handles, their renaming and deletion."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Slice(NamedTuple):
 
 
 class SegmentFiles:
-    """What a segment is on the disk. Opened when wanted."""
+    """The files of a segment, opened when needed."""
 
     __slots__ = ("_file", "base_offset", "directory", "disk", "state")
 
     base_offset: Offset
     state: str
-    """Empty while in use; otherwise what its names end with."""
+    """Empty while in use; otherwise the ending of its file names."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int, state: str = "") -> None:
         self.disk = disk
@@ -39,12 +39,12 @@ class SegmentFiles:
         self._file: File | None = None
 
     def path(self, kind: str) -> str:
-        """Where one of its files is."""
+        """The path of one of its files."""
         return f"{self.directory}/{file_name(self.base_offset, kind, self.state)}"
 
     @property
     def file(self) -> File:
-        """The log file, opened when first wanted."""
+        """The log file, opened on first use."""
         file = self._file
         if file is None:
             file = self._file = self.disk.open(self.path(LOG))
@@ -52,11 +52,11 @@ class SegmentFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of log."""
+        """The size of the log file."""
         return self.file.size if self._file is not None else self.disk.size(self.path(LOG))
 
     def rename_to(self, state: str) -> list[str]:
-        """Give all its files a new state; gives their new paths. Readers keep their handle."""
+        """Rename all its files to a new state; returns the new paths. Readers keep their handle."""
         paths = []
         for kind in reversed(SEGMENT_KINDS):
             old = self.path(kind)
@@ -70,11 +70,11 @@ class SegmentFiles:
         return paths
 
     def mark_deleted(self) -> list[str]:
-        """Out of the log at once; the files go later."""
+        """Rename the files out of the log; they are removed later."""
         return self.rename_to(DELETED)
 
     def rewrite(self, kind: str, content: bytes) -> None:
-        """In place: a torn index is only possible above the recovery point, where it is rebuilt."""
+        """Rewrite in place: only an index above the recovery point can be torn, and is rebuilt."""
         path = self.path(kind)
         file = self.disk.open(path, create=not self.disk.exists(path))
         try:
@@ -85,7 +85,7 @@ class SegmentFiles:
             file.close()
 
     def content(self, kind: str) -> tuple[int, bytes, str]:
-        """Base offset, content and path of an index file; DamagedFileError if it is missing."""
+        """Base offset, content and path of an index file. Raises DamagedFileError if missing."""
         path = self.path(kind)
         content = read_whole(self.disk, path)
         if content is None:
@@ -93,6 +93,6 @@ class SegmentFiles:
         return self.base_offset, content, path
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         if self._file is not None:
             self._file.close()

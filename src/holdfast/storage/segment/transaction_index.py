@@ -1,7 +1,7 @@
-"""The transaction index: which transactions ended in a segment were aborted.
+"""The transaction index: the aborted transactions that ended in a segment.
 
-A read_committed reader gets, beside the records, the aborted transactions that overlap them, and
-skips their records. The file exists only where a transaction was aborted.
+A read_committed reader receives, with the records, the aborted transactions that overlap them, and
+skips their records. The file exists only if a transaction was aborted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class AbortedTransaction(NamedTuple):
 
 
 def decode_transactions(content: bytes, path: str) -> list[AbortedTransaction]:
-    """DamagedFileError unless entries are whole and in the order of their markers."""
+    """Raises DamagedFileError unless entries are whole and in the order of their markers."""
     if len(content) % ENTRY_BYTES:
         raise DamagedFileError(path, f"{len(content)} bytes are not whole entries")
     found: list[AbortedTransaction] = []
     for version, *numbers in _ENTRY.iter_unpack(content):
         entry = AbortedTransaction._make(numbers)
         if version != _VERSION or not 0 <= entry.first_offset <= entry.last_offset:
-            raise DamagedFileError(path, f"no entry: version {version}, {entry}")
+            raise DamagedFileError(path, f"invalid entry: version {version}, {entry}")
         if found and entry.last_offset <= found[-1].last_offset:
             raise DamagedFileError(path, f"entries do not rise: {found[-1]} then {entry}")
         found.append(entry)
@@ -49,7 +49,7 @@ def decode_transactions(content: bytes, path: str) -> list[AbortedTransaction]:
 def overlapping(
     entries: list[AbortedTransaction], start: int, end: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """Those with records in [start, end), and whether later segments cannot have any more."""
+    """Entries with records in [start, end), and whether later segments have none."""
     found = []
     for entry in entries:
         if entry.last_offset >= start and entry.first_offset < end:

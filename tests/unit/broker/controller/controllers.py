@@ -1,4 +1,4 @@
-"""A controller on a real store, with brokers that are only scripts at the end of the network."""
+"""A controller on a real store, with scripted brokers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topics import Planned
+from holdfast.broker.controller.topics import PlannedTopic
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.store_nodes import BrokerNode, decode_state, encode_broker
@@ -43,35 +43,35 @@ Script = Callable[[Request], Response | None]
 
 
 class ScriptedBroker:
-    """Takes every command, unless the test has another script."""
+    """Accepts every command, unless the test has another script."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.heard: list[Request] = []
+        self.received: list[Request] = []
         self.is_silent = False
         self.waiting: list[tuple[Request, Answered]] = []
         self.script: Script = obey
 
     def send(self, request: Request, version: int, answered: Answered) -> None:
-        # As it comes out of the wire, so it must be sendable.
-        self.heard.append(type(request).decode(request.encode(version), version))
+        # Encoded and decoded, so it must be valid on the wire.
+        self.received.append(type(request).decode(request.encode(version), version))
         if self.is_silent:
             self.waiting.append((request, answered))
         else:
             self._loop.call_soon(answered, self.script(request))
 
     def roles(self) -> list[tuple[int, int, int]]:
-        """(partition, leader, leader epoch), as it was told."""
+        """The received roles: (partition, leader, leader epoch)."""
         return [
-            (told.partition_index, told.leader, told.leader_epoch)
-            for request in self.heard
+            (response.partition_index, response.leader, response.leader_epoch)
+            for request in self.received
             if isinstance(request, LeaderAndIsrRequest)
             for topic in request.topic_states
-            for told in topic.partition_states
+            for response in topic.partition_states
         ]
 
     def of(self, kind: type[Request]) -> list[Any]:
-        return [one for one in self.heard if isinstance(one, kind)]
+        return [one for one in self.received if isinstance(one, kind)]
 
 
 def obey(request: Request, error: int = 0) -> Response | None:
@@ -114,13 +114,13 @@ class ScriptedPeers:
 
 
 class WatchedStore(EmbeddedStore):
-    """The real store, which can be told to fail at its edge, and remembers what was written."""
+    """The real store, which can fail on request, and remembers what was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
         self.written: list[Transaction] = []
         self.outcomes: list[Callable[[], Awaitable[list[Outcome] | None]]] = []
-        """What to do instead of the next commits; None: do it after all."""
+        """Outcomes that replace the next commits; None commits normally."""
 
     async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         if self.outcomes:
@@ -131,7 +131,7 @@ class WatchedStore(EmbeddedStore):
         return await super().commit_all(transactions)
 
 
-class Reign:
+class ControllerHarness:
     """A host for the controller."""
 
     def __init__(self, store: WatchedStore, broker: BrokerId = A) -> None:
@@ -140,7 +140,7 @@ class Reign:
         self.lines = io.StringIO()
         self.log = LogLines(broker, self.lines)
         self.clock = Clock(self.loop)
-        self.dice = random.Random(7)
+        self.rng = random.Random(7)
         self.trace = None
         self.store = store
         self.peers = ScriptedPeers(self.loop)
@@ -152,7 +152,7 @@ class Reign:
 
     async def begin(self) -> ControllerService:
         self.elector.start()
-        await eventually(lambda: self.controller is not None, "a reign begins")
+        await eventually(lambda: self.controller is not None, "a controller is elected")
         return self.service
 
     @property
@@ -166,7 +166,7 @@ class Reign:
     async def register(
         self, *brokers: BrokerId, intact_since: int = -1, rack: str | None = None
     ) -> None:
-        """Brokers' nodes are lasting here, so that one session can play all of them."""
+        """Brokers' nodes are persistent here, so that one session can play all of them."""
         for one in brokers:
             node = BrokerNode(one, "host", 9000 + one, rack, BrokerEpoch(intact_since))
             await self.store.commit(Create(paths.broker_id(one), encode_broker(node, 0)))
@@ -175,7 +175,7 @@ class Reign:
         await self.store.commit(*[Delete(paths.broker_id(one)) for one in brokers])
         await eventually(lambda: not set(brokers) & set(self.service.core.brokers), "seen dead")
 
-    async def create(self, name: str = "events", *replicas: Sequence[BrokerId]) -> Planned:
+    async def create(self, name: str = "events", *replicas: Sequence[BrokerId]) -> PlannedTopic:
         topic = CreatableTopic(
             name=name,
             num_partitions=-1,
@@ -201,22 +201,22 @@ class Reign:
         await eventually(lambda: condition(self.service.core.partitions[P]), what)
 
 
-def play(file: Path, story: Callable[[Reign], Coroutine[Any, Any, None]]) -> None:
-    """Run a story with a store of its own, brokers 1 to 3 registered, and broker 1 reigning."""
+def play(file: Path, scenario: Callable[[ControllerHarness], Coroutine[Any, Any, None]]) -> None:
+    """Run a scenario with its own store, brokers 1 to 3 registered, and broker 1 as controller."""
 
     async def run() -> None:
         store = WatchedStore(file)
         await store.open()
         for path in paths.LASTING_PATHS:
             await store.ensure_path(path)
-        reign = Reign(store)
-        await reign.register(A, B, C)
-        await reign.begin()
+        harness = ControllerHarness(store)
+        await harness.register(A, B, C)
+        await harness.begin()
         try:
-            await story(reign)
-            assert "Traceback" not in reign.lines.getvalue(), reign.lines.getvalue()
+            await scenario(harness)
+            assert "Traceback" not in harness.lines.getvalue(), harness.lines.getvalue()
         finally:
-            await reign.elector.stop()
+            await harness.elector.stop()
             await store.close()
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""What operators and brokers ask of a reign: elections, moves, settings, failed logs, log ends."""
+"""The controller's calls: elections, reassignments, settings, failed logs, log ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from holdfast.protocol.messages.control import (
     TopicPartitionLogInfo,
 )
 from tests.support.waiting import eventually
-from tests.unit.broker.controller.controllers import A, B, C, P, Reign, obey, play
+from tests.unit.broker.controller.controllers import A, B, C, ControllerHarness, P, obey, play
 
 D = BrokerId(4)
 
@@ -33,33 +33,33 @@ def setting(name: str, value: str) -> list[Alteration]:
     return [Alteration(name, Operation.SET, value)]
 
 
-async def restart(reign: Reign, broker: BrokerId, intact_since: int = -1) -> None:
-    """A broker comes back; without `intact_since` it may have lost what it held."""
-    old = reign.service.core.brokers.get(broker)
+async def restart(harness: ControllerHarness, broker: BrokerId, intact_since: int = -1) -> None:
+    """A broker restarts; without `intact_since` it may have lost records."""
+    old = harness.service.core.brokers.get(broker)
     if old is not None:
-        await reign.store.commit(Delete(paths.broker_id(broker)))
-    await reign.register(broker, intact_since=intact_since)
+        await harness.store.commit(Delete(paths.broker_id(broker)))
+    await harness.register(broker, intact_since=intact_since)
 
     def is_back() -> bool:
-        known = reign.service.core.brokers.get(broker)
+        known = harness.service.core.brokers.get(broker)
         return known is not None and known != old
 
     await eventually(is_back, f"{broker} is back")
 
 
 def test_the_preferred_leader_is_elected_when_it_is_back(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        service = reign.service
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        service = harness.service
         [result] = await elect(service, (P,), PREFERRED, 30)
         assert result.error is ErrorCode.ELECTION_NOT_NEEDED
         epoch = service.core.brokers[A].broker_epoch
-        await reign.die(A)
-        await reign.until(lambda state: state.leader == B, "B leads")
+        await harness.die(A)
+        await harness.until(lambda state: state.leader == B, "B leads")
         assert list(imbalanced(service.core, 10)) == []
         [result] = await elect(service, (P,), PREFERRED, 30)
         assert result.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-        await restart(reign, A, intact_since=epoch)
+        await restart(harness, A, intact_since=epoch)
         state = service.core.partitions[P]._replace(isr=(A, B, C))
         service.core.partitions[P] = state  # as if it had caught up
         assert list(imbalanced(service.core, 10)) == [P]
@@ -67,75 +67,75 @@ def test_the_preferred_leader_is_elected_when_it_is_back(tmp_path: Path) -> None
         assert (result.error, service.core.partitions[P].leader) == (ErrorCode.NONE, A)
         assert unknown.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_an_unclean_election_needs_somebody_alive(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create("events", (A, B))
-        [result] = await elect(reign.service, (P,), UNCLEAN, 30)
+def test_an_unclean_election_needs_a_live_replica(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create("events", (A, B))
+        [result] = await elect(harness.service, (P,), UNCLEAN, 30)
         assert result.error is ErrorCode.ELECTION_NOT_NEEDED
-        await reign.die(A, B)
-        [result] = await elect(reign.service, (P,), UNCLEAN, 30)
+        await harness.die(A, B)
+        [result] = await elect(harness.service, (P,), UNCLEAN, 30)
         assert result.error is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_move_is_begun_listed_and_called_off(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.register(D)
-        await eventually(lambda: D in reign.service.core.brokers, "D is there")
-        await reign.create()
-        await reassign(reign.service, P, (A, B, D), keeps_count=True, timeout_s=30)
-        assert (await reign.stored()).adding == (D,)
-        await reign.service.admin.told([P], 30)
-        assert reign.broker(D).roles() == [(0, A, 0)]
-        await reassign(reign.service, P, None, keeps_count=True, timeout_s=30)
-        assert (await reign.stored()).replicas == (A, B, C)
-        await eventually(lambda: bool(reign.broker(D).of(StopReplicaRequest)), "D stops")
+def test_a_reassignment_is_started_listed_and_cancelled(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.register(D)
+        await eventually(lambda: D in harness.service.core.brokers, "D is there")
+        await harness.create()
+        await reassign(harness.service, P, (A, B, D), keeps_count=True, timeout_s=30)
+        assert (await harness.stored()).adding == (D,)
+        await harness.service.admin.until_delivered([P], 30)
+        assert harness.broker(D).roles() == [(0, A, 0)]
+        await reassign(harness.service, P, None, keeps_count=True, timeout_s=30)
+        assert (await harness.stored()).replicas == (A, B, C)
+        await eventually(lambda: bool(harness.broker(D).of(StopReplicaRequest)), "D stops")
         with pytest.raises(RefusedError) as refused:
-            await reassign(reign.service, P, None, keeps_count=True, timeout_s=30)
+            await reassign(harness.service, P, None, keeps_count=True, timeout_s=30)
         assert refused.value.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         with pytest.raises(RefusedError) as refused:
-            await reassign(reign.service, P, (BrokerId(9),), keeps_count=False, timeout_s=30)
+            await reassign(harness.service, P, (BrokerId(9),), keeps_count=False, timeout_s=30)
         assert refused.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
         with pytest.raises(RefusedError) as refused:
-            await reassign(reign.service, P, (A,), keeps_count=True, timeout_s=30)
+            await reassign(harness.service, P, (A,), keeps_count=True, timeout_s=30)
         assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_lower_minimum_is_known_to_brokers_only_after_eligibility_ended(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        await reign.die(C, B)
-        await reign.until(lambda state: len(state.eligible_leaders) == 1, "one stays eligible")
+def test_brokers_see_a_lower_minimum_only_after_the_elr_is_cleared(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        await harness.die(C, B)
+        await harness.until(lambda state: len(state.eligible_leaders) == 1, "one stays eligible")
         lowered = setting("min.insync.replicas", "1")
-        written = len(reign.store.written)
-        await alter_topic_configs(reign.service, "events", lambda _: lowered, validate_only=True)
-        assert len(reign.store.written) == written
-        await alter_topic_configs(reign.service, "events", lambda _: lowered, validate_only=False)
+        written = len(harness.store.written)
+        await alter_topic_configs(harness.service, "events", lambda _: lowered, validate_only=True)
+        assert len(harness.store.written) == written
+        await alter_topic_configs(harness.service, "events", lambda _: lowered, validate_only=False)
         touched = [
             operation.path
-            for transaction in reign.store.written[written:]
+            for transaction in harness.store.written[written:]
             for operation in transaction
             if isinstance(operation, Set)
         ]
         state, config = paths.partition_state(*P), paths.topic_config("events")
         assert touched == [state, config, paths.CONFIG_CHANGES]
-        assert (await reign.stored()).eligible_leaders == ()
+        assert (await harness.stored()).eligible_leaders == ()
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
 def test_settings_of_all_brokers_hold_for_topics_and_one_brokers_minimum_is_refused(
     tmp_path: Path,
 ) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        service = reign.service
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        service = harness.service
         raised = setting("min.insync.replicas", "3")
         await alter_broker_configs(service, "", lambda _: raised, validate_only=False)
         assert service.core.settings[P].min_insync_replicas == 3
@@ -146,33 +146,33 @@ def test_settings_of_all_brokers_hold_for_topics_and_one_brokers_minimum_is_refu
         with pytest.raises(RefusedError):
             await alter_topic_configs(service, "no", lambda _: raised, validate_only=False)
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_reported_failure_takes_a_replica_out_and_is_read_once(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        epoch = reign.service.core.brokers[A].broker_epoch
-        await reign.store.ensure_path(NOTIFICATIONS)
-        other_life = ReplicaFailures(B, BrokerEpoch(1), (P,))
+def test_a_reported_failure_removes_a_replica_and_is_read_once(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        epoch = harness.service.core.brokers[A].broker_epoch
+        await harness.store.ensure_path(NOTIFICATIONS)
+        other_incarnation = ReplicaFailures(B, BrokerEpoch(1), (P,))
         failures = ReplicaFailures(A, epoch, (P, TopicPartition("gone", 3)))
-        for number, report in enumerate((other_life, failures)):
+        for number, report in enumerate((other_incarnation, failures)):
             path = f"{NOTIFICATIONS}/report-{number}"
-            await reign.store.commit(Create(path, encode_replica_failures(report)))
-        await reign.store.commit(Create(f"{NOTIFICATIONS}/report-9", b"damaged"))
-        await reign.until(lambda state: (state.leader, state.isr) == (B, (B, C)), "A is out")
+            await harness.store.commit(Create(path, encode_replica_failures(report)))
+        await harness.store.commit(Create(f"{NOTIFICATIONS}/report-9", b"damaged"))
+        await harness.until(lambda state: (state.leader, state.isr) == (B, (B, C)), "A is out")
         left: list[str] = ["?"]
         while left:
-            left = await reign.store.children(NOTIFICATIONS)
+            left = await harness.store.children(NOTIFICATIONS)
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_logs_are_compared_when_all_who_were_eligible_restarted_uncleanly(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        planned = await reign.create("events", (A, B))
-        await reign.die(A, B)
-        lives = {A: BrokerEpoch(0), B: BrokerEpoch(0)}
+def test_logs_are_compared_when_all_eligible_replicas_restarted_uncleanly(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        planned = await harness.create("events", (A, B))
+        await harness.die(A, B)
+        broker_epochs = {A: BrokerEpoch(0), B: BrokerEpoch(0)}
         ends = {A: 5, B: 8}
 
         def answer(broker: BrokerId) -> None:
@@ -182,26 +182,28 @@ def test_logs_are_compared_when_all_who_were_eligible_restarted_uncleanly(tmp_pa
                 info = PartitionLogInfo(
                     partition=0,
                     last_written_leader_epoch=0,
-                    current_leader_epoch=reign.service.core.partitions[P].leader_epoch,
+                    current_leader_epoch=harness.service.core.partitions[P].leader_epoch,
                     log_end_offset=ends[broker],
                     error_code=0,
                 )
                 topic = TopicPartitionLogInfo(topic_id=planned.topic_id, partition_log_info=[info])
                 return GetReplicaLogInfoResponse(
-                    broker_epoch=lives[broker], topic_partition_log_info_list=[topic]
+                    broker_epoch=broker_epochs[broker], topic_partition_log_info_list=[topic]
                 )
 
-            reign.broker(broker).script = script
+            harness.broker(broker).script = script
 
         answer(A)
         answer(B)
-        await restart(reign, A)
-        await restart(reign, B)
-        asked = reign.broker(B).of(GetReplicaLogInfoRequest)
-        await eventually(lambda: len(reign.broker(B).heard) > len(asked), "asked")
-        assert reign.service.core.partitions[P].leader == -1, "a former life says nothing"
-        for broker in lives:
-            lives[broker] = reign.service.core.brokers[broker].broker_epoch
-        await reign.until(lambda state: state.leader == B, "the best log leads")
+        await restart(harness, A)
+        await restart(harness, B)
+        asked = harness.broker(B).of(GetReplicaLogInfoRequest)
+        await eventually(lambda: len(harness.broker(B).received) > len(asked), "asked")
+        assert harness.service.core.partitions[P].leader == -1, (
+            "an answer of a former incarnation does not count"
+        )
+        for broker in broker_epochs:
+            broker_epochs[broker] = harness.service.core.brokers[broker].broker_epoch
+        await harness.until(lambda state: state.leader == B, "the best log leads")
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)

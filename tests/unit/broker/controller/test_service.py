@@ -1,4 +1,4 @@
-"""A reign on a real store: elected, fenced, resumed; decisions agreed first and told then."""
+"""A controller on a real store: elected, fenced, replaced; writes decisions before sending them."""
 
 from __future__ import annotations
 
@@ -21,92 +21,92 @@ from tests.unit.broker.controller.controllers import (
     A,
     B,
     C,
+    ControllerHarness,
     P,
-    Reign,
     obey,
     play,
     storage_error,
 )
 
 
-async def epoch_in_store(reign: Reign) -> int:
-    node = await reign.store.get(paths.CONTROLLER_EPOCH)
+async def epoch_in_store(harness: ControllerHarness) -> int:
+    node = await harness.store.get(paths.CONTROLLER_EPOCH)
     assert node is not None
     return store_nodes.decode_controller_epoch(paths.CONTROLLER_EPOCH, node.data)
 
 
-def test_the_first_reign_has_epoch_one_and_resigning_frees_the_office(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        assert (await epoch_in_store(reign), reign.service.controller_epoch) == (1, 1)
-        node = await reign.store.get(paths.CONTROLLER)
+def test_the_first_controller_epoch_is_one_and_resigning_removes_the_node(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        assert (await epoch_in_store(harness), harness.service.controller_epoch) == (1, 1)
+        node = await harness.store.get(paths.CONTROLLER)
         assert node is not None
         assert store_nodes.decode_controller(paths.CONTROLLER, node.data) == A
-        await reign.elector.stop()
-        assert reign.controller is None
-        assert await reign.store.get(paths.CONTROLLER) is None
+        await harness.elector.stop()
+        assert harness.controller is None
+        assert await harness.store.get(paths.CONTROLLER) is None
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_new_topic_is_agreed_in_one_transaction_then_told(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        before = len(reign.store.written)
-        planned = await reign.create("events", (A, B), (B, C))
-        assert len(reign.store.written) == before + 1
-        assert await reign.service.admin.told(planned.partitions, 30)
-        assert (await reign.stored()).leader == A
-        assert reign.broker(A).roles() == [(0, A, 0)]
-        assert sorted(reign.broker(B).roles()) == [(0, A, 0), (1, B, 0)]
-        [command] = reign.broker(C).of(LeaderAndIsrRequest)
+def test_a_new_topic_is_written_in_one_transaction_then_sent(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        before = len(harness.store.written)
+        planned = await harness.create("events", (A, B), (B, C))
+        assert len(harness.store.written) == before + 1
+        assert await harness.service.admin.until_delivered(planned.partitions, 30)
+        assert (await harness.stored()).leader == A
+        assert harness.broker(A).roles() == [(0, A, 0)]
+        assert sorted(harness.broker(B).roles()) == [(0, A, 0), (1, B, 0)]
+        [command] = harness.broker(C).of(LeaderAndIsrRequest)
         assert command.topic_states[0].topic_id == planned.topic_id
         assert command.topic_states[0].partition_states[0].is_new
-        assert command.broker_epoch == reign.service.core.brokers[C].broker_epoch
+        assert command.broker_epoch == harness.service.core.brokers[C].broker_epoch
         assert [(one.broker_id, one.port) for one in command.live_leaders] == [(B, 9002)]
         for broker in (A, B, C):
-            told = reign.broker(broker).of(UpdateMetadataRequest)[-1]
-            assert [one.id for one in told.live_brokers] == [A, B, C]
-            assert told.topic_states[0].topic_name == "events"
+            response = harness.broker(broker).of(UpdateMetadataRequest)[-1]
+            assert [one.id for one in response.live_brokers] == [A, B, C]
+            assert response.topic_states[0].topic_name == "events"
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_dead_leader_is_replaced_and_only_the_living_are_told(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        planned = await reign.create()
-        await reign.service.admin.told(planned.partitions, 30)
-        heard = len(reign.broker(A).heard)
-        await reign.die(A)
-        await reign.until(lambda state: state.leader == B, "another leads")
-        await reign.service.admin.told([P], 30)
-        assert (await reign.stored()).isr == (B, C)
-        assert reign.broker(C).roles()[-1] == (0, B, 1)
-        metadata = reign.broker(C).of(UpdateMetadataRequest)[-1]
+def test_a_dead_leader_is_replaced_and_only_live_brokers_are_notified(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        planned = await harness.create()
+        await harness.service.admin.until_delivered(planned.partitions, 30)
+        received = len(harness.broker(A).received)
+        await harness.die(A)
+        await harness.until(lambda state: state.leader == B, "another leads")
+        await harness.service.admin.until_delivered([P], 30)
+        assert (await harness.stored()).isr == (B, C)
+        assert harness.broker(C).roles()[-1] == (0, B, 1)
+        metadata = harness.broker(C).of(UpdateMetadataRequest)[-1]
         assert metadata.topic_states[0].partition_states[0].offline_replicas == (A,)
-        assert len(reign.broker(A).heard) == heard
+        assert len(harness.broker(A).received) == received
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_what_is_not_answered_is_said_again_but_only_the_newest(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        reign.broker(C).is_silent = True
-        await reign.create()
-        await eventually(lambda: bool(reign.broker(C).of(LeaderAndIsrRequest)), "told once")
-        await reign.die(A)
-        await reign.until(lambda state: state.leader == B, "another leads")
-        commands = reign.broker(C).of(LeaderAndIsrRequest)
+def test_a_request_without_an_answer_is_repeated_with_the_newest_state(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        harness.broker(C).is_silent = True
+        await harness.create()
+        await eventually(lambda: bool(harness.broker(C).of(LeaderAndIsrRequest)), "sent once")
+        await harness.die(A)
+        await harness.until(lambda state: state.leader == B, "another leads")
+        commands = harness.broker(C).of(LeaderAndIsrRequest)
         assert len(commands) == 1, "one command is under way at a time"
-        reign.broker(C).is_silent = False
-        for _, answered in reign.broker(C).waiting:
+        harness.broker(C).is_silent = False
+        for _, answered in harness.broker(C).waiting:
             answered(None)
-        await reign.service.admin.told([P], 30)
-        assert reign.broker(C).roles() == [(0, A, 0), (0, B, 1)]
+        await harness.service.admin.until_delivered([P], 30)
+        assert harness.broker(C).roles() == [(0, A, 0), (0, B, 1)]
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
 def test_a_refused_command_is_repeated(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
         refusals = [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.REQUEST_TIMED_OUT]
 
         def refuse(request: Request) -> Response | None:
@@ -114,85 +114,87 @@ def test_a_refused_command_is_repeated(tmp_path: Path) -> None:
                 return LeaderAndIsrResponse(error_code=refusals.pop())
             return obey(request)
 
-        reign.broker(B).script = refuse
-        planned = await reign.create()
-        assert await reign.service.admin.told(planned.partitions, 30)
-        assert reign.broker(B).roles() == [(0, A, 0)] * 3
+        harness.broker(B).script = refuse
+        planned = await harness.create()
+        assert await harness.service.admin.until_delivered(planned.partitions, 30)
+        assert harness.broker(B).roles() == [(0, A, 0)] * 3
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_reign_ends_when_the_store_knows_a_newer_one(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        old = reign.service
-        await reign.store.commit(Set(paths.CONTROLLER_EPOCH, b"7"))
-        heard = len(reign.broker(C).heard)
+def test_a_controller_ends_when_the_store_has_a_newer_epoch(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        old = harness.service
+        await harness.store.commit(Set(paths.CONTROLLER_EPOCH, b"7"))
+        received = len(harness.broker(C).received)
         old.run(old.core.broker_lost(A))
-        await eventually(lambda: old.is_over, "the old reign is over")
-        assert (await reign.stored()).leader == A, "nothing was written"
-        assert len(reign.broker(C).heard) == heard, "nothing was told"
-        await eventually(lambda: reign.controller not in (None, old), "a new reign")
-        assert reign.service.controller_epoch == 8
+        await eventually(lambda: old.is_over, "the old controller has ended")
+        assert (await harness.stored()).leader == A, "nothing was written"
+        assert len(harness.broker(C).received) == received, "nothing was sent"
+        await eventually(lambda: harness.controller not in (None, old), "a new controller")
+        assert harness.service.controller_epoch == 8
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_broker_that_obeys_a_newer_controller_ends_a_reign(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        old = reign.service
+def test_a_broker_that_obeys_a_newer_controller_ends_the_old_one(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        old = harness.service
         stale = LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
 
         def refuse(request: Request) -> Response | None:
             return stale if isinstance(request, LeaderAndIsrRequest) else obey(request)
 
-        reign.broker(B).script = refuse
-        await reign.create()
-        await eventually(lambda: old.is_over, "the reign is over")
-        reign.broker(B).script = obey
-        await eventually(lambda: reign.controller is not None, "a new reign")
+        harness.broker(B).script = refuse
+        await harness.create()
+        await eventually(lambda: old.is_over, "the controller has ended")
+        harness.broker(B).script = obey
+        await eventually(lambda: harness.controller is not None, "a new controller")
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_new_controller_finishes_what_the_last_left_undone(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        await reign.elector.stop()
-        other = Reign(reign.store, B)
-        await reign.store.commit(Delete(paths.broker_id(A)))
+def test_a_new_controller_finishes_the_work_of_the_last(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        await harness.elector.stop()
+        other = ControllerHarness(harness.store, B)
+        await harness.store.commit(Delete(paths.broker_id(A)))
         await other.begin()
         await other.until(lambda state: state.leader == B, "the election is made up for")
         assert other.service.controller_epoch == 2
         await other.elector.stop()
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_writes_wait_while_the_store_is_away(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        await reign.service.admin.told([P], 30)
-        roles = len(reign.broker(B).roles())
+def test_writes_wait_while_the_store_is_unavailable(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        await harness.service.admin.until_delivered([P], 30)
+        roles = len(harness.broker(B).roles())
 
         async def away() -> list[Outcome] | None:
-            assert len(reign.broker(B).roles()) == roles, "nothing is told before it is agreed"
+            assert len(harness.broker(B).roles()) == roles, (
+                "nothing is sent before it is in the store"
+            )
             return [StoreAwayError("gone fishing")]
 
-        service = reign.service
-        reign.store.outcomes = [away, away, away]
+        service = harness.service
+        harness.store.outcomes = [away, away, away]
         service.run(service.core.broker_lost(A))
-        await reign.until(lambda state: state.leader == B, "agreed when the store is back")
-        assert (await reign.stored()).leader == B
+        await harness.until(lambda state: state.leader == B, "written when the store is back")
+        assert (await harness.stored()).leader == B
         assert not service.is_over
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_write_whose_answer_was_lost_is_found_to_have_happened(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        service = reign.service
+def test_a_write_whose_answer_was_lost_is_recognised(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        service = harness.service
 
         commands = service.core.broker_lost(A)
         [write] = commands
@@ -201,53 +203,53 @@ def test_a_write_whose_answer_was_lost_is_found_to_have_happened(tmp_path: Path)
         data = store_nodes.encode_state(write.state, service.controller_epoch)
 
         async def done_unheard() -> list[Outcome] | None:
-            await reign.store.commit(Set(path, data, 0))
+            await harness.store.commit(Set(path, data, 0))
             return [StoreAwayError("lost", outcome_unknown=True)]
 
-        reign.store.outcomes = [done_unheard]
+        harness.store.outcomes = [done_unheard]
         service.run(commands)
-        await reign.until(lambda state: state.leader == B, "confirmed")
-        node = await reign.store.get(path)
+        await harness.until(lambda state: state.leader == B, "confirmed")
+        node = await harness.store.get(path)
         assert node is not None
         assert node.version == 1, "it was not written twice"
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_storage_error_takes_a_leader_out(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        reign.broker(A).script = storage_error
-        await reign.create()
-        await reign.until(lambda state: (state.leader, state.isr) == (B, (B, C)), "A is out")
-        await reign.service.admin.told([P], 30)
-        metadata = reign.broker(C).of(UpdateMetadataRequest)[-1]
+def test_a_storage_error_replaces_a_leader(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        harness.broker(A).script = storage_error
+        await harness.create()
+        await harness.until(lambda state: (state.leader, state.isr) == (B, (B, C)), "A is out")
+        await harness.service.admin.until_delivered([P], 30)
+        metadata = harness.broker(C).of(UpdateMetadataRequest)[-1]
         assert metadata.topic_states[0].partition_states[0].offline_replicas == (A,)
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
 def test_a_deleted_topic_stops_before_its_successor_starts(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        planned = await reign.create()
-        await reign.service.admin.told(planned.partitions, 30)
-        reign.broker(B).is_silent = True
-        await reign.service.admin.delete("events")
-        assert await reign.store.get(paths.topic("events")) is None
-        again = await reign.create()
+    async def scenario(harness: ControllerHarness) -> None:
+        planned = await harness.create()
+        await harness.service.admin.until_delivered(planned.partitions, 30)
+        harness.broker(B).is_silent = True
+        await harness.service.admin.delete("events")
+        assert await harness.store.get(paths.topic("events")) is None
+        again = await harness.create()
         assert again.topic_id != planned.topic_id
-        await eventually(lambda: bool(reign.broker(B).of(StopReplicaRequest)), "stopped")
-        reign.broker(B).is_silent = False
-        for _, answered in reign.broker(B).waiting:
+        await eventually(lambda: bool(harness.broker(B).of(StopReplicaRequest)), "stopped")
+        harness.broker(B).is_silent = False
+        for _, answered in harness.broker(B).waiting:
             answered(None)
-        await reign.service.admin.told(again.partitions, 30)
+        await harness.service.admin.until_delivered(again.partitions, 30)
         kinds = [
             type(one)
-            for one in reign.broker(B).heard
+            for one in harness.broker(B).received
             if isinstance(one, StopReplicaRequest | LeaderAndIsrRequest)
         ]
         stop, role = StopReplicaRequest, LeaderAndIsrRequest
         assert kinds == [role, stop, stop, role]
-        gone = reign.broker(C).of(UpdateMetadataRequest)
+        gone = harness.broker(C).of(UpdateMetadataRequest)
         leaders = [
             (topic.topic_id, topic.partition_states[0].leader)
             for request in gone
@@ -256,35 +258,35 @@ def test_a_deleted_topic_stops_before_its_successor_starts(tmp_path: Path) -> No
         assert (planned.topic_id, -2) in leaders
         assert leaders[-1] == (again.topic_id, A)
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_a_damaged_node_leaves_its_partition_alone_and_others_governed(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create("events", (A, B), (A, C))
+def test_a_damaged_node_affects_only_its_partition(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create("events", (A, B), (A, C))
         path = paths.partition_state("events", 1)
-        await reign.store.commit(Set(path, b"{"))
-        await reign.elector.stop()
-        other = Reign(reign.store, B)
+        await harness.store.commit(Set(path, b"{"))
+        await harness.elector.stop()
+        other = ControllerHarness(harness.store, B)
         await other.begin()
         assert path in other.lines.getvalue()
         assert list(other.service.core.partitions) == [P]
         await other.die(A)
         await other.until(lambda state: state.leader == B, "the other is governed")
-        node = await reign.store.get(path)
+        node = await harness.store.get(path)
         assert node is not None
         assert node.data == b"{"
         await other.elector.stop()
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)
 
 
-def test_nobody_leads_while_nobody_is_there(tmp_path: Path) -> None:
-    async def story(reign: Reign) -> None:
-        await reign.create()
-        await reign.die(A, B, C)
-        await reign.until(lambda state: state.leader == NO_BROKER, "nobody leads")
-        assert not reign.service.channels
-        assert reign.service.knows(TopicPartition("events", 0))
+def test_without_live_brokers_there_is_no_leader(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        await harness.die(A, B, C)
+        await harness.until(lambda state: state.leader == NO_BROKER, "there is no leader")
+        assert not harness.service.channels
+        assert harness.service.knows(TopicPartition("events", 0))
 
-    play(tmp_path / "store", story)
+    play(tmp_path / "store", scenario)

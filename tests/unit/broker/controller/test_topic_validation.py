@@ -1,12 +1,12 @@
-"""What may be asked about topics: Kafka's codes and words for everything else."""
+"""Validation of requests about topics, with Kafka's error codes and messages."""
 
 from __future__ import annotations
 
 import pytest
 
 from holdfast.broker.controller.topic_validation import (
+    AssignmentStart,
     Cluster,
-    Dice,
     RefusedError,
     check_is_new,
     check_name,
@@ -36,7 +36,7 @@ def topic(
 
 def code_of(asked: CreatableTopic, cluster: Cluster = CLUSTER) -> ErrorCode:
     with pytest.raises(RefusedError) as refused:
-        replicas_of_new(asked, cluster, (1, 3), Dice(0, 0))
+        replicas_of_new(asked, cluster, (1, 3), AssignmentStart(0, 0))
     return refused.value.code
 
 
@@ -48,11 +48,11 @@ def test_a_name_that_cannot_be_a_directory_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "x" * 249])
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_accepted(name: str) -> None:
     check_name(name)
 
 
-def test_a_name_is_taken_once_and_dots_are_underscores() -> None:
+def test_a_name_is_unique_and_dots_equal_underscores() -> None:
     check_is_new("c", ["a.b"])
     with pytest.raises(RefusedError) as refused:
         check_is_new("a.b", ["a.b"])
@@ -63,7 +63,7 @@ def test_a_name_is_taken_once_and_dots_are_underscores() -> None:
 
 
 def test_defaults_stand_in_for_minus_one() -> None:
-    assigned = replicas_of_new(topic(), CLUSTER, (2, 3), Dice(5, 7))
+    assigned = replicas_of_new(topic(), CLUSTER, (2, 3), AssignmentStart(5, 7))
     assert [len(replicas) for replicas in assigned.values()] == [3, 3]
 
 
@@ -101,7 +101,7 @@ def test_without_a_live_broker_nothing_is_created() -> None:
         {0: [4]},
     ],
 )
-def test_an_assignment_that_cannot_be_is_refused(given: dict[int, list[int]]) -> None:
+def test_an_invalid_assignment_is_refused(given: dict[int, list[int]]) -> None:
     assert code_of(topic(given=given)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
@@ -111,5 +111,5 @@ def test_an_assignment_excludes_numbers() -> None:
 
 
 def test_a_broker_that_is_down_may_be_named_beside_one_that_is_up() -> None:
-    assigned = replicas_of_new(topic(given={0: [4, 1]}), CLUSTER, (1, 1), Dice(0, 0))
+    assigned = replicas_of_new(topic(given={0: [4, 1]}), CLUSTER, (1, 1), AssignmentStart(0, 0))
     assert assigned == {0: (4, 1)}

@@ -1,4 +1,4 @@
-"""Links that are cut and slowed on purpose."""
+"""Links that are disconnected and delayed on purpose."""
 
 import asyncio
 from typing import Any, cast
@@ -7,7 +7,7 @@ from holdfast.broker.faults.link_faults import Links
 
 
 class Wire:
-    """Stands for a transport: takes note of what reaches it."""
+    """Stands for a transport: records what reaches it."""
 
     def __init__(self) -> None:
         self.sent = b""
@@ -30,16 +30,16 @@ def write(links: Links, broker: int | None, wire: Wire, data: bytes) -> None:
     links.write(broker, cast("Any", wire), [data])
 
 
-def test_a_cut_link_swallows_everything_and_breaks_when_it_is_healed() -> None:
+def test_a_disconnected_link_discards_writes_and_breaks_when_faults_are_cleared() -> None:
     loop = asyncio.new_event_loop()
-    links, cut, whole = Links(loop), Wire(), Wire()
-    links.cut(2)
-    write(links, 2, cut, b"lost")
+    links, disconnected, whole = Links(loop), Wire(), Wire()
+    links.disconnect(2)
+    write(links, 2, disconnected, b"lost")
     write(links, 3, whole, b"kept")
-    assert (cut.sent, whole.sent) == (b"", b"kept")
-    assert not cut.is_closing(), "the other side must not notice"
-    links.heal()
-    assert cut.is_closing(), "it has lost bytes: only a new connection is in step again"
+    assert (disconnected.sent, whole.sent) == (b"", b"kept")
+    assert not disconnected.is_closing(), "the other side must not notice"
+    links.clear_faults()
+    assert disconnected.is_closing(), "it has lost bytes: only a new connection is in step again"
     assert not whole.is_closing()
     loop.close()
 

@@ -1,4 +1,4 @@
-"""Fetch sessions: which partitions a request of a follower speaks of without naming them."""
+"""Fetch sessions: partitions that count as fetched although the request omits them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.model import BrokerId
 TWO, THREE = BrokerId(2), BrokerId(3)
 
 
-def test_a_follower_out_of_the_isr_is_looked_at_with_every_request() -> None:
+def test_a_follower_out_of_the_isr_is_checked_with_every_request() -> None:
     session, reader = FetchSession(1, THREE), Reader("events", 0)
     session.isr_changed(reader, (TWO,))
     assert list(session.outsiders) == [reader]

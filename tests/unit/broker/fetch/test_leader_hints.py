@@ -1,4 +1,4 @@
-"""Who asks the wrong broker is told so in every version, and from KIP-951 on whom to ask."""
+"""A client that asks the wrong broker gets an error, and since KIP-951 also the leader."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fetch(topic_id: bytes, version: int) -> FetchRequest:
 
 
 def named(answer: Any, response: Any) -> tuple[int, int] | None:
-    """The leader named and its port, if there is one."""
+    """The leader in the response and its port, if there is one."""
     if answer.current_leader is None:
         assert not response.node_endpoints
         return None
@@ -65,45 +65,45 @@ def named(answer: Any, response: Any) -> tuple[int, int] | None:
     return endpoint.node_id, endpoint.port
 
 
-def test_a_wrong_broker_says_so_in_every_version(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+def test_the_wrong_broker_answers_with_an_error_in_every_version(tmp_path: Path) -> None:
+    async def scenario(three: Three) -> None:
         assert await create(three, new_topic(TOPIC, 1)) == [(TOPIC, 0)]
         leader, follower = apart(three)
         right = (leader.id, leader.endpoint.port)
         topic_id = follower.metadata.topics[TOPIC].id
         for version in APIS[0].advertised:
             if version >= 3:  # older ones are advertised and answered by an error (KIP-896)
-                told = await three.ask(follower, produce(topic_id, version), version)
-                [answer] = told.responses[0].partition_responses
+                reply = await three.ask(follower, produce(topic_id, version), version)
+                [answer] = reply.responses[0].partition_responses
                 assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-                assert named(answer, told) == (right if version >= 10 else None)
+                assert named(answer, reply) == (right if version >= 10 else None)
         for version in APIS[1].advertised:
-            told = await three.ask(follower, fetch(topic_id, version), version)
-            [answer] = told.responses[0].partitions
+            reply = await three.ask(follower, fetch(topic_id, version), version)
+            [answer] = reply.responses[0].partitions
             assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert named(answer, told) == (right if version >= 16 else None)
+            assert named(answer, reply) == (right if version >= 16 else None)
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_offsets_are_listed_in_every_version(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         assert await create(three, new_topic(TOPIC, 1)) == [(TOPIC, 0)]
         leader, _ = apart(three)
         for version in APIS[2].advertised:
             asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
             topics = [ListOffsetsTopic(name=TOPIC, partitions=[asked])]
             request = ListOffsetsRequest(replica_id=-1, topics=topics)
-            told = await three.ask(leader, request, version)
-            [answer] = told.topics[0].partitions
+            reply = await three.ask(leader, request, version)
+            [answer] = reply.topics[0].partitions
             assert (answer.error_code, answer.offset) == (0, 0)
             assert answer.leader_epoch == (0 if version >= 4 else -1)
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def apart(three: Three) -> tuple[Broker, Broker]:
-    """The leader, and one that does not lead."""
+    """The leader, and another broker."""
     known = three.other.metadata.leader_of(TOPIC, 0)
     assert known is not None
     leader = three.brokers[known[0]]

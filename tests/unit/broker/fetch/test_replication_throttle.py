@@ -33,13 +33,13 @@ def test_it_never_saves_up_more_than_a_second() -> None:
     assert quota.wait_s() == 0.5
 
 
-def test_a_rate_of_zero_is_asked_again() -> None:
+def test_a_rate_of_zero_is_checked_again() -> None:
     quota = Quota(cast("Any", StandingClock()), lambda: 0)
     quota.spend(1)
     assert quota.wait_s() > 0
 
 
-def test_who_waits_soon_notices_that_the_rate_was_raised() -> None:
+def test_a_waiter_soon_notices_a_raised_rate() -> None:
     rates = [1000]
     clock = StandingClock()
     quota = Quota(cast("Any", clock), lambda: rates[-1])

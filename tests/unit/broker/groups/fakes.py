@@ -1,4 +1,4 @@
-"""An offsets partition and a broker around it, as far as groups look at them."""
+"""An offsets partition and its broker, as far as groups need them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = TopicPartition(OFFSETS_TOPIC, 0)
 
 
 class FakeLoop:
-    """Time that a test moves, and what is to be done at the end of a tick."""
+    """Time that a test moves, and the callbacks for the end of a tick."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -34,7 +34,7 @@ class FakeLoop:
         return SimpleNamespace(cancel=lambda: self.timers.remove(timer))
 
     def run(self) -> None:
-        """Everything that is due now."""
+        """Run everything that is due now."""
         while self.soon or any(when <= self.now_s for when, _ in self.timers):
             soon, self.soon = self.soon, []
             for timer in [one for one in self.timers if one[0] <= self.now_s]:
@@ -45,7 +45,7 @@ class FakeLoop:
 
 
 class FakePartition:
-    """A log that takes everything and commits when it is told to."""
+    """A log that accepts everything and commits when the test says so."""
 
     def __init__(self, log_end_offset: int = 0) -> None:
         self.name = NAME
@@ -78,7 +78,7 @@ class FakePartition:
         self.waiting.append((numbers.next_offset, waiter))
 
     def expire(self) -> None:
-        """Nobody has waited long enough for these."""
+        """The writes time out."""
         waiting, self.waiting = self.waiting, []
         for end, waiter in waiting:
             waiter.finished(ErrorCode.REQUEST_TIMED_OUT, end - 1)
@@ -122,13 +122,13 @@ class FakeBroker:
         self.partition = partition
         self.groups = GroupCoordinator(self)  # type: ignore[arg-type]
 
-    def tell_role(self) -> None:
-        """The controller has said something of the partition."""
+    def role_changed(self) -> None:
+        """The controller has sent a state of the partition."""
         self.replicas.on_role(self.partition)
         self.loop.run()
 
     def commit_moved(self) -> None:
-        """The partition commits, and says so."""
+        """The partition commits, and notifies the coordinator."""
         self.partition.commit()
         self.replicas.on_high_watermark(self.partition)
         self.loop.run()

@@ -1,4 +1,4 @@
-"""The driver of groups: reigns begin and end, writes get one verdict, late ones count later."""
+"""Coordinator shards begin and end, each write gets one verdict, late commits count later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _fetch(broker: FakeBroker) -> int | ErrorCode:
 
 def _leading(log_end_offset: int = 0) -> FakeBroker:
     broker = FakeBroker(FakePartition(log_end_offset))
-    broker.tell_role()
+    broker.role_changed()
     return broker
 
 
@@ -74,24 +74,24 @@ def test_a_new_leader_waits_until_what_it_found_is_committed() -> None:
     assert _fetch(broker) == -1
 
 
-def test_who_waits_is_sent_away_when_another_leads() -> None:
+def test_waiters_get_an_error_when_another_broker_leads() -> None:
     broker = _leading()
     verdicts = _commit(broker, 5)
     broker.partition.replica.presumes_leadership = False
-    broker.tell_role()
+    broker.role_changed()
     assert verdicts == [ErrorCode.NOT_COORDINATOR]
     assert _fetch(broker) is ErrorCode.NOT_COORDINATOR
     broker.commit_moved()
     assert verdicts == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_a_new_epoch_is_a_new_reign() -> None:
+def test_a_new_leader_epoch_is_a_new_shard() -> None:
     broker = _leading()
     before = broker.groups.look("g")
-    broker.tell_role()
+    broker.role_changed()
     assert broker.groups.look("g") is before
     broker.partition.replica.leader_epoch = 2
-    broker.tell_role()
+    broker.role_changed()
     assert broker.groups.look("g") is not before
 
 
@@ -104,12 +104,12 @@ def test_sessions_end_by_the_loops_clock() -> None:
 
 
 def test_member_ids_fit_the_wire() -> None:
-    class Dice:
+    class AssignmentStart:
         def getrandbits(self, count: int) -> int:
             return 7
 
     broker = _leading()
-    broker.dice = Dice()  # type: ignore[attr-defined]
+    broker.rng = AssignmentStart()  # type: ignore[attr-defined]
     assert broker.groups.new_member_id("a") == "a-00000000-0000-4000-8000-000000000007"
     assert len(broker.groups.new_member_id("ä" * 32_767).encode()) <= 32_767
 

@@ -1,4 +1,4 @@
-"""Reading an offsets partition back from a real log: slices, transactions, what cannot be used."""
+"""Loading an offsets partition from a real log: slices, transactions, unusable records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.storage.support import DIRECTORY, NOW, batch, marker, open_
 WHERE = TopicPartition("topic", 0)
 
 
-class Story:
+class OffsetsLog:
     """A log, and the groups that are loaded from it."""
 
     def __init__(self, path: Path) -> None:
@@ -61,56 +61,56 @@ class Story:
 
 
 @pytest.fixture
-def story(tmp_path: Path) -> Story:
+def offsets_log(tmp_path: Path) -> OffsetsLog:
     """An empty log."""
-    return Story(tmp_path)
+    return OffsetsLog(tmp_path)
 
 
-def test_the_last_record_counts_and_reading_is_done_in_slices(story: Story) -> None:
+def test_the_last_record_counts_and_reading_is_done_in_slices(offsets_log: OffsetsLog) -> None:
     for _ in range(3):
-        story.write(*range(SLICE_RECORDS))
-    loader = story.loader()
+        offsets_log.write(*range(SLICE_RECORDS))
+    loader = offsets_log.loader()
     assert [loader.step() for _ in range(4)] == [True, True, True, False]
-    assert (loader.records, story.offset()) == (3 * SLICE_RECORDS, SLICE_RECORDS - 1)
+    assert (loader.records, offsets_log.offset()) == (3 * SLICE_RECORDS, SLICE_RECORDS - 1)
 
 
-def test_what_is_appended_while_we_read_is_not_read(story: Story) -> None:
-    story.write(1)
-    loader = story.loader()
-    story.write(2)
+def test_records_appended_during_loading_are_not_read(offsets_log: OffsetsLog) -> None:
+    offsets_log.write(1)
+    loader = offsets_log.loader()
+    offsets_log.write(2)
     assert not loader.step()
-    assert story.offset() == 1
+    assert offsets_log.offset() == 1
 
 
 @pytest.mark.parametrize(("is_commit", "offset"), [(True, 2), (False, 1)])
 def test_offsets_of_a_transaction_count_if_it_was_committed(
-    story: Story, is_commit: bool, offset: int
+    offsets_log: OffsetsLog, is_commit: bool, offset: int
 ) -> None:
-    story.write(1)
-    story.write(2, producer_id=7)
-    story.append(marker(2, 7, is_commit=is_commit))
-    assert (story.load().skipped, story.offset()) == (0, offset)
+    offsets_log.write(1)
+    offsets_log.write(2, producer_id=7)
+    offsets_log.append(marker(2, 7, is_commit=is_commit))
+    assert (offsets_log.load().skipped, offsets_log.offset()) == (0, offset)
 
 
-def test_an_open_transaction_counts_for_nothing(story: Story) -> None:
-    story.write(1)
-    story.write(2, producer_id=7)
-    assert (story.load().skipped, story.offset()) == (1, 1)
+def test_an_open_transaction_counts_for_nothing(offsets_log: OffsetsLog) -> None:
+    offsets_log.write(1)
+    offsets_log.write(2, producer_id=7)
+    assert (offsets_log.load().skipped, offsets_log.offset()) == (1, 1)
 
 
-def test_a_record_that_cannot_be_used_is_left_out_and_reported(story: Story) -> None:
-    story.append(batch(0, [b"\0\0"], keys=[b"\0\x63"]))
-    story.write(4)
-    loader = story.load()
-    assert (loader.skipped, story.offset()) == (1, 4)
+def test_a_record_that_cannot_be_used_is_left_out_and_reported(offsets_log: OffsetsLog) -> None:
+    offsets_log.append(batch(0, [b"\0\0"], keys=[b"\0\x63"]))
+    offsets_log.write(4)
+    loader = offsets_log.load()
+    assert (loader.skipped, offsets_log.offset()) == (1, 4)
     assert loader.first_skipped == "records of kind 99 are unknown"
 
 
-def test_a_damaged_batch_takes_the_log_offline(story: Story, tmp_path: Path) -> None:
-    story.write(4)
+def test_a_damaged_batch_takes_the_log_offline(offsets_log: OffsetsLog, tmp_path: Path) -> None:
+    offsets_log.write(4)
     file = next((tmp_path / DIRECTORY).glob("*.log"))
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
     with pytest.raises(LogOfflineError, match="groups cannot be loaded"):
-        story.load()
+        offsets_log.load()

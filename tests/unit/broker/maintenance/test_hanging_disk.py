@@ -1,4 +1,4 @@
-"""A disk that hangs under a checkpoint or a removal: the event loop goes on serving clients."""
+"""A disk that hangs in a checkpoint or a removal: the event loop still serves clients."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_clients_are_answered_while_the_disk_hangs(tmp_path: Path, hits: Hits) -
     asyncio.run(run())
 
 
-def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> None:
+def test_a_stop_waits_for_the_checkpoint_in_progress(tmp_path: Path) -> None:
     async def run() -> None:
         three = Three(tmp_path, OFTEN)
         broker, disk = await started(three, tmp_path)
@@ -92,7 +92,7 @@ def test_a_stop_waits_for_the_checkpoint_that_is_under_way(tmp_path: Path) -> No
 
 
 def test_segments_leave_a_disk_that_is_too_full_for_a_checkpoint(tmp_path: Path) -> None:
-    """Or retention could never make room."""
+    """Otherwise retention could never free space."""
 
     async def run() -> None:
         three = Three(tmp_path, OFTEN)
@@ -109,7 +109,7 @@ def test_segments_leave_a_disk_that_is_too_full_for_a_checkpoint(tmp_path: Path)
         try:
             await eventually(lambda: log.segments[0].base_offset == 5, "the segments have left")
         finally:
-            disk.mend()
+            disk.clear_faults()
         assert log.offline is None
         await broker.stop()
 

@@ -1,4 +1,4 @@
-"""What a broker does now and then, while its partitions come, go and are cut."""
+"""Maintenance of a broker, while its partitions are created, deleted and truncated."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ async def filled(three: Three, first: int, end: int) -> Broker:
 
 
 async def cleaned(broker: Broker) -> None:
-    await eventually(lambda: broker.chores._cleaner is None, "the cleaner has ended")
+    await eventually(lambda: broker.maintenance._cleaner is None, "the cleaner has ended")
 
 
-def test_a_cut_or_deleted_log_keeps_nothing_of_a_run_of_the_cleaner(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+def test_a_truncated_or_deleted_log_keeps_nothing_of_a_cleaner_run(tmp_path: Path) -> None:
+    async def scenario(three: Three) -> None:
         bugs: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, what: bugs.append(what))
         await create(three, new_topic(TOPIC, 1, **CONFIG))
         broker = await filled(three, 0, 20)
         offsets, partition = broker.directory.of(NAME).cleaner_offsets, None
-        broker.chores._clean()
+        broker.maintenance._clean()
         await cleaned(broker)
         assert offsets[NAME] > 10
         assert await filled(three, 20, 40) is broker
         partition = broker.replicas.partitions[NAME]
         broker.replicas.fetchers.forget(partition)
-        broker.chores._clean()
-        assert broker.chores._cleaner is not None
+        broker.maintenance._clean()
+        assert broker.maintenance._cleaner is not None
         partition.run((partition.replica.log.truncate_to(Offset(5)),))  # type: ignore[arg-type]
         await cleaned(broker)
-        assert offsets[NAME] <= 5, "what follows the cut is not clean"
+        assert offsets[NAME] <= 5, "records after the truncation are not clean"
         broker.replicas.fetchers.follow(partition)
         assert await filled(three, 40, 60) is broker
-        broker.chores._clean()
-        assert broker.chores._cleaner is not None
+        broker.maintenance._clean()
+        assert broker.maintenance._cleaner is not None
         broker.replicas.drop(NAME)
         await cleaned(broker)
         await asyncio.sleep(0)
         assert not bugs
         assert NAME not in offsets
 
-    play(tmp_path, story, RARELY)
+    play(tmp_path, scenario, RARELY)

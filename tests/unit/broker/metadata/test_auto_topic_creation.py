@@ -12,7 +12,7 @@ from tests.unit.broker.three import Three
 
 
 def test_topics_that_cannot_be_created_are_not_remembered(tmp_path: Path) -> None:
-    """Any client can ask for as many names as it likes."""
+    """Any client can ask for any number of names."""
 
     async def run() -> None:
         three = Three(tmp_path)

@@ -1,4 +1,4 @@
-"""Commands on more partitions than one may have: sent in several, and carried out in parts."""
+"""More partitions than one command may have: sent in several, and carried out in parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 
 PARTITIONS: Final = 10
-MOST_TOLD: Final = 4
+MAX_PARTITIONS_PER_REQUEST: Final = 4
 PART: Final = 3
 
 
@@ -51,7 +51,7 @@ def hosted(three: Three, name: str) -> int:
 
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Partitions in each command that a broker gets."""
+    """The number of partitions in each command that a broker receives."""
     found: list[int] = []
     obey = Commands.obey
 
@@ -60,19 +60,19 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         obey(self, call, command, *rest)
 
     monkeypatch.setattr(Commands, "obey", noted)
-    monkeypatch.setattr(broker_channel, "MOST_TOLD", MOST_TOLD)
+    monkeypatch.setattr(broker_channel, "MAX_PARTITIONS_PER_REQUEST", MAX_PARTITIONS_PER_REQUEST)
     for api in (leader_and_isr, stop_replica, update_metadata):
         monkeypatch.setattr(api, "PART", PART)
     return found
 
 
 def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: list[int]) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, "first")
         await eventually(lambda: hosted(three, "first") == 2 * PARTITIONS, "all is hosted")
-        assert 0 < max(sizes) <= MOST_TOLD
+        assert 0 < max(sizes) <= MAX_PARTITIONS_PER_REQUEST
 
-        # A new controller, whose first UpdateMetadata names a part of what the brokers know.
+        # A new controller, whose first UpdateMetadata names a part of the brokers' metadata.
         controller = three.controller
         del three.brokers[controller.id]
         await controller.stop()
@@ -86,7 +86,7 @@ def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: 
             "all know who is left",
         )
 
-        # A new broker, which knows nothing yet.
+        # A new broker without metadata.
         await three.start(controller.id)
         await eventually(
             lambda: all_know(three, "first") and all_know(three, "second"), "it knows everything"
@@ -102,4 +102,4 @@ def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: 
             lambda: not any(one.metadata.topics for one in three.brokers.values()), "for all"
         )
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

@@ -43,11 +43,11 @@ async def created(three: Three) -> None:
 
 
 def stop_of(three: Three, broker: Broker) -> StopReplicaRequest:
-    """As the controller itself would send it."""
+    """The request that the controller would send."""
     service = three.controller.controller
     assert service is not None
     return request_builders.stop_replica(
-        service, broker.life.broker_epoch, {P: Stop(-2, delete=True)}
+        service, broker.incarnation.broker_epoch, {P: Stop(-2, delete=True)}
     )
 
 
@@ -55,18 +55,18 @@ def roles_of(three: Three, broker: Broker) -> Any:
     service = three.controller.controller
     assert service is not None
     return request_builders.leader_and_isr(
-        service, broker.life.broker_epoch, {P: service.core.partitions[P]}
+        service, broker.incarnation.broker_epoch, {P: service.core.partitions[P]}
     )
 
 
 def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
     tmp_path: Path,
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         stop, roles = stop_of(three, broker), roles_of(three, broker)
-        broker.store.cut()
+        broker.store.disconnect()
         answer = await three.ask(broker, roles, request_builders.LEADER_AND_ISR_VERSION)
         assert [one.error_code for one in answer.topics[0].partition_errors] == [0]
         answer = await three.ask(broker, stop, request_builders.STOP_REPLICA_VERSION)
@@ -81,18 +81,18 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
         others = [one for one in three.brokers.values() if one is not broker]
         await eventually(lambda: not any(map(_has, others)), "the others have removed it")
         assert _has(broker), "the store could not say that the topic is gone"
-        broker.store.heal()
+        broker.store.reconnect()
         await eventually(lambda: not _has(broker), "the controller has asked again")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
-def test_many_made_up_controller_epochs_cost_few_reads(
+def test_many_forged_controller_epochs_cost_few_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands wait for each other: a read for each would hold the controller's own back."""
+    """Commands wait for each other: one read per command would delay the controller's own."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         reads: list[Sequence[str]] = []
@@ -113,7 +113,7 @@ def test_many_made_up_controller_epochs_cost_few_reads(
         answer = await three.ask(broker, forged, version)
         assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def _has(broker: Broker) -> bool:
@@ -121,7 +121,7 @@ def _has(broker: Broker) -> bool:
 
 
 def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         partition = broker.replicas.partitions.pop(P)
@@ -132,13 +132,13 @@ def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Pat
         broker.replicas.partitions[P] = partition
         logs[P] = log
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
-def test_a_log_that_comes_back_still_knows_its_producers(tmp_path: Path) -> None:
-    """A retry of a batch that it holds must not be written twice."""
+def test_a_log_that_returns_still_has_its_producers(tmp_path: Path) -> None:
+    """A retry of a stored batch must not be written twice."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         partition = broker.replicas.partitions[P]
@@ -148,11 +148,11 @@ def test_a_log_that_comes_back_still_knows_its_producers(tmp_path: Path) -> None
         back = broker.replicas.host(P, partition.topic_id)
         assert back.replica.log.producers.last_sequence(ProducerId(7)) == 4
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         partition = broker.replicas.partitions.pop(P)
@@ -160,11 +160,11 @@ def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
         kept = metadata.read_bytes()
         metadata.unlink()
         partition.log.log_end_offset, end = Offset(1), partition.log.log_end_offset
-        with pytest.raises(OSError, match="whose they are"):
+        with pytest.raises(OSError, match="names their topic"):
             broker.replicas.host(P, partition.topic_id)
         assert P in broker.directory.partitions
         partition.log.log_end_offset = end
         metadata.write_bytes(kept)
         broker.replicas.partitions[P] = partition
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

@@ -1,4 +1,4 @@
-"""Commands that a stranger makes up in great numbers: they cost few reads and hold up nobody."""
+"""Many forged commands: they cost few reads and delay no other command."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def role(index: int, epoch: int = 0) -> LeaderAndIsrPartitionState:
 def roles(three: Three, broker: Broker, topics: list[LeaderAndIsrTopicState]) -> Request:
     return LeaderAndIsrRequest(
         controller_id=three.controller.id,
-        controller_epoch=broker.life.controller.epoch,
-        broker_epoch=broker.life.broker_epoch,
+        controller_epoch=broker.incarnation.controller.epoch,
+        broker_epoch=broker.incarnation.broker_epoch,
         type=1,
         topic_states=topics,
         live_leaders=[],
@@ -132,8 +132,8 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
     request = UpdateMetadataRequest(
         controller_id=three.controller.id,
         type=1,
-        controller_epoch=broker.life.controller.epoch,
-        broker_epoch=broker.life.broker_epoch,
+        controller_epoch=broker.incarnation.controller.epoch,
+        broker_epoch=broker.incarnation.broker_epoch,
         topic_states=topics,
         live_brokers=[],
     )
@@ -141,10 +141,10 @@ def made_up_metadata(three: Three, broker: Broker) -> tuple[Request, int]:
 
 
 @pytest.mark.parametrize("forged", [made_up_topics, made_up_partitions, made_up_metadata])
-def test_made_up_partitions_cost_no_read_each(
+def test_invented_partitions_cost_no_read_each(
     forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         request, version = forged(three, broker)
@@ -152,24 +152,24 @@ def test_made_up_partitions_cost_no_read_each(
         await three.ask(broker, request, version)
         assert reads.nodes < FEW_READS
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
-def test_the_controllers_command_does_not_wait_for_made_up_ones(
+def test_the_controllers_command_does_not_wait_for_forged_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten large commands wait when the real one comes."""
+    """Ten large commands wait when the real one arrives."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         service = three.controller.controller
         assert service is not None
         name = TopicPartition(REAL, 0)
         real = request_builders.leader_and_isr(
-            service, broker.life.broker_epoch, {name: service.core.partitions[name]}
+            service, broker.incarnation.broker_epoch, {name: service.core.partitions[name]}
         )
-        # Known to nobody here, so that the store has to confirm it.
+        # Unknown to this broker, so that the store has to confirm it.
         request, version = made_up_partitions(three, broker)
         broker.replicas.drop(name)
         reads = Reads(broker, monkeypatch)
@@ -181,13 +181,13 @@ def test_the_controllers_command_does_not_wait_for_made_up_ones(
         assert reads.nodes < FEW_READS
         await asyncio.gather(*forged)
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
-def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
+def test_endless_forged_commands_make_a_broker_read_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await created(three)
         broker = three.other
         one = LeaderAndIsrTopicState(
@@ -207,4 +207,4 @@ def test_a_stranger_that_never_stops_makes_a_broker_read_seldom(
         # A timer may end a fraction of a millisecond early.
         assert (reads.looks - 1) * (LOOK_PAUSE_MS - 1) <= lasted_ms
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

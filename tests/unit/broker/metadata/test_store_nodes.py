@@ -1,4 +1,4 @@
-"""The store's nodes: Kafka's JSON, read back as it was written, and damage told by path."""
+"""The store's nodes: Kafka's JSON, read back unchanged, and damage reported by path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames come out whole, however the bytes came in."""
+"""Frames are complete, however the bytes arrive."""
 
 import struct
 
@@ -12,7 +12,7 @@ from holdfast.protocol import MalformedMessage
 
 
 def feed(reader: FrameReader, data: bytes, sizes: list[int]) -> list[bytes]:
-    """Hand the bytes over in pieces, as a socket does: never more than the buffer takes."""
+    """Pass the bytes in pieces, as a socket does: never more than the buffer holds."""
     found: list[bytes] = []
     position, turn = 0, 0
     while position < len(data):
@@ -34,7 +34,9 @@ def framed(*bodies: bytes) -> bytes:
     bodies=st.lists(st.binary(max_size=300), max_size=12),
     sizes=st.lists(st.integers(1, 400), min_size=1, max_size=8),
 )
-def test_any_cut_of_the_stream_gives_the_same_frames(bodies: list[bytes], sizes: list[int]) -> None:
+def test_any_split_of_the_stream_gives_the_same_frames(
+    bodies: list[bytes], sizes: list[int]
+) -> None:
     assert feed(FrameReader(1000), framed(*bodies), sizes) == bodies
 
 
@@ -44,7 +46,7 @@ def test_a_large_frame_is_received_where_it_stays() -> None:
     assert feed(reader, framed(body, b"next"), [SCRATCH_BYTES]) == [body, b"next"]
 
 
-def test_a_claimed_length_takes_no_memory_before_its_bytes_come() -> None:
+def test_a_claimed_length_takes_no_memory_before_its_bytes_arrive() -> None:
     reader = FrameReader(2**31 - 1)
     buffer = reader.buffer()
     buffer[:5] = struct.pack(">i", 2**31 - 1) + b"x"
@@ -52,7 +54,7 @@ def test_a_claimed_length_takes_no_memory_before_its_bytes_come() -> None:
     assert len(reader.buffer()) < FIRST_BYTES
 
 
-def test_half_a_frame_holds_little_more_than_what_came_of_it() -> None:
+def test_an_incomplete_frame_holds_little_more_than_its_received_bytes() -> None:
     reader = FrameReader(2**31 - 1)
     start = struct.pack(">i", 2**31 - 1) + bytes(10_000)
     feed(reader, start, [len(start)])
@@ -60,7 +62,7 @@ def test_half_a_frame_holds_little_more_than_what_came_of_it() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 101, 2**31 - 1])
-def test_a_length_that_may_not_be_is_refused_at_once(length: int) -> None:
+def test_an_invalid_length_is_refused_immediately(length: int) -> None:
     reader = FrameReader(100)
     reader.buffer()[:4] = struct.pack(">i", length)
     with pytest.raises(MalformedMessage, match="0 to 100 is allowed"):

@@ -1,4 +1,4 @@
-"""Connections over real sockets: order, limits, back-pressure, and what cannot be answered."""
+"""Connections over real sockets: order, limits, back-pressure, invalid requests."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
             here.answer(2, "third")
             here.answer(1, "second")
             here.answer(0, "first")
-            told = [await client.receive() for _ in range(3)]
-            assert told == [(0, "first"), (1, "second"), (2, "third")]
+            received = [await client.receive() for _ in range(3)]
+            assert received == [(0, "first"), (1, "second"), (2, "third")]
 
     asyncio.run(play())
 
 
-def test_too_many_requests_under_way_are_not_read_but_not_lost_either() -> None:
+def test_too_many_requests_in_progress_are_not_read_but_not_lost_either() -> None:
     async def play() -> None:
         async with desk() as here:
             client = await client_of(here)
@@ -124,20 +124,20 @@ def test_too_many_requests_under_way_are_not_read_but_not_lost_either() -> None:
             await eventually(lambda: len(here.calls) == 2 * MAX_CALLS, "the rest is read")
             for place in range(seen, 2 * MAX_CALLS):
                 here.answer(place)
-            told = [(await client.receive())[0] for _ in range(2 * MAX_CALLS)]
-            assert told == list(range(2 * MAX_CALLS))
+            received = [(await client.receive())[0] for _ in range(2 * MAX_CALLS)]
+            assert received == list(range(2 * MAX_CALLS))
 
     asyncio.run(play())
 
 
-def test_bytes_under_way_hold_everyone_back_until_they_are_answered() -> None:
+def test_bytes_in_progress_block_all_reads_until_they_are_answered() -> None:
     async def play() -> None:
         async with desk(Limits(queued_bytes=10)) as here:
             one, other = await client_of(here), await client_of(here)
             one.send(1)
             await eventually(lambda: len(here.calls) == 1, "the first is under way")
             other.send(2)
-            await eventually(lambda: len(here.calls) == 2, "one more each, then nobody is read")
+            await eventually(lambda: len(here.calls) == 2, "one more each, then reading stops")
             one.send(3)
             other.send(4)
             here.answer(0)
@@ -224,7 +224,7 @@ def test_connections_are_limited_in_all_and_by_address() -> None:
     asyncio.run(play(Limits(connections_per_address=1, of_address={"127.0.0.1": 2})))
 
 
-def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:
+def test_an_idle_client_is_disconnected() -> None:
     async def play() -> None:
         async with desk(Limits(idle_s=0.05)) as here:
             assert await (await client_of(here)).is_hung_up()
@@ -232,27 +232,29 @@ def test_a_client_that_is_silent_for_long_is_hung_up_on() -> None:
     asyncio.run(play())
 
 
-def test_a_broker_that_is_cut_off_is_not_heard_not_even_its_first_request() -> None:
+def test_requests_of_a_disconnected_broker_are_discarded_even_the_first() -> None:
     async def play() -> None:
         async with desk() as here:
-            here.listener.links.cut(2, both_ways=True)
-            cut, other = await client_of(here), await client_of(here)
+            here.listener.links.disconnect(2, both_ways=True)
+            disconnected, other = await client_of(here), await client_of(here)
             asked = MetadataRequest(topics=None)
             name = f"{BROKER_CLIENT_ID}2"
             parts = encode_request(asked, VERSION, correlation_id=1, client_id=name)
-            cut.writer.writelines(bytes(part) for part in parts)
-            await cut.writer.drain()
+            disconnected.writer.writelines(bytes(part) for part in parts)
+            await disconnected.writer.drain()
             other.send(2)
             await eventually(lambda: len(here.calls) == 1, "others are heard")
             assert here.calls[0].correlation_id == 2
-            here.listener.links.heal()
-            assert await cut.is_hung_up(), "what it said is lost, and only a new connection helps"
+            here.listener.links.clear_faults()
+            assert await disconnected.is_hung_up(), (
+                "what it said is lost, and only a new connection helps"
+            )
 
     asyncio.run(play())
 
 
-def test_whoever_is_being_accepted_while_it_closes_is_hung_up_on() -> None:
-    async def story() -> None:
+def test_a_client_that_is_being_accepted_during_the_close_is_disconnected() -> None:
+    async def scenario() -> None:
         async with desk() as open_desk:
             ours, theirs = socket.socketpair()
             open_desk.listener.close()
@@ -262,4 +264,4 @@ def test_whoever_is_being_accepted_while_it_closes_is_hung_up_on() -> None:
             assert await client.is_hung_up()
             client.writer.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""The way to another broker: whoever waits for an answer gets one, whatever happens to it."""
+"""Connections to other brokers: every waiter gets an answer, whatever happens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from holdfast.broker.faults.link_faults import Links
-from holdfast.broker.network.peer_connection import Patience, Peer
+from holdfast.broker.network.peer_connection import Peer, PeerTimeouts
 from holdfast.broker.network.peer_set import FETCH, Peers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
@@ -17,8 +17,8 @@ from tests.support.waiting import eventually
 HOST = "127.0.0.1"
 
 
-def test_a_connection_that_is_lost_as_it_is_made_is_told_to_whoever_waits() -> None:
-    """Chaos found it: an AlterPartition without an answer held up every later one."""
+def test_waiters_learn_of_a_connection_that_is_lost_while_it_is_made() -> None:
+    """Found by chaos: an AlterPartition without an answer blocked every later one."""
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ def test_a_connection_that_is_lost_as_it_is_made_is_told_to_whoever_waits() -> N
 
 
 def test_a_broker_that_stops_opens_no_new_connection() -> None:
-    """A fetcher may still ask for a leader that it has never fetched from."""
+    """A fetcher may still ask for the connection to a new leader."""
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -57,11 +57,11 @@ def test_a_broker_that_stops_opens_no_new_connection() -> None:
         server = await asyncio.start_server(lambda _, writer: accepted.append(writer), HOST, 0)
         port = server.sockets[0].getsockname()[1]
         request = ControlledShutdownRequest(broker_id=1, broker_epoch=1)
-        peers = Peers(loop, Links(loop), BrokerId(1), Patience(10.0, 30.0, 30.0))
+        peers = Peers(loop, Links(loop), BrokerId(1), PeerTimeouts(10.0, 30.0, 30.0))
         peers.update(BrokerId(2), Endpoint(HOST, port))
         peers.close()
         peers.to(BrokerId(2), FETCH).send(request, 3, lambda _: None)
-        # A connection that is made later comes after all that were asked for earlier.
+        # A later connection is made after all earlier ones.
         other = Peer(loop, Links(loop), BrokerId(3), BrokerId(2), Endpoint(HOST, port), 10.0, 30.0)
         other.send(request, 3, lambda _: None)
         await eventually(lambda: bool(accepted), "the other connection is there")

@@ -1,11 +1,11 @@
-"""What a connection was refused, and what may not come before it."""
+"""Refused batches of a connection, and the batches that must wait for them."""
 
 from __future__ import annotations
 
 import pytest
 
 from holdfast.broker.network import sequence_gap_guard as module
-from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.core import ProducerStates
 from holdfast.model import ErrorCode, Offset
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch, parse_header
@@ -19,19 +19,19 @@ def batch(sequence: int, *, producer: int = 7, epoch: int = 0) -> bytes:
     return bytes(build_batch([NewRecord(b"value")], options))
 
 
-def soon(refused: Refused, data: bytes, known: ProducerStates | None = None) -> bool:
-    return refused.comes_too_soon("t", 0, data, known or ProducerStates())
+def soon(refused: SequenceGapGuard, data: bytes, known: ProducerStates | None = None) -> bool:
+    return refused.is_out_of_order("t", 0, data, known or ProducerStates())
 
 
 @pytest.fixture
-def refused() -> Refused:
+def refused() -> SequenceGapGuard:
     """The second batch of a producer was refused."""
-    refused = Refused()
+    refused = SequenceGapGuard()
     refused.note("t", 0, batch(1), FOR_NOW)
     return refused
 
 
-def test_those_behind_it_wait_until_it_comes(refused: Refused) -> None:
+def test_later_batches_wait_for_the_refused_one(refused: SequenceGapGuard) -> None:
     assert soon(refused, batch(2))
     refused.note("t", 0, batch(2), FOR_NOW)
     assert soon(refused, batch(3))
@@ -40,7 +40,7 @@ def test_those_behind_it_wait_until_it_comes(refused: Refused) -> None:
     assert not soon(refused, batch(2))
 
 
-def test_an_earlier_one_that_is_refused_as_well_is_the_first(refused: Refused) -> None:
+def test_an_earlier_refused_batch_comes_first(refused: SequenceGapGuard) -> None:
     refused.note("t", 0, batch(0), FOR_NOW)
     assert soon(refused, batch(1))
     assert not soon(refused, batch(0))
@@ -58,29 +58,29 @@ def test_an_earlier_one_that_is_refused_as_well_is_the_first(refused: Refused) -
         ("t", 0, b"no batch"),
     ],
 )
-def test_nobody_else_waits_for_it(
-    refused: Refused, topic: str, partition: int, data: bytes
+def test_other_producers_do_not_wait_for_it(
+    refused: SequenceGapGuard, topic: str, partition: int, data: bytes
 ) -> None:
-    assert not refused.comes_too_soon(topic, partition, data, ProducerStates())
+    assert not refused.is_out_of_order(topic, partition, data, ProducerStates())
 
 
-def test_a_log_that_knows_the_producer_judges_for_itself(refused: Refused) -> None:
-    """It was taken by another leader meanwhile, and has come here by replication."""
+def test_a_log_with_state_of_the_producer_decides_itself(refused: SequenceGapGuard) -> None:
+    """Another leader accepted it meanwhile, and it was replicated to us."""
     known = ProducerStates()
     known.append(parse_header(batch(1)).to_model(), Offset(0))
     assert not soon(refused, batch(2), known)
     assert not refused
 
 
-def test_what_will_never_be_taken_is_not_waited_for() -> None:
-    refused = Refused()
+def test_no_batch_waits_for_one_that_can_never_be_accepted() -> None:
+    refused = SequenceGapGuard()
     refused.note("t", 0, batch(0), ErrorCode.MESSAGE_TOO_LARGE)
     refused.note("t", 0, b"no batch", FOR_NOW)
     assert not refused
 
 
 def test_numbers_wrap() -> None:
-    refused = Refused()
+    refused = SequenceGapGuard()
     refused.note("t", 0, batch(LAST), FOR_NOW)
     assert soon(refused, batch(0))
     refused.note("t", 0, batch(LAST - 1), FOR_NOW)
@@ -90,7 +90,7 @@ def test_numbers_wrap() -> None:
 
 def test_a_client_cannot_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 3)
-    refused = Refused()
+    refused = SequenceGapGuard()
     for producer in range(5):
         refused.note("t", 0, batch(0, producer=producer), FOR_NOW)
     waiting = [soon(refused, batch(1, producer=producer)) for producer in range(5)]

@@ -1,4 +1,4 @@
-"""Batches on their way into a log."""
+"""Batches before their append."""
 
 from holdfast.broker.replication.append_batches import as_copied, fitting, split
 from holdfast.protocol.records import (

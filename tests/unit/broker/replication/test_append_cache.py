@@ -1,24 +1,24 @@
-"""What a leader keeps in memory for its followers."""
+"""The batches that a leader keeps in memory for its followers."""
 
 import gc
 import weakref
 
-from holdfast.broker.replication.append_cache import LARGEST_TAIL, Tail, TailMemory
+from holdfast.broker.replication.append_cache import LARGEST_TAIL, AppendCache, AppendCacheMemory
 
 
 class Frame(bytearray):
-    """A request's bytes, which can be watched."""
+    """A request's bytes, to which weak references are possible."""
 
 
-def tail_of(*sizes: int) -> Tail:
+def tail_of(*sizes: int) -> AppendCache:
     """Batches of one record each, from offset 10 on."""
-    tail = Tail(TailMemory())
+    tail = AppendCache(AppendCacheMemory())
     for place, size in enumerate(sizes):
         tail.add(10 + place, 11 + place, memoryview(bytes([place]) * size))
     return tail
 
 
-def test_it_gives_whole_batches_from_exactly_the_offset_asked_for() -> None:
+def test_it_gives_whole_batches_from_exactly_the_requested_offset() -> None:
     tail = tail_of(5, 5, 5)
     assert bytes(tail.read(11, 100, 13) or b"") == b"\x01" * 5 + b"\x02" * 5
 
@@ -35,8 +35,8 @@ def test_it_gives_nothing_at_or_above_the_limit() -> None:
     assert tail.read(12, 100, 12) is None
 
 
-def test_what_it_does_not_have_is_left_to_the_log() -> None:
-    tail = Tail(TailMemory())
+def test_other_offsets_are_read_from_the_log() -> None:
+    tail = AppendCache(AppendCacheMemory())
     assert tail.read(0, 100, 5) is None
     tail.add(10, 15, memoryview(b"batch of five"))
     assert tail.read(9, 100, 15) is None
@@ -53,7 +53,7 @@ def test_committed_batches_are_forgotten() -> None:
 
 
 def test_it_is_bounded_whatever_followers_do() -> None:
-    tail = Tail(TailMemory())
+    tail = AppendCache(AppendCacheMemory())
     block = memoryview(bytes(LARGEST_TAIL // 4))
     for offset in range(20):
         tail.add(offset, offset + 1, block)
@@ -64,7 +64,7 @@ def test_it_is_bounded_whatever_followers_do() -> None:
 def test_a_small_batch_does_not_keep_its_request_in_memory() -> None:
     frame = Frame(1 << 20)
     gone = weakref.ref(frame)
-    tail = Tail(TailMemory())
+    tail = AppendCache(AppendCacheMemory())
     tail.add(0, 1, memoryview(frame)[100:200])
     del frame
     gc.collect()
@@ -73,9 +73,9 @@ def test_a_small_batch_does_not_keep_its_request_in_memory() -> None:
 
 
 def test_a_large_batch_is_not_copied_and_counts_with_its_request() -> None:
-    memory = TailMemory()
+    memory = AppendCacheMemory()
     frame = bytearray(1000)
-    tail = Tail(memory)
+    tail = AppendCache(memory)
     tail.add(0, 1, memoryview(frame)[100:900])
     assert memory.bytes == 1000
     read = tail.read(0, 1, 1)
@@ -86,8 +86,8 @@ def test_a_large_batch_is_not_copied_and_counts_with_its_request() -> None:
 
 
 def test_all_tails_together_are_bounded() -> None:
-    memory = TailMemory(10_000)
-    tails = [Tail(memory) for _ in range(20)]
+    memory = AppendCacheMemory(10_000)
+    tails = [AppendCache(memory) for _ in range(20)]
     for tail in tails:
         tail.add(0, 1, memoryview(bytes(1000)))
     assert memory.bytes == 10_000

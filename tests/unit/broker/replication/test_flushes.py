@@ -1,4 +1,4 @@
-"""Flushes of a broker: one of a log at a time, the next one after it, none of what is gone."""
+"""Flushes of a broker: one per log at a time, the next one after it, none of dropped logs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def flushing() -> Flushing:
     return Flushing()
 
 
-def test_what_is_wanted_during_a_flush_is_flushed_after_it(flushing: Flushing) -> None:
+def test_a_flush_requested_during_a_flush_follows_it(flushing: Flushing) -> None:
     _, leader = flushing.replicas(leads=True)
     flushing.until(lambda: leader.log.log_end_offset >= 6)
     written = leader.log.log_end_offset
@@ -90,7 +90,7 @@ def alone(partitions: int) -> tuple[SimulatedCluster, Replicas, list[Partition]]
 
 
 def roll(partition: Partition, times: int) -> None:
-    """As a copy from a leader does: behind the core's back, which has no part in it."""
+    """As replication does: without the core."""
     log = partition.log
     for _ in range(times):
         batch = build_batch([NewRecord(b"value")])
@@ -99,8 +99,8 @@ def roll(partition: Partition, times: int) -> None:
         log.roll(0)
 
 
-def test_flushes_under_way_keep_to_the_threads_there_are() -> None:
-    """Each holds descriptors: a hundred logs that roll together must not run out of them."""
+def test_concurrent_flushes_do_not_exceed_the_threads() -> None:
+    """Each holds descriptors: a hundred logs that roll together must not exhaust them."""
     cluster, replicas, partitions = alone(3 * DISK_THREADS)
     for partition in partitions:
         roll(partition, 1)
@@ -116,7 +116,7 @@ def test_flushes_under_way_keep_to_the_threads_there_are() -> None:
 
 
 def test_a_log_with_many_sealed_segments_is_flushed_to_its_active_one() -> None:
-    """As after a kill, or after rolls that were quicker than the disk."""
+    """As after a kill, or after rolls that were faster than the disk."""
     cluster, _, [partition] = alone(1)
     roll(partition, 3 * MOST_SEGMENTS)
     log = partition.log

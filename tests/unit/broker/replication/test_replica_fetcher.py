@@ -1,4 +1,4 @@
-"""Copying from a leader: what goes wrong with one partition concerns that partition only."""
+"""Replication from a leader: a failure of one partition affects that partition only."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ async def send(three: Three, broker: Broker, index: int, acks: int) -> None:
     request = ProduceRequest(
         transactional_id=None, acks=acks, timeout_ms=30_000, topic_data=[topic]
     )
-    told = await three.ask(broker, request, 12)
-    assert told.responses[0].partition_responses[0].error_code == 0
+    response = await three.ask(broker, request, 12)
+    assert response.responses[0].partition_responses[0].error_code == 0
 
 
 def shared_leader(three: Three) -> tuple[Broker, int, int]:
-    """A broker that leads two partitions, and those."""
+    """A broker that leads two partitions, and these partitions."""
     for broker in three.brokers.values():
         led = [
             name.partition
@@ -54,10 +54,10 @@ def shared_leader(three: Three) -> tuple[Broker, int, int]:
 
 
 @pytest.mark.parametrize("place", ["append", "next_fetch"])
-def test_a_partition_that_cannot_be_copied_is_set_aside(
+def test_a_partition_that_cannot_be_copied_is_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 6))
         leader, bad, good = shared_leader(three)
         follower = next(one for one in three.brokers.values() if one is not leader)
@@ -80,21 +80,21 @@ def test_a_partition_that_cannot_be_copied_is_set_aside(
             for _ in range(3):
                 await send(three, leader, good, acks=-1)
             assert copy.copy_problem == "RuntimeError: no such luck"
-        told = three.lines.getvalue()
-        assert told.count("it is tried again") == 1, "reported once"
+        lines = three.lines.getvalue()
+        assert lines.count("it is tried again") == 1, "reported once"
         await eventually(lambda: copy.log.log_end_offset == 1, "it is copied in the end")
         await eventually(lambda: not copy.copy_problem, "and no longer reported")
         three.lines.seek(0)
         three.lines.truncate()  # There was a traceback.
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("why", ["flush", "command"])
-def test_a_throttled_copy_rests_whatever_else_happens(tmp_path: Path, why: str) -> None:
-    """The end of a flush, or a command that repeats its role, does not let it fetch earlier."""
+def test_a_throttled_partition_stays_paused(tmp_path: Path, why: str) -> None:
+    """The end of a flush, or a repeated command, does not make it fetch earlier."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1))
         name = TopicPartition(TOPIC, 0)
         leader = next(
@@ -124,15 +124,15 @@ def test_a_throttled_copy_rests_whatever_else_happens(tmp_path: Path, why: str) 
         follower.follower_quota = Quota(follower.clock, lambda: 1 << 30)
         await eventually(lambda: copy.log.log_end_offset == 2, "it goes on without the throttle")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_a_copy_that_the_core_does_not_know_of_takes_the_replica_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bug after the write: log and core no longer agree, until the broker starts again."""
+    """A bug after the write: log and core differ until the broker restarts."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 6))
         leader, bad, good = shared_leader(three)
         follower = next(one for one in three.brokers.values() if one is not leader)
@@ -161,13 +161,13 @@ def test_a_copy_that_the_core_does_not_know_of_takes_the_replica_offline(
         )
         await eventually(lambda: follower.id in isr_at(leader, name), "it is in sync again")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_a_bug_in_one_write_leaves_the_others_of_the_tick_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 6))
         leader, bad, good = shared_leader(three)
 
@@ -192,7 +192,7 @@ def test_a_bug_in_one_write_leaves_the_others_of_the_tick_alone(
         three.lines.seek(0)
         three.lines.truncate()  # There was a traceback.
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def isr_at(leader: Broker, name: TopicPartition) -> tuple[int, ...]:

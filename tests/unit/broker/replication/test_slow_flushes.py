@@ -1,4 +1,4 @@
-"""A slow disk keeps threads waiting, not the loop that serves clients."""
+"""A slow disk blocks threads, not the event loop that serves clients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FLUSH_S = 0.02
 
 
 class SlowFlushes:
-    """Every flush takes a while; for whom on the loop's own thread it was made."""
+    """Every flush takes a while; records those on the event loop's thread."""
 
     def __init__(self) -> None:
         self._flush = os.fsync
@@ -68,8 +68,8 @@ async def send(three: Three, number: int) -> None:
     )
     request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
     leader = next(one for one in three.brokers.values() if leads(one.replicas.partitions[NAME]))
-    told = await three.ask(leader, request, 12)
-    assert told.responses[0].partition_responses[0].error_code == 0
+    response = await three.ask(leader, request, 12)
+    assert response.responses[0].partition_responses[0].error_code == 0
 
 
 def leads(partition: Partition) -> bool:
@@ -79,9 +79,9 @@ def leads(partition: Partition) -> bool:
 def test_rolls_and_the_cleaner_wait_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop's delay is what it waits for the disk itself: there is none."""
+    """The event loop itself never waits for the disk."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         config = {
             "cleanup_policy": "compact",
             "segment_index_bytes": "8",
@@ -108,15 +108,15 @@ def test_rolls_and_the_cleaner_wait_on_other_threads(
         assert slow.elsewhere > 60
         assert slow.delayed_s == 0.0, slow.on_loop
 
-    play(tmp_path, story, {"log.cleaner.backoff.ms": "50"})
+    play(tmp_path, scenario, {"log.cleaner.backoff.ms": "50"})
 
 
 def test_retention_and_deleted_records_wait_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dozen segments leave each log, and the loop waits for none of the flushes."""
+    """Each log deletes a dozen segments, and the event loop waits for none of the flushes."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1, segment_index_bytes="8", index_interval_bytes="1"))
         for number in range(40):
             await send(three, number)
@@ -133,8 +133,10 @@ def test_retention_and_deleted_records_wait_on_other_threads(
             asked = DeleteRecordsTopic(
                 name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=30)]
             )
-            told = await three.ask(leader, DeleteRecordsRequest(topics=[asked], timeout_ms=30_000))
-            assert told.topics[0].partitions[0].low_watermark == 30
+            response = await three.ask(
+                leader, DeleteRecordsRequest(topics=[asked], timeout_ms=30_000)
+            )
+            assert response.topics[0].partitions[0].low_watermark == 30
             await eventually(
                 lambda: all(one.log.segments[0].base_offset == 30 for one in partitions),
                 "the segments of the deleted records are gone",
@@ -148,15 +150,15 @@ def test_retention_and_deleted_records_wait_on_other_threads(
         "log.retention.check.interval.ms": "50",
         "replica.high.watermark.checkpoint.interval.ms": "50",
     }
-    play(tmp_path, story, settings)
+    play(tmp_path, scenario, settings)
 
 
 def test_a_new_leader_epoch_is_written_on_other_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first batch of an epoch is acknowledged, and the loop waits for no epoch file."""
+    """The first batch of an epoch is acknowledged, and the event loop waits for no epoch file."""
 
-    async def story(three: Three) -> None:
+    async def scenario(three: Three) -> None:
         await create(three, new_topic(TOPIC, 1))
         await send(three, 0)
         partitions = [one.replicas.partitions[NAME] for one in three.brokers.values()]
@@ -181,7 +183,7 @@ def test_a_new_leader_epoch_is_written_on_other_threads(
         assert slow.delayed_s == 0.0, slow.on_loop
         assert slow.elsewhere > 0
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def written(partition: Partition) -> list[EpochEntry]:

@@ -1,4 +1,4 @@
-"""Which partitions a tick looks at: those where something may be due, and the others in turn."""
+"""The partitions that a tick checks: those with work that may be due, and the others in turn."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.broker.replication.append_cache import Tail, TailMemory
+from holdfast.broker.replication.append_cache import AppendCache, AppendCacheMemory
 from holdfast.broker.replication.replicas import TICK_MS, Replicas
 from holdfast.model import BrokerId, TopicPartition
 
 
 class Still:
-    """A partition that counts the looks at it."""
+    """A partition that counts its checks."""
 
     def __init__(self, index: int) -> None:
         self.name = TopicPartition("t", index)
-        self.tail = Tail(TailMemory())
+        self.tail = AppendCache(AppendCacheMemory())
         self.looks = 0
         self.replica = SimpleNamespace(
             log=SimpleNamespace(high_watermark=0), tick=self._tick, is_awaited=False
@@ -42,7 +42,7 @@ def replicas_of(partitions: list[Still], lag_ms: int) -> Replicas:
 
 
 @pytest.mark.parametrize(("lag_ms", "ticks"), [(30_000, 8), (4_000, 2), (500, 1)])
-def test_every_still_partition_has_its_turn(lag_ms: int, ticks: int) -> None:
+def test_every_idle_partition_has_its_turn(lag_ms: int, ticks: int) -> None:
     partitions = [Still(index) for index in range(24)]
     replicas = replicas_of(partitions, lag_ms)
     assert ticks * TICK_MS <= max(TICK_MS, lag_ms // 8)
@@ -51,7 +51,7 @@ def test_every_still_partition_has_its_turn(lag_ms: int, ticks: int) -> None:
     assert [one.looks for one in partitions] == [1] * 24
 
 
-def test_one_that_is_waited_for_is_looked_at_in_every_tick() -> None:
+def test_a_partition_with_waiters_is_checked_in_every_tick() -> None:
     partitions = [Still(index) for index in range(24)]
     replicas = replicas_of(partitions, 30_000)
     busy = partitions[0]
@@ -63,7 +63,7 @@ def test_one_that_is_waited_for_is_looked_at_in_every_tick() -> None:
     assert [one.looks for one in partitions[1:]] == [1] * 23
 
 
-def test_one_that_is_gone_is_left_alone() -> None:
+def test_a_removed_partition_is_not_checked() -> None:
     partitions = [Still(index) for index in range(2)]
     replicas = replicas_of(partitions, 500)
     replicas.await_tick(cast("Any", partitions[0]))

@@ -1,4 +1,4 @@
-"""Changing settings while brokers run, and the answers to those who ask for the impossible."""
+"""Changes of settings while brokers run, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_lists_grow_and_shrink() -> None:
     assert alter_topic(topic, asks(name, "0:1,0:2", SUBTRACT)) == {name: ""}
 
 
-def test_a_list_that_nobody_has_set_grows_from_what_holds() -> None:
+def test_an_unset_list_grows_from_the_effective_value() -> None:
     name = "cleanup.policy"
     assert alter_topic(TopicConfigs(), asks(name, "compact", APPEND)) == {name: "delete,compact"}
     compacted = TopicConfigs({}, Layers(static={"log.cleanup.policy": "compact"}))
@@ -144,7 +144,7 @@ def test_a_broker_runs_by_its_new_settings() -> None:
     assert BrokerSettings.of(changed).max_connections_per_ip_overrides == {"a": 3}
 
 
-def test_a_list_of_a_broker_grows_from_what_holds() -> None:
+def test_a_list_of_a_broker_grows_from_the_effective_value() -> None:
     changed = alter_cluster(BASE, asks("log.cleanup.policy", "compact", APPEND))
     assert changed.cluster == {"log.cleanup.policy": "delete,compact"}
 

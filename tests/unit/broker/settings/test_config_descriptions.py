@@ -1,10 +1,10 @@
-"""What DescribeConfigs answers."""
+"""The answers of DescribeConfigs."""
 
 from __future__ import annotations
 
 from holdfast.broker.settings import (
     TOPIC,
-    Described,
+    DescribedConfig,
     Kind,
     Layers,
     Source,
@@ -21,7 +21,7 @@ LAYERS = Layers(
 )
 
 
-def one_of(layers: Layers, name: str) -> Described:
+def one_of(layers: Layers, name: str) -> DescribedConfig:
     [row] = describe_broker(layers, [name])
     return row
 
@@ -40,7 +40,7 @@ def test_a_topics_setting_says_where_it_comes_from() -> None:
     )
 
 
-def test_without_names_everything_is_told_but_the_internal() -> None:
+def test_without_names_all_settings_but_internal_ones_are_described() -> None:
     names = [row.name for row in describe_topic(TopicConfigs())]
     assert names == [name for name in TOPIC if name != "internal.segment.bytes"]
     assert "producer.id.expiration.check.interval.ms" not in [
@@ -65,7 +65,7 @@ def test_what_stands_in_for_a_brokers_setting_is_not_its_value() -> None:
     assert names == ["log.retention.hours", "log.retention.hours"]
 
 
-def test_a_secret_is_not_told() -> None:
+def test_a_sensitive_value_is_not_described() -> None:
     row = one_of(LAYERS, "ssl.key.password")
     assert (row.value, row.is_sensitive, row.is_default) == (None, True, False)
     assert [one.value for one in row.synonyms] == [None]

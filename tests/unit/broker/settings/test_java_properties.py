@@ -30,11 +30,11 @@ def test_a_file_is_read_as_java_reads_it(text: str, pairs: list[tuple[str, str]]
     assert [(one.name, one.value) for one in read_properties(text)] == pairs
 
 
-def test_an_entry_knows_the_line_it_begins_in() -> None:
+def test_an_entry_has_its_first_line() -> None:
     assert [one.line for one in read_properties("# x\na=1,\\\n2\n\nb=3")] == [2, 5]
 
 
 def test_a_wrong_escape_names_its_line() -> None:
     with pytest.raises(PropertiesError, match="line 2") as caught:
         read_properties("a=1\nb=\\u12g4")
-    assert (caught.value.line, caught.value.reason) == (2, "\\u wants four hexadecimal digits")
+    assert (caught.value.line, caught.value.reason) == (2, "\\u needs four hexadecimal digits")

@@ -1,4 +1,4 @@
-"""Kafka itself, asked what it knows: our tables, values and .properties files are as its own.
+"""Compares our tables, values and .properties files with Kafka itself.
 
 The names that 4.x no longer has were taken over from 3.9.1 and are not asked about here.
 """
@@ -37,7 +37,7 @@ TEXTS += [" a , b ", "a,,b", ",", "0.00001", "1E300", "1e7", "-12345678.5", "0.0
 
 
 def ask(*questions: str) -> list[list[str]]:
-    """All answers to some questions, each a line of cells."""
+    """The answers to some questions, each a line of cells."""
     if shutil.which("javac") is None:
         pytest.skip("no javac: Kafka cannot be asked")
     command = kafka.java(str(PROGRAM))
@@ -59,7 +59,7 @@ def in_hex(text: str) -> str:
 
 
 def allowed(validator: str) -> Allowed:
-    """Kafka's words for what is allowed, in ours."""
+    """Translates Kafka's description of valid values to ours."""
     if validator in ANYTHING:
         return Allowed()
     if validator == "non-empty string":
@@ -98,7 +98,7 @@ def test_every_setting_is_as_kafka_has_it(scope: str) -> None:
     assert ours_alone == ({"listeners": "PLAINTEXT://127.0.0.1:9092"} if scope == "broker" else {})
 
 
-def test_what_kafka_does_not_know_is_ours_or_old() -> None:
+def test_settings_that_kafka_lacks_are_our_own_or_old() -> None:
     kafkas = {line[2] for line in tables() if line[0] == "setting"}
     extra = [name for name in BROKER if name not in kafkas and not name.startswith(OURS_ALONE)]
     old = [name for name in extra if "3.x only" in BROKER[name].meaning]
@@ -121,13 +121,13 @@ def test_texts_become_the_values_they_become_in_kafka() -> None:
     asked = [(kind, text) for kind, text in asked if kind is not Kind.CLASS]
     answers = ask(*(f"value\t{kind.name}\t{in_hex(text)}" for kind, text in asked))
     ours, kafkas = {}, {}
-    for (kind, text), (_, told) in zip(asked, answers, strict=True):
-        kafkas[kind, text] = None if told == "refused" else bytes.fromhex(told).decode()
+    for (kind, text), (_, answer) in zip(asked, answers, strict=True):
+        kafkas[kind, text] = None if answer == "refused" else bytes.fromhex(answer).decode()
         try:
             ours[kind, text] = value_text(setting(kind).parse(text))
         except ValueError:
             ours[kind, text] = None
-    # No setting of ours could mean anything by NaN.
+    # NaN is meaningless for all settings.
     assert kafkas.pop((Kind.DOUBLE, "NaN")) == "NaN"
     assert ours.pop((Kind.DOUBLE, "NaN")) is None
     assert ours == kafkas
@@ -135,10 +135,10 @@ def test_texts_become_the_values_they_become_in_kafka() -> None:
 
 def test_properties_are_read_as_java_reads_them() -> None:
     texts = [text for text, _ in CASES] + ["a=\\u12", "a=\\u", "=b", ":", "a\\", "\\", "a=b\\ \nc"]
-    for text, told in zip(texts, ask(*(f"properties\t{in_hex(t)}" for t in texts)), strict=True):
+    for text, answer in zip(texts, ask(*(f"properties\t{in_hex(t)}" for t in texts)), strict=True):
         try:
             found = {one.name: one.value for one in read_properties(text)}
             ours = [f"{in_hex(name)}={in_hex(value)}" for name, value in sorted(found.items())]
         except PropertiesError:
             ours = ["refused"]
-        assert ours == told[1:], text
+        assert ours == answer[1:], text

@@ -1,4 +1,4 @@
-"""A server.properties: what it comes to, and everything that may be wrong with it."""
+"""A server.properties: its settings, and its possible errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def warnings_of(*lines: str) -> list[str]:
     return [str(problem) for problem in load("\n".join(("node.id=1", *lines)), title="f").warnings]
 
 
-# What a file comes to.
+# Valid files.
 
 
 def test_kafkas_defaults_hold_where_the_file_is_silent() -> None:
@@ -63,14 +63,14 @@ def test_kafkas_defaults_hold_where_the_file_is_silent() -> None:
 
 
 def test_without_listeners_a_broker_serves_its_own_machine() -> None:
-    """Kafka's default, every address in plain text, is not for strangers."""
+    """Kafka's default binds every address in plain text, which is not safe."""
     settings = settings_of()
     assert settings.listener == settings.advertised_listener == Endpoint("127.0.0.1", 9092)
     assert settings.advertised_listener == settings.listener
     assert load("node.id=1").warnings == ()
 
 
-def test_a_file_of_a_kraft_cluster_starts_a_broker_of_ours() -> None:
+def test_a_file_of_a_kraft_cluster_starts_a_broker() -> None:
     loaded = load(KRAFT)
     settings = loaded.need()
     assert settings.node_id == 4
@@ -93,7 +93,7 @@ def test_our_own_settings_are_paths() -> None:
     assert (settings.store, settings.trace, settings.control) == (Path("/s"), None, Path("/c"))
 
 
-def test_an_old_id_will_do() -> None:
+def test_broker_id_replaces_node_id() -> None:
     assert load("broker.id=7").need().node_id == 7
     assert load("broker.id=7\nnode.id=7").need().node_id == 7
 
@@ -136,8 +136,8 @@ def test_every_field_has_the_type_of_its_setting() -> None:
     assert wrong == {}
 
 
-def test_what_acts_is_read_by_somebody() -> None:
-    """A setting that is said to act is a field of ours, or topics inherit it; and the reverse."""
+def test_every_setting_that_acts_is_read() -> None:
+    """A setting that acts is a field of `BrokerSettings`, or topics inherit it; and the reverse."""
     read: dict[str, Any] = {one.name.replace("_", "."): None for one in fields(BrokerSettings)}
     read |= {unit.name: None for units in TOPIC_SYNONYMS.values() for unit in units}
     elsewhere = ("node.id", "broker.id", "listeners", "advertised.listeners", "log.dir")
@@ -149,7 +149,7 @@ def test_what_acts_is_read_by_somebody() -> None:
     assert own <= acting
 
 
-# What may be wrong.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_acts_is_read_by_somebody() -> None:
         ("qwertz=3", "f:2: qwertz is not a setting"),
         ("num.partitions=0", "f:2: num.partitions=0: Value must be at least 1"),
         ("offsets.topic.replication.factor=0", "f:2: offsets.topic.replication.factor=0: Value mu"),
-        ("ssl.key.password=\\u00zz", "f:2: \\u wants four hexadecimal digits"),
+        ("ssl.key.password=\\u00zz", "f:2: \\u needs four hexadecimal digits"),
         ("retention.ms=5", "f:2: retention.ms is a setting of topics; a broker's is log.retention"),
         ("remote.storage.enable=true", "f:2: remote.storage.enable is a setting of topics"),
         ("replica.lag.time.max.ms=400", "f:2: replica.lag.time.max.ms=400: is below replica.fetch"),
@@ -185,7 +185,7 @@ def test_what_is_wrong_and_where(line: str, error: str) -> None:
     assert errors_of(line)[0].startswith(error)
 
 
-def test_all_errors_come_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     found = errors_of("num.partitions=x", "log.dirz=/a", "holdfast.store=/s", "zookeeper.connect=z")
     assert [error.split(":")[1] for error in found] == ["2", "3", "4"]
 
@@ -204,10 +204,10 @@ def test_a_broker_needs_a_number() -> None:
     assert "at least 0" in errors_of(node="broker.id=-2")[0]
 
 
-def test_binding_everywhere_needs_an_address_to_tell() -> None:
+def test_binding_everywhere_needs_an_advertised_address() -> None:
     assert "clients cannot connect to 0.0.0.0" in errors_of("listeners=PLAINTEXT://0.0.0.0:9092")[0]
-    told = "advertised.listeners=PLAINTEXT://[::1]:9092"
-    settings = settings_of("listeners=PLAINTEXT://0.0.0.0:9092", told)
+    advertised = "advertised.listeners=PLAINTEXT://[::1]:9092"
+    settings = settings_of("listeners=PLAINTEXT://0.0.0.0:9092", advertised)
     assert str(settings.advertised_listener) == "[::1]:9092"
 
 
@@ -237,7 +237,7 @@ def test_a_secret_is_not_shown() -> None:
     assert not any("geheim" in line for line in shown)
 
 
-def test_who_needs_settings_is_told_everything_that_is_wrong() -> None:
+def test_need_raises_all_errors() -> None:
     with pytest.raises(SettingsError, match=r"num\.partitions=0.*log\.dirz") as caught:
         load("node.id=1\nnum.partitions=0\nlog.dirz=/a").need()
     assert len(caught.value.problems) == 2

@@ -68,7 +68,7 @@ def test_a_text_becomes_a_value(kind: Kind, allowed: str, text: str, value: Valu
         (Kind.STRING, "not empty", "", "non-empty"),
     ],
 )
-def test_what_is_not_allowed_is_said(kind: Kind, allowed: str, text: str, reason: str) -> None:
+def test_an_error_names_the_valid_values(kind: Kind, allowed: str, text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         setting(kind, allowed).parse(text)
 

@@ -1,4 +1,4 @@
-"""What holds for a topic: its own settings over those of its broker."""
+"""The effective settings of a topic: its own over those of its broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def replica(topic: TopicConfigs, *lines: str) -> Settings:
     return topic.replica_settings(load("\n".join(("node.id=1", *lines))).need())
 
 
-def test_without_a_word_the_defaults_hold() -> None:
+def test_without_settings_the_defaults_hold() -> None:
     assert topic().log_settings() == LogSettings()
     assert replica(topic()) == Settings(
         log_flush_interval_messages=NEVER, log_flush_interval_ms=NEVER
@@ -108,7 +108,7 @@ def test_when_a_log_is_flushed(own: dict[str, str], rule: FlushRule) -> None:
     assert settings.log_flush_interval_ms == int(own.get("flush.ms", NEVER))
 
 
-def test_what_the_core_goes_by() -> None:
+def test_settings_of_the_core() -> None:
     own = {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     lines = ("replica.lag.time.max.ms=900", f"replica.selector.class={selector}")
@@ -118,7 +118,7 @@ def test_what_the_core_goes_by() -> None:
     assert settings.read_rule is ReadRule.ANY_REPLICA
 
 
-def test_everything_that_acts_in_types() -> None:
+def test_typed_settings() -> None:
     own = {
         "message.timestamp.type": "LogAppendTime",
         "message.timestamp.after.max.ms": "5",

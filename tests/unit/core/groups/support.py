@@ -1,4 +1,4 @@
-"""A coordinator with its driver played by hand: clients, a log, a clock."""
+"""A coordinator whose driver the test plays: clients, a log, a clock."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def topics_of(metadata: bytes) -> Sequence[str] | None:
     return tuple(names.split(",")) if kind == "topics" else None
 
 
-class Office:
-    """Drives a `Groups`. Writes succeed at once unless `holds_writes` is set.
+class Coordinator:
+    """Drives a `Groups`. Writes succeed immediately unless `holds_writes` is set.
 
-    Every waiter is a number; an answer to a stranger, or a second one, fails the test.
+    Every waiter is a number; an answer to an unknown waiter, or a second one, fails the test.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Office:
             self.run(self.groups.persisted(effect.token, ErrorCode.NONE, self.now_ms))
 
     def finish(self, error: ErrorCode = ErrorCode.NONE, *, place: int = 0) -> None:
-        """Give a held write its verdict; with success the log has it."""
+        """End a held write; on success its records are in the log."""
         write = self.writes.pop(place)
         if not error:
             self.log += write.records
@@ -246,7 +246,7 @@ class Office:
         return Caller(G, member_id, self.group.generation)
 
     def settle_group(self) -> None:
-        """Everybody joins again and asks for an assignment; the leader deals out b"id"."""
+        """All members join and sync again; the leader assigns b"id"."""
         for member in tuple(self.group.members.values()):
             if self.state() is GroupState.PREPARING_REBALANCE and member.join_waiter is None:
                 instance = member.group_instance_id
@@ -258,19 +258,19 @@ class Office:
         assert self.state() is GroupState.STABLE, self.state()
 
 
-def stable(*member_ids: str, settings: GroupSettings = NO_DELAY) -> Office:
+def stable(*member_ids: str, settings: GroupSettings = NO_DELAY) -> Coordinator:
     """A Stable group of consumers with these members; the first one leads."""
-    office = Office(settings)
+    coordinator = Coordinator(settings)
     for member_id in member_ids:
-        office.join(new_id=member_id)
-        office.settle_group()
-    return office
+        coordinator.join(new_id=member_id)
+        coordinator.settle_group()
+    return coordinator
 
 
-def stable_static(*instances: str, settings: GroupSettings = NO_DELAY) -> Office:
+def stable_static(*instances: str, settings: GroupSettings = NO_DELAY) -> Coordinator:
     """The same with static members: instance "i" has the member id "i-1"."""
-    office = Office(settings)
+    coordinator = Coordinator(settings)
     for instance in instances:
-        office.join(new_id=f"{instance}-1", instance=instance)
-        office.settle_group()
-    return office
+        coordinator.join(new_id=f"{instance}-1", instance=instance)
+        coordinator.settle_group()
+    return coordinator

@@ -1,4 +1,4 @@
-"""A coordinator's reign: reading back, serving, handing over; and what onlookers see meanwhile."""
+"""A coordinator shard: loading, serving, unloading, and what it describes meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,15 @@ from holdfast.model import (
     Offset,
     OffsetRecord,
 )
-from tests.unit.core.groups.support import RANGE, T0, G, Office, stable, stable_static, topics_of
+from tests.unit.core.groups.support import (
+    RANGE,
+    T0,
+    Coordinator,
+    G,
+    stable,
+    stable_static,
+    topics_of,
+)
 
 
 def member(member_id: str, instance: str | None = None) -> MemberMetadata:
@@ -48,10 +56,10 @@ def group_of(*members: MemberMetadata, protocol: str | None = "range") -> GroupR
 
 
 def test_a_new_coordinator_goes_on_where_the_old_one_stopped() -> None:
-    office = stable("a", "b")
-    office.commit(7, office.caller("a"))
-    following = Office(records=office.log)
-    assert following.groups.describe(G) == office.groups.describe(G)
+    coordinator = stable("a", "b")
+    coordinator.commit(7, coordinator.caller("a"))
+    following = Coordinator(records=coordinator.log)
+    assert following.groups.describe(G) == coordinator.groups.describe(G)
     assert following.offset() == 7
     assert following.heartbeat("a") is ErrorCode.NONE
     assert following.sync_error(following.sync("b")) is ErrorCode.NONE
@@ -60,9 +68,9 @@ def test_a_new_coordinator_goes_on_where_the_old_one_stopped() -> None:
     assert results == ((T0, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC),)
 
 
-def test_sessions_begin_anew_with_the_new_coordinator() -> None:
-    office = stable("a")
-    following = Office(records=office.log, now_ms=office.now_ms + 3_600_000)
+def test_sessions_begin_again_with_the_new_coordinator() -> None:
+    coordinator = stable("a")
+    following = Coordinator(records=coordinator.log, now_ms=coordinator.now_ms + 3_600_000)
     following.pass_time(9_999)
     assert following.state() is GroupState.STABLE
     following.pass_time(1)
@@ -70,32 +78,32 @@ def test_sessions_begin_anew_with_the_new_coordinator() -> None:
 
 
 def test_static_members_and_tombstones_are_read_back() -> None:
-    office = stable_static("i")
-    following = Office(records=office.log)
+    coordinator = stable_static("i")
+    following = Coordinator(records=coordinator.log)
     assert following.joined(following.join(new_id="i-9", instance="i")).generation == 1
-    office.leave("i-1")
-    office.commit(3)
-    office.delete()
-    following = Office(records=office.log)
+    coordinator.leave("i-1")
+    coordinator.commit(3)
+    coordinator.delete()
+    following = Coordinator(records=coordinator.log)
     assert following.groups.list_groups() == ()
     assert following.offset() is None
 
 
 def test_offsets_make_a_group_whatever_the_order_of_records() -> None:
     offset = OffsetRecord(G, T0, CommittedOffset(Offset(1)))
-    office = Office(records=[offset, GroupRecord(G, None)])
-    assert office.state() is GroupState.EMPTY
-    assert office.offset() == 1
+    coordinator = Coordinator(records=[offset, GroupRecord(G, None)])
+    assert coordinator.state() is GroupState.EMPTY
+    assert coordinator.offset() == 1
 
 
 def test_a_stored_leader_that_is_no_member_is_replaced() -> None:
     metadata = GroupMetadata("consumer", 5, "range", "gone", 0, (member("a"),))
-    assert Office(records=[GroupRecord(G, metadata)]).group.leader == "a"
+    assert Coordinator(records=[GroupRecord(G, metadata)]).group.leader == "a"
 
 
 def test_an_old_record_has_the_session_timeout_for_the_rebalance_timeout() -> None:
     old = member("a")._replace(rebalance_timeout_ms=-1)
-    assert Office(records=[group_of(old)]).group.rebalance_timeout_ms == 10_000
+    assert Coordinator(records=[group_of(old)]).group.rebalance_timeout_ms == 10_000
 
 
 @pytest.mark.parametrize(
@@ -107,11 +115,11 @@ def test_an_old_record_has_the_session_timeout_for_the_rebalance_timeout() -> No
         GroupRecord(G, GroupMetadata("consumer", -1, "range", "a", 0, (member("a"),))),
     ],
 )
-def test_a_record_that_cannot_be_true_changes_nothing_and_says_why(record: GroupRecord) -> None:
-    office = Office(records=[group_of(member("good")), record])
-    assert office.skipped[0] is None
-    assert office.skipped[1]
-    assert list(office.group.members) == ["good"]
+def test_an_invalid_record_changes_nothing_and_returns_the_reason(record: GroupRecord) -> None:
+    coordinator = Coordinator(records=[group_of(member("good")), record])
+    assert coordinator.skipped[0] is None
+    assert coordinator.skipped[1]
+    assert list(coordinator.group.members) == ["good"]
 
 
 # While loading, and after.
@@ -160,46 +168,46 @@ def test_a_loading_coordinator_asks_to_wait() -> None:
     assert groups.next_deadline_ms() is None
 
 
-def test_a_coordinator_that_is_gone_sends_everybody_away() -> None:
-    office = stable("a")
-    assert office.groups.unload() == ()
+def test_an_unloaded_coordinator_answers_not_coordinator() -> None:
+    coordinator = stable("a")
+    assert coordinator.groups.unload() == ()
     elsewhere = ErrorCode.NOT_COORDINATOR
-    assert errors(all_requests(office.groups)) == [elsewhere] * 6
-    assert office.groups.heartbeat(Caller(G, "a", 1), 0) is elsewhere
-    assert office.groups.fetch_offsets(G).error is elsewhere
-    assert office.groups.list_groups() == ()
-    assert office.groups.tick(10**9) == ()
-    assert office.groups.partitions_deleted((T0,), 0) == ()
+    assert errors(all_requests(coordinator.groups)) == [elsewhere] * 6
+    assert coordinator.groups.heartbeat(Caller(G, "a", 1), 0) is elsewhere
+    assert coordinator.groups.fetch_offsets(G).error is elsewhere
+    assert coordinator.groups.list_groups() == ()
+    assert coordinator.groups.tick(10**9) == ()
+    assert coordinator.groups.partitions_deleted((T0,), 0) == ()
 
 
-def test_whoever_waits_is_sent_to_the_new_coordinator() -> None:
-    office = stable("a", "b")
-    office.holds_writes = True
+def test_waiting_requests_are_answered_not_coordinator() -> None:
+    coordinator = stable("a", "b")
+    coordinator.holds_writes = True
     waiting = [
-        office.commit(1, office.caller("a")),
-        office.join("a"),
+        coordinator.commit(1, coordinator.caller("a")),
+        coordinator.join("a"),
     ]
-    other = Office()
+    other = Coordinator()
     other.holds_writes = True
     other.join(new_id="a")
     syncing = other.sync("a", {})
-    office.run(office.groups.unload())
+    coordinator.run(coordinator.groups.unload())
     other.run(other.groups.unload())
-    assert office.commit_errors(waiting[0]) == [ErrorCode.NOT_COORDINATOR]
-    assert office.join_error(waiting[1]) is ErrorCode.NOT_COORDINATOR
+    assert coordinator.commit_errors(waiting[0]) == [ErrorCode.NOT_COORDINATOR]
+    assert coordinator.join_error(waiting[1]) is ErrorCode.NOT_COORDINATOR
     assert other.sync_error(syncing) is ErrorCode.NOT_COORDINATOR
     # Verdicts that come too late are nobody's affair.
-    office.finish()
+    coordinator.finish()
     other.finish(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def test_a_deletion_under_way_is_answered_by_the_unload() -> None:
-    office = Office()
-    office.commit(1)
-    office.holds_writes = True
-    waiter = office.delete()
-    office.run(office.groups.unload())
-    assert office.answer(waiter, AnswerDelete).error is ErrorCode.NOT_COORDINATOR
+    coordinator = Coordinator()
+    coordinator.commit(1)
+    coordinator.holds_writes = True
+    waiter = coordinator.delete()
+    coordinator.run(coordinator.groups.unload())
+    assert coordinator.answer(waiter, AnswerDelete).error is ErrorCode.NOT_COORDINATOR
 
 
 # Onlookers.
@@ -217,15 +225,15 @@ def test_a_stable_group_shows_metadata_and_assignments() -> None:
 
 
 def test_a_group_in_motion_shows_no_metadata() -> None:
-    office = stable("a", "b")
-    office.join("a")
-    view = office.groups.describe(G)
+    coordinator = stable("a", "b")
+    coordinator.join("a")
+    view = coordinator.groups.describe(G)
     assert view.protocol_name == ""
     assert [each.metadata for each in view.members] == [b"", b""]
 
 
 def test_a_missing_group_is_dead() -> None:
-    view = Office().groups.describe("nobody")
+    view = Coordinator().groups.describe("nobody")
     assert (view.error, view.state) == (ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD)
 
 
@@ -243,10 +251,10 @@ def test_an_illegal_move_is_our_own_bug() -> None:
 
 
 def test_a_member_must_know_the_protocol_it_is_asked_about() -> None:
-    office = stable("a")
+    coordinator = stable("a")
     with pytest.raises(AssertionError, match="does not know"):
-        office.group.members["a"].metadata("unheard-of")
-    assert office.group.members["a"].protocols == (MemberProtocol("range", b"topics:t"),)
+        coordinator.group.members["a"].metadata("unheard-of")
+    assert coordinator.group.members["a"].protocols == (MemberProtocol("range", b"topics:t"),)
 
 
 def test_deadlines_give_each_group_once_and_only_what_is_due() -> None:

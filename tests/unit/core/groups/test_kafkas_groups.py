@@ -1,4 +1,4 @@
-"""A coordinator of ours takes over the groups that a real Apache Kafka left in its log."""
+"""Our coordinator loads the groups that a real Apache Kafka wrote to its log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def write_groups(bootstrap: str, copy: Path, node: kafka.Node, data: Path) -> None:
-    """A living group with a static member, an emptied one, and a simple consumer's offset."""
+    """A group with a static member, an emptied one, and a simple consumer's offset."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic("t", 2, 1)]).values():
         future.result(30)
@@ -78,6 +78,6 @@ def test_we_take_over_kafkas_groups(tmp_path: Path) -> None:
     for group_id in ("living", "emptied"):
         committed = groups.fetch_offsets(group_id).offsets[Partition("t", 1)]
         assert committed.offset == 7
-        # This client counts the zero byte behind its text as part of it.
+        # This client counts the zero byte after its text as part of it.
         assert committed.metadata.rstrip("\0") == "note"
     assert groups.fetch_offsets("simple").offsets[Partition("t", 0)].offset == 3

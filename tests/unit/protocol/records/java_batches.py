@@ -1,4 +1,4 @@
-"""Batches that kafka-clients 4.3.1 wrote, one a codec: 40 records, every fifth without a key."""
+"""Batches that kafka-clients 4.3.1 wrote, one per codec: 40 records, every fifth without a key."""
 
 JAVA_BATCHES = {
     0: (

@@ -1,4 +1,4 @@
-"""Other people's record batches: kafka-python's (plain Python) and aiokafka's (compiled)."""
+"""Record batches of other clients: kafka-python (plain Python) and aiokafka (compiled)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def kafka_python_sum(data: bytes) -> int:
 
 
 def build(oracle: str, records: Iterable[NewRecord], options: BatchOptions) -> bytes:
-    """A producer's batch as the oracle writes it; it knows no broker's fields."""
+    """A producer's batch as the oracle writes it; it does not set the broker's fields."""
     builder: Any = {"aiokafka": AiokafkaBuilder, "kafka-python": KafkaPythonBuilder}[oracle](
         magic=2,
         compression_type=int(options.compression),
@@ -56,7 +56,7 @@ def build(oracle: str, records: Iterable[NewRecord], options: BatchOptions) -> b
 
 
 def read(oracle: str, data: bytes) -> list[Plain]:
-    """Every record of every batch, CRC checked, as the oracle tells it."""
+    """Every record of every batch, with the CRC checked, as the oracle decodes it."""
     memory: Any = {"aiokafka": AiokafkaRecords, "kafka-python": KafkaPythonRecords}[oracle](data)
     found = []
     while memory.has_next():

@@ -1,4 +1,4 @@
-"""Generated records and batches, and plain shapes to compare what different readers say."""
+"""Generated records and batches, and a plain form to compare different readers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ batch_bytes = st.builds(
 
 
 class Plain(NamedTuple):
-    """A record as every reader can tell it."""
+    """A record in a form that every reader can produce."""
 
     offset: int
     timestamp: int

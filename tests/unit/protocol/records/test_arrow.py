@@ -1,4 +1,4 @@
-"""The vectorised reader says what the plain one says."""
+"""The vectorised reader returns the same as the plain one."""
 
 from __future__ import annotations
 
@@ -170,17 +170,17 @@ def test_nothing_gives_an_empty_table() -> None:
     assert check(b"").num_rows == 0
 
 
-def test_a_cut_off_end_is_left_out_where_that_is_allowed() -> None:
+def test_a_truncated_last_batch_is_left_out_if_allowed() -> None:
     data = bytes(build_batch(SOME))
-    for cut in (1, 11, 12, 40, 61, len(data) - 1):
-        table = reader.read_table(data + data[:cut], partial_end=True)
+    for kept in (1, 11, 12, 40, 61, len(data) - 1):
+        table = reader.read_table(data + data[:kept], partial_end=True)
         assert table.num_rows == len(SOME)
-        with pytest.raises(MalformedBatchError, match="cut short"):
-            reader.read_table(data + data[:cut])
-        assert reader.read_table(data[:cut], partial_end=True).num_rows == 0
+        with pytest.raises(MalformedBatchError, match="truncated"):
+            reader.read_table(data + data[:kept])
+        assert reader.read_table(data[:kept], partial_end=True).num_rows == 0
 
 
-def test_the_crc_is_checked_unless_told_otherwise() -> None:
+def test_the_crc_is_checked_by_default() -> None:
     data = bytearray(build_batch(SOME[:1]))
     data[-20] ^= 1
     with pytest.raises(MalformedBatchError, match="the CRC says"):

@@ -52,7 +52,7 @@ def test_stamping_leaves_the_crc_true() -> None:
     assert [record.offset - 7_000_000_000 for record in read_records(batch)] == [0, 1, 2, 3]
 
 
-def test_append_time_is_set_for_all_records_and_summed_anew() -> None:
+def test_append_time_is_set_for_all_records_with_a_new_crc() -> None:
     data = build_batch(SOME)
     stamp_max_timestamp(data, 0, 5_555, append_time=True)
     batch = Batch(data)
@@ -63,7 +63,7 @@ def test_append_time_is_set_for_all_records_and_summed_anew() -> None:
     assert data == build_batch(SOME)
 
 
-def test_the_core_is_told_the_span_that_compaction_keeps() -> None:
+def test_the_core_gets_the_span_that_compaction_keeps() -> None:
     options = BatchOptions(
         base_offset=100, leader_epoch=3, producer_id=9, producer_epoch=2, base_sequence=50
     )
@@ -83,7 +83,7 @@ def test_sequences_begin_again_after_the_largest() -> None:
     assert sequence_at(-1, 5) == -1
 
 
-def test_the_flags_and_the_delete_horizon_are_told() -> None:
+def test_the_flags_and_the_delete_horizon_are_decoded() -> None:
     options = BatchOptions(is_transactional=True, is_control=True, delete_horizon_ms=77)
     builder = BatchBuilder(options)
     builder.append(b"v", b"k", 100)
@@ -102,12 +102,12 @@ def test_batches_are_walked_in_order_with_their_positions() -> None:
     assert [bytes(batch.view) for batch in batches(data)] == [first, second]
 
 
-@pytest.mark.parametrize("cut", [1, 11, 12, 30, 60, 61, 80])
-def test_a_batch_that_is_cut_off_ends_the_walk_or_is_refused(cut: int) -> None:
+@pytest.mark.parametrize("size", [1, 11, 12, 30, 60, 61, 80])
+def test_a_truncated_batch_ends_the_walk_or_is_refused(size: int) -> None:
     first = build_batch(SOME)
-    data = bytes(first + first[:cut])
+    data = bytes(first + first[:size])
     assert [batch.position for batch in batches(data, partial_end=True)] == [0]
-    with pytest.raises(MalformedBatchError, match="cut short") as caught:
+    with pytest.raises(MalformedBatchError, match="truncated") as caught:
         list(batches(data))
     assert caught.value.position == len(first)
     assert caught.value.error_code is ErrorCode.CORRUPT_MESSAGE
@@ -124,7 +124,7 @@ def test_old_formats_are_refused_by_name_even_where_they_are_shorter(magic: int)
 
 
 @pytest.mark.parametrize("magic", [3, 127, -1])
-def test_a_magic_from_nowhere_is_damage(magic: int) -> None:
+def test_an_unknown_magic_is_damage(magic: int) -> None:
     data = build_batch(SOME)
     data[16] = magic & 0xFF
     with pytest.raises(MalformedBatchError, match=f"number {magic}") as caught:
@@ -161,7 +161,7 @@ def test_impossible_spans_are_refused(position: int, format_: str, number: int) 
     assert caught.value.error_code is ErrorCode.INVALID_RECORD
 
 
-def test_more_records_than_bytes_are_refused_before_anything_is_set_aside() -> None:
+def test_more_records_than_bytes_are_refused_before_anything_is_allocated() -> None:
     data = build_batch(SOME)
     struct.pack_into(">i", data, 23, 2**31 - 1)
     struct.pack_into(">i", data, 57, 2**31 - 1)

@@ -73,7 +73,7 @@ def test_gaps_of_compaction_are_kept(records: list[NewRecord], gaps: list[int]) 
     assert [record.offset for record in read_records(batch)] == deltas
 
 
-def test_a_builder_tells_its_size_before_compression() -> None:
+def test_a_builder_reports_its_size_before_compression() -> None:
     builder = BatchBuilder()
     for record in SOME:
         builder.append(*record)
@@ -104,7 +104,7 @@ def test_a_header_name_that_is_not_utf8_is_shown_as_java_does() -> None:
 
 
 @pytest.mark.parametrize(("body", "reason"), LIES)
-def test_a_record_that_lies_is_refused_where_it_does(body: str, reason: str) -> None:
+def test_a_contradictory_record_is_refused_with_its_position(body: str, reason: str) -> None:
     data = with_body(body)
     with pytest.raises(MalformedBatchError) as caught:
         list(read_records(Batch(b"--" + data, 2)))
@@ -131,7 +131,7 @@ def test_a_timestamp_beyond_64_bits_is_refused() -> None:
     builder.append(b"", timestamp=2**63 - 1)
     builder.append(b"", timestamp=2**63)
     with pytest.raises(MalformedBatchError, match="beyond 64 bits"):
-        # The header holds the maximum in 64 bits; only the delta tells more.
+        # The header holds the maximum in 64 bits; only the delta exceeds them.
         list(read_records(Batch(_without_maximum(builder))))
 
 
@@ -173,6 +173,6 @@ def test_markers_of_other_kinds_are_skipped_and_broken_ones_refused() -> None:
         assert caught.value.error_code is ErrorCode.INVALID_RECORD
 
 
-def test_the_type_of_a_control_record_is_told() -> None:
+def test_the_type_of_a_control_record_is_decoded() -> None:
     [record] = read_records(Batch(build_batch([NewRecord(None, b"\0\0\0\x05")])))
     assert control_type(record) == 5

@@ -67,11 +67,11 @@ def test_a_zstd_frame_need_not_say_its_size() -> None:
         assert decompress(4, memoryview(packed), 3 * MIB) == b"z" * size
 
 
-def test_a_zstd_frame_without_a_size_that_is_cut_short_is_not_a_bomb() -> None:
+def test_a_truncated_zstd_frame_without_a_size_is_not_a_bomb() -> None:
     packed = zstandard.ZstdCompressor(write_content_size=False).compress(b"z" * 5_000)
     error = refusal(4, packed[:-3])
     assert error.error_code is ErrorCode.INVALID_RECORD
-    assert "cut short" in error.reason
+    assert "truncated" in error.reason
 
 
 def bombs() -> list[tuple[int, bytes]]:
@@ -139,7 +139,7 @@ def test_a_bomb_takes_no_more_memory_from_the_system_than_a_few_limits() -> None
         (4, bytes.fromhex("28b52ffd 00 f8 0100 00".replace(" ", "")) + b"\0" * 20),  # window
     ],
 )
-def test_a_claim_alone_sets_nothing_aside(codec: int, claim: bytes) -> None:
+def test_a_claim_alone_allocates_nothing(codec: int, claim: bytes) -> None:
     tracemalloc.start()
     refusal(codec, claim)
     _, peak = tracemalloc.get_traced_memory()
@@ -160,12 +160,12 @@ def test_exactly_the_limit_is_fine_and_one_less_is_not(codec: Compression) -> No
 def test_every_truncation_and_any_tail_is_refused(codec: Compression) -> None:
     data = b"some text, some more text, and some text again"
     packed = compress(codec, data)
-    for cut in range(len(packed)):
-        if codec is Compression.SNAPPY and cut == len(snappy.JAVA_HEADER):
-            # Java's framing counts no blocks: cut between two of them, it is a shorter stream.
-            assert decompress(codec, memoryview(packed[:cut]), MIB) == b""
+    for kept in range(len(packed)):
+        if codec is Compression.SNAPPY and kept == len(snappy.JAVA_HEADER):
+            # Java's framing counts no blocks: truncated between two, it is a shorter stream.
+            assert decompress(codec, memoryview(packed[:kept]), MIB) == b""
         else:
-            refusal(codec, packed[:cut])
+            refusal(codec, packed[:kept])
     assert refusal(codec, packed + b"tail").error_code is ErrorCode.INVALID_RECORD
 
 

@@ -34,10 +34,10 @@ def test_views_and_bytearrays_are_summed_in_pieces_to_the_same(size: int) -> Non
 @pytest.mark.parametrize("has_segments", [True, False])
 @some
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300))))
-def test_parts_are_summed_where_they_lie(
-    has_segments: bool, data: bytes, cuts: list[tuple[int, int]]
+def test_parts_are_summed_without_a_copy(
+    has_segments: bool, data: bytes, ranges: list[tuple[int, int]]
 ) -> None:
-    spans = [(min(start, len(data)), length) for start, length in cuts]
+    spans = [(min(start, len(data)), length) for start, length in ranges]
     spans = [(start, min(length, len(data) - start)) for start, length in spans]
     flat = array("Q", [number for span in spans for number in span])
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Checksums of many strings at once, against one at a time."""
+"""Compares checksums of many strings together with one at a time."""
 
 from __future__ import annotations
 

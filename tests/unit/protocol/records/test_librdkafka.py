@@ -1,7 +1,7 @@
-"""librdkafka writes and reads batches through its own mock broker; we talk to that over a socket.
+"""librdkafka writes and reads batches through its own mock broker; we use that over a socket.
 
-The mock broker keeps a batch as it came, so a raw Fetch shows librdkafka's bytes, and a raw Produce
-hands it ours to read.
+The mock broker stores a batch unchanged, so a raw Fetch returns librdkafka's bytes, and with a raw
+Produce librdkafka reads ours.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VALUES = [b"some value " * 20 + str(nth).encode() for nth in range(30)]
 
 
 class Mock(NamedTuple):
-    """A mock broker that lives as long as the producer it belongs to."""
+    """A mock broker that runs as long as its producer."""
 
     producer: Producer
     address: tuple[str, int]
@@ -63,7 +63,7 @@ def name(topic: str) -> bytes:
 
 
 def fetch(mock: Mock) -> bytes:
-    """Fetch v4 of partition 0 from the start: the records as they lie there."""
+    """Fetch v4 of partition 0 from the start: the records as stored."""
     request = struct.pack(">iiiib", -1, 1000, 1, 1 << 24, 0)
     request += struct.pack(">i", 1) + name(TOPIC) + struct.pack(">iiqi", 1, 0, 0, 1 << 24)
     answer = mock.call(1, 4, request)

@@ -1,4 +1,4 @@
-"""Any truncation and any mutation is read or refused by our error. Nothing else ever happens."""
+"""Every truncation and mutation is either read or refused with our error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Outcome = list[Plain] | str
 
 
 def outcome(data: bytes, *, check_crc: bool) -> Outcome:
-    """What the plain reader says: the records, or the error."""
+    """The result of the plain reader: the records, or the error."""
     try:
         found: list[Plain] = []
         for batch in batches(data):
@@ -71,13 +71,13 @@ def exercise(data: bytes) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_truncation(codec: int) -> None:
     data = bytes(build_batch(SOME[:3], BatchOptions(compression=codec)))
-    for cut in range(len(data)):
+    for size in range(len(data)):
         with pytest.raises(MalformedBatchError):
-            Batch(data[:cut])
-        # The same cut, with a length that owns up to it: the records end too soon.
-        if cut >= 61:
-            owned_up = bytearray(data[:cut])
-            struct.pack_into(">i", owned_up, 8, cut - 12)
+            Batch(data[:size])
+        # The same truncation with a matching length: the records end too soon.
+        if size >= 61:
+            owned_up = bytearray(data[:size])
+            struct.pack_into(">i", owned_up, 8, size - 12)
             assert isinstance(outcome(bytes(owned_up), check_crc=False), str)
             exercise(bytes(owned_up))
 
@@ -111,20 +111,20 @@ changes_of_bytes = st.lists(
 )
 
 
-def mutated(batch: bytes, changes: list[tuple[int, int]], *, mend: bool) -> bytes:
+def mutated(batch: bytes, changes: list[tuple[int, int]], *, with_valid_crc: bool) -> bytes:
     data = bytearray(batch)
     for position, byte in changes:
         data[position % len(data)] = byte
-    if mend:  # So that what lies behind the CRC is reached.
+    if with_valid_crc:  # So that the checks after the CRC are reached.
         struct.pack_into(">iib", data, 8, len(data) - 12, 0, 2)
         struct.pack_into(">I", data, 17, crc32c(data[21:]))
     return bytes(data)
 
 
 @some
-@given(batch=batch_bytes, changes=changes_of_bytes, mend=st.booleans())
-def test_any_mutation(batch: bytes, changes: list[tuple[int, int]], mend: bool) -> None:
-    exercise(mutated(batch, changes, mend=mend))
+@given(batch=batch_bytes, changes=changes_of_bytes, with_valid_crc=st.booleans())
+def test_any_mutation(batch: bytes, changes: list[tuple[int, int]], with_valid_crc: bool) -> None:
+    exercise(mutated(batch, changes, with_valid_crc=with_valid_crc))
 
 
 @pytest.mark.slow
@@ -138,7 +138,9 @@ def test_any_mutation_in_any_of_several_batches(
     @settings(deadline=None, max_examples=250)
     @given(st.lists(st.tuples(batch_bytes, st.just([]) | changes_of_bytes), max_size=4))
     def agree(batch_list: list[tuple[bytes, list[tuple[int, int]]]]) -> None:
-        exercise(b"".join(mutated(batch, changes, mend=True) for batch, changes in batch_list))
+        exercise(
+            b"".join(mutated(batch, changes, with_valid_crc=True) for batch, changes in batch_list)
+        )
 
     agree()
 
@@ -151,7 +153,7 @@ def test_any_noise(data: bytes) -> None:
 
 @some
 @given(body=st.binary(max_size=120), count=st.integers(-2, 20), codec=st.integers(0, 7))
-def test_any_noise_behind_an_honest_header(body: bytes, count: int, codec: int) -> None:
+def test_any_noise_after_a_valid_header(body: bytes, count: int, codec: int) -> None:
     header = build_batch(SOME[:1])[:61]
     data = header + body
     struct.pack_into(">i", data, 8, len(data) - 12)
@@ -162,7 +164,7 @@ def test_any_noise_behind_an_honest_header(body: bytes, count: int, codec: int) 
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**30, 10**6])
-def test_claims_of_many_headers_or_records_set_nothing_aside(count: int) -> None:
+def test_claims_of_many_headers_or_records_allocate_nothing(count: int) -> None:
     record = bytearray(build_batch(SOME[:1]))
     claim = bytearray(record)
     struct.pack_into(">i", claim, 23, count)

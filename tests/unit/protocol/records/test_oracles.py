@@ -1,4 +1,4 @@
-"""Equal to kafka-python and aiokafka, both ways, for every codec."""
+"""The same bytes and records as kafka-python and aiokafka, for every codec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a producer's batch before it is in the log."""
+"""How a producer's batch is prepared for the log."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_append_time_takes_the_place_of_the_producers(codec: Compression) -> Non
     assert [record.value for record in read_records(batch)] == [record.value for record in SOME]
 
 
-def test_a_latest_time_that_cannot_be_is_mended() -> None:
+def test_an_impossible_maximum_timestamp_is_corrected() -> None:
     records = [NewRecord(b"a", b"k", 1_000), NewRecord(b"b", b"k", 3_000)]
     for claim in (-1, 0, 999):
         ready = prepare_produced(lying(claim, records), NOW)
@@ -72,7 +72,7 @@ def test_a_latest_time_that_cannot_be_is_mended() -> None:
         check_batch(Batch(ready.data))
 
 
-def test_a_latest_time_that_could_be_is_believed_unless_records_are_opened() -> None:
+def test_a_possible_maximum_timestamp_is_kept_unless_records_are_decoded() -> None:
     records = [NewRecord(b"a", b"k", 1_000), NewRecord(b"b", b"k", 3_000)]
     assert prepare_produced(lying(2_000, records), NOW).header.max_timestamp == 2_000
     ready = prepare_produced(lying(2_000, records), NOW, Rules(needs_keys=True))

@@ -41,7 +41,7 @@ def test_a_varint_comes_back_whatever_follows(number: int, tail: bytes) -> None:
         (b"\x80\x80\x80\x80\x80\x00", 6),
     ],
 )
-def test_a_varint_that_is_cut_short_too_long_or_too_wide_is_refused(data: bytes, end: int) -> None:
+def test_a_varint_that_is_truncated_too_long_or_too_wide_is_refused(data: bytes, end: int) -> None:
     with pytest.raises(MalformedBatchError, match="key length: not a varint of 32 bits") as caught:
         decode_varint(memoryview(data), 0, end, "key length")
     assert caught.value.error_code is ErrorCode.INVALID_RECORD

@@ -1,1 +1,1 @@
-"""Committed offsets: who may commit, what is stored, when it expires."""
+"""Committed offsets: which caller may commit, what is stored, when it expires."""

@@ -1,8 +1,8 @@
-"""Offsets: who may commit, what is committed, when it is forgotten.
+"""Committed offsets: which caller may commit, what is committed, when it expires.
 
-An offset counts once its record is committed, and not before: an OffsetFetch that showed more
-could be contradicted by the next coordinator. `OffsetStore` keeps only such offsets, and knows
-which partitions have a write under way.
+An offset counts once its record is committed, and not before: otherwise the next coordinator could
+answer an OffsetFetch with an older offset. `OffsetStore` has only committed offsets, and the
+partitions with a write in flight.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OffsetStore:
     def __init__(self) -> None:
         self._committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self._under_way: dict[tuple[str, TopicPartition], int] = {}
-        """How many writes of a partition's offset have no verdict yet. Never 0."""
+        """How many writes of a partition's offset are in flight. Never 0."""
 
     def groups(self) -> tuple[str, ...]:
         """The groups that have offsets."""
@@ -42,11 +42,11 @@ class OffsetStore:
         return self._committed.get(group_id, _NOTHING)
 
     def is_under_way(self, group_id: str, partition: TopicPartition) -> bool:
-        """Whether a write may yet change this offset."""
+        """Whether a write in flight may change this offset."""
         return (group_id, partition) in self._under_way
 
     def known(self, group_id: str) -> tuple[TopicPartition, ...]:
-        """Partitions with an offset, or with one under way: what a deletion must cover."""
+        """Partitions with an offset, or with one in flight: what a deletion must cover."""
         under_way = [partition for owner, partition in self._under_way if owner == group_id]
         return tuple(dict.fromkeys((*self.of(group_id), *under_way)))
 
@@ -57,7 +57,7 @@ class OffsetStore:
             self._under_way[key] = self._under_way.get(key, 0) + 1
 
     def end(self, records: Iterable[OffsetRecord]) -> None:
-        """These have their verdict."""
+        """These have their result."""
         for record in records:
             key = (record.group_id, record.partition)
             self._under_way[key] -= 1
@@ -76,7 +76,7 @@ class OffsetStore:
 
 
 def commit_refusal(group: Group | None, caller: Caller, *, names_missing_group: bool) -> ErrorCode:
-    """Why this caller may not commit now. Who has no generation may, while there are no members."""
+    """Why this caller may not commit now. Without a generation it may if there are no members."""
     has_generation = caller.generation >= 0
     if group is None:
         missing = ErrorCode.GROUP_ID_NOT_FOUND
@@ -95,13 +95,13 @@ def commit_refusal(group: Group | None, caller: Caller, *, names_missing_group: 
     if caller.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is GroupState.COMPLETING_REBALANCE:
-        # The member knows the new generation, but not yet what is its own in it.
+        # The member has the new generation, but not yet its assignment.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 
 
 def offset_delete_refusal(group: Group | None) -> ErrorCode:
-    """Why no offset of this group may be deleted. Which topics are in use is another question."""
+    """Why no offset of this group may be deleted. Topics in use are checked elsewhere."""
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.members and group.protocol_type != CONSUMER:
@@ -122,11 +122,11 @@ def group_delete_refusal(group: Group | None) -> ErrorCode:
 def expired(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], retention_ms: int, now_ms: int
 ) -> list[TopicPartition]:
-    """Offsets whose time is over (KIP-211).
+    """Expired offsets (KIP-211).
 
-    A group's offsets live as long as it has members, and the retention longer. Counting begins
-    with the last commit where there is no group management, or for topics that a living group
-    of consumers no longer reads.
+    A group keeps its offsets while it has members, and for the retention after that. The retention
+    begins with the last commit if there is no group management, or for topics that the members
+    of a consumer group no longer read.
     """
     is_empty = group.state is GroupState.EMPTY
     is_simple = group.protocol_type is None

@@ -1,7 +1,7 @@
-"""Writes that concern offsets, from the request to the verdict: commits, deletions, expiry.
+"""Writes of offsets, from the request to the result: commits, deletions, expiry.
 
-All of them are `OffsetsWrite`s and settle alike: refused, nothing has changed; committed, the
-records count, in the order of the log.
+All of them are `OffsetsWrite`s and end in the same way: a refused write changes nothing; the
+records of a committed one are applied in the order of the log.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MINUTE_MS = 60_000
 
 
 class OffsetWrites:
-    """The offsets of one offsets partition, and what is about to happen to them."""
+    """The offsets of one offsets partition, and the writes that change them."""
 
     __slots__ = ("_groups", "store")
 
@@ -49,7 +49,7 @@ class OffsetWrites:
         turn.persist(records, write)
 
     def commit(self, turn: Turn, request: Commit, waiter: object) -> None:
-        """An OffsetCommit: what may be stored is, the rest is refused by partition."""
+        """An OffsetCommit: store what may be stored, refuse the rest by partition."""
         caller = request.caller
         group = self._groups.get(caller.group_id)
         refusal = commit_refusal(group, caller, names_missing_group=request.names_missing_group)
@@ -99,7 +99,7 @@ class OffsetWrites:
             turn.add(reply)
 
     def delete_group(self, turn: Turn, group_id: str, waiter: object) -> None:
-        """The group and all it remembers; Dead until that is stored."""
+        """Delete the group and its offsets; it is Dead until the tombstones are stored."""
         group = self._groups.get(group_id)
         refusal = group_delete_refusal(group)
         if refusal or group is None:
@@ -117,7 +117,7 @@ class OffsetWrites:
         self._begin(turn, OffsetsWrite(group.group_id, records, reply, removes_group=True))
 
     def forget_partitions(self, turn: Turn, partitions: Sequence[TopicPartition]) -> None:
-        """Offsets in partitions that were deleted, of all groups."""
+        """Remove the offsets of all groups in deleted partitions."""
         for group_id in tuple(dict.fromkeys((*self._groups, *self.store.groups()))):
             known = self.store.known(group_id)
             records = tuple(
@@ -127,7 +127,7 @@ class OffsetWrites:
                 self._begin(turn, OffsetsWrite(group_id, records, None))
 
     def expire(self, turn: Turn) -> None:
-        """Offsets whose time is over go, and groups that have nothing left."""
+        """Remove expired offsets, and empty groups without offsets."""
         retention_ms = turn.settings.offsets_retention_minutes * MINUTE_MS
         for group in tuple(self._groups.values()):
             offsets = self.store.of(group.group_id)
@@ -143,23 +143,23 @@ class OffsetWrites:
                 records = tuple(OffsetRecord(group.group_id, each, None) for each in over)
                 self._begin(turn, OffsetsWrite(group.group_id, records, None))
 
-    # Verdicts.
+    # Results.
 
     def committed(self, turn: Turn, write: OffsetsWrite) -> None:
-        """The records count."""
+        """The log committed the records: apply them and answer."""
         self.store.end(write.offsets)
         for record in write.offsets:
             self.store.apply(record)
         if write.removes_group:
             del self._groups[write.group_id]
         elif write.group_id not in self._groups and self.store.of(write.group_id):
-            # Somebody who uses no group management: the group is its offsets.
+            # A client without group management: the group consists of its offsets.
             self._groups[write.group_id] = Group(write.group_id, turn.now_ms)
         if write.reply is not None:
             turn.add(write.reply)
 
     def failed(self, turn: Turn, write: OffsetsWrite, error: ErrorCode) -> OffsetsWrite | None:
-        """Who asked is told. What is left to do, if the records may still be committed."""
+        """Answer with the error. Return the rest of the write if its records may still commit."""
         if write.reply is not None:
             turn.add(_failed(write.reply, offsets_error(error)))
         if error in MAY_STILL_COMMIT:
@@ -171,7 +171,7 @@ class OffsetWrites:
         return None
 
     def abandon(self, turn: Turn) -> None:
-        """We no longer lead: nobody here will learn what became of these."""
+        """The broker no longer leads: answer NOT_COORDINATOR for the writes in flight."""
         for write in turn.journal.take_all():
             if isinstance(write, OffsetsWrite) and write.reply is not None:
                 turn.add(_failed(write.reply, ErrorCode.NOT_COORDINATOR))

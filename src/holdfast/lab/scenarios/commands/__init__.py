@@ -1,7 +1,7 @@
-"""The commands of scenario files: one handler, one usage line each.
+"""The commands of scenario files: one handler and one usage line per command.
 
-A handler changes the world; what happens shows in the trace. Only a few (`state`, `logs`,
-`verdict`, `latest`) have words of their own.
+A handler changes the simulated world; the trace shows the effects. Only a few commands (`state`,
+`logs`, `verdict`, `latest`) print lines themselves.
 """
 
 from holdfast.lab.scenarios.commands import clients, cluster, faults, messages, show

@@ -14,7 +14,7 @@ _RANGE = re.compile(r"^(\D*)(\d+)\.\.(\D*)(\d+)$")
 
 @command("producer NAME [acks=A] [idempotence=on] [retries=N] [looks=off]")
 def producer(stage: Stage, given: Command) -> None:
-    """Make a producer with these habits."""
+    """Create a producer with these settings."""
     (name,) = need(given.words, 1, "producer NAME [key=value …]")
     one = stage.producer(name)
     options = dict(given.options)
@@ -76,14 +76,14 @@ def _no_more(options: dict[str, str]) -> None:
 
 @command("retry PRODUCER")
 def retry(stage: Stage, given: Command) -> None:
-    """A producer sends again what was not answered."""
+    """A producer retries its unanswered batches."""
     (name,) = need(given.words, 1, "retry PRODUCER")
     stage.producer(name).retry()
 
 
 @command("resend PRODUCER")
 def resend(stage: Stage, given: Command) -> None:
-    """An application that looks at its answers sends again what was refused for good."""
+    """An application that checks its errors sends the refused records again."""
     (name,) = need(given.words, 1, "resend PRODUCER")
     one = stage.producer(name)
     if one.idempotent:
@@ -93,7 +93,7 @@ def resend(stage: Stage, given: Command) -> None:
 
 @command("consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
 def consumer(stage: Stage, given: Command) -> None:
-    """Make a consumer with these habits."""
+    """Create a consumer with these settings."""
     (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
     options = dict(given.options)
     one = stage.consumer(name)
@@ -104,7 +104,7 @@ def consumer(stage: Stage, given: Command) -> None:
 
 @command("consume CONSUMER [from=BROKER]")
 def consume(stage: Stage, given: Command) -> None:
-    """A consumer polls once: the leader, or the broker it is told to."""
+    """A consumer polls once: the leader, or the named broker."""
     (name,) = need(given.words, 1, "consume CONSUMER [from=BROKER]")
     options = dict(given.options)
     source = options.pop("from", "")
@@ -120,14 +120,14 @@ def consume(stage: Stage, given: Command) -> None:
 
 @command("seek CONSUMER OFFSET")
 def seek(stage: Stage, given: Command) -> None:
-    """A consumer goes to another place in the log."""
+    """A consumer moves to another offset."""
     name, offset = need(given.words, 2, "seek CONSUMER OFFSET")
     stage.consumer(name).seek(Offset(number(offset, "the offset")))
 
 
 @command("work CONSUMER [COUNT]")
 def work(stage: Stage, given: Command) -> None:
-    """A consumer does its work on what it has read: all of it, or the first so many."""
+    """A consumer processes the records it has read: all of them, or the first COUNT."""
     if not 1 <= len(given.words) <= 2:
         raise CommandError("which consumer?", "usage: work CONSUMER [COUNT]")
     one = stage.consumer(given.words[0])
@@ -137,7 +137,7 @@ def work(stage: Stage, given: Command) -> None:
 
 @command("commit CONSUMER")
 def commit(stage: Stage, given: Command) -> None:
-    """A consumer stores its position; one with automatic commits has done so when it read."""
+    """A consumer commits its position; with automatic commits it did so when it read."""
     (name,) = need(given.words, 1, "commit CONSUMER")
     one = stage.consumer(name)
     if not one.auto_commit:

@@ -1,4 +1,4 @@
-"""Commands that make the cluster and change who leads."""
+"""Commands that create the cluster, elect leaders, and hold messages back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from holdfast.model import BrokerId
 
 @command("cluster brokers=(A,B,…) [leader=A] [isr=(A,B)] [setting=value …]")
 def cluster(stage: Stage, given: Command) -> None:
-    """Start a cluster: everyone knows the leader, nobody has fetched yet."""
+    """Start a cluster: every broker knows the leader, no follower has fetched yet."""
     need(given.words, 0, "cluster brokers=(A,B,…) [setting=value …]")
     if stage.world_or_none:
-        raise CommandError("there is a cluster already", "one story, one cluster")
+        raise CommandError("there is a cluster already", "a scenario has one cluster")
     options = dict(given.options)
     names = [stage.new_name(one) for one in names_in(options.pop("brokers", ""))]
     if not names or len(dict.fromkeys(names)) != len(names):
@@ -33,7 +33,7 @@ def cluster(stage: Stage, given: Command) -> None:
 
 @command("elect BROKER | preferred | unclean")
 def elect(stage: Stage, given: Command) -> None:
-    """An operator has a leader elected."""
+    """An operator triggers a leader election."""
     (who,) = need(given.words, 1, "elect BROKER | preferred | unclean")
     world = stage.world
     core = _controller(stage).core
@@ -64,7 +64,7 @@ def _controller(stage: Stage) -> SimController:
 
 @command("expire BROKER …")
 def expire(stage: Stage, given: Command) -> None:
-    """The store gives up a broker's session; the controller acts on it."""
+    """The store ends a broker's session; the controller acts on it."""
     for name in given.words:
         stage.broker(name)
         stage.world.expire_session(name)
@@ -72,7 +72,7 @@ def expire(stage: Stage, given: Command) -> None:
 
 @command("rejoin BROKER …")
 def rejoin(stage: Stage, given: Command) -> None:
-    """A living broker notices that its session is gone, and registers anew."""
+    """A running broker notices that its session is gone, and registers again."""
     for name in given.words:
         stage.living(name).session_lost()
 
@@ -108,7 +108,7 @@ def hold(stage: Stage, given: Command) -> None:
 
 @command("release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
 def release(stage: Stage, given: Command) -> None:
-    """Let go what was held."""
+    """Release what `hold` holds back."""
     match given.words:
         case ("store",):
             for controller in stage.world.controllers:

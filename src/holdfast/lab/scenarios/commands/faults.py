@@ -1,4 +1,4 @@
-"""Commands that break things, and bring them back."""
+"""Commands that crash, stop, pause and restart nodes, and break disks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.lab.world.disk import SimDisk
 def crash(stage: Stage, given: Command) -> None:
     """A process dies (its page cache survives), or with keep=flushed its machine loses power.
 
-    With wire=kept what it has sent is not lost with it: the others have it in their queues.
+    With wire=kept the messages it has sent still arrive.
     """
     keep = given.options.get("keep", "written")
     wire = given.options.get("wire", "lost")
@@ -38,7 +38,7 @@ def crash(stage: Stage, given: Command) -> None:
 
 
 def _epoch(broker: SimBroker) -> int | None:
-    epoch = broker.life.broker_epoch
+    epoch = broker.incarnation.broker_epoch
     return epoch if epoch >= 0 else None
 
 
@@ -81,7 +81,7 @@ def restart(stage: Stage, given: Command) -> None:
 
 @command("stop BROKER")
 def stop(stage: Stage, given: Command) -> None:
-    """A clean end: everything is flushed. The session ends when the story says so (`expire`)."""
+    """A clean end: everything is flushed. `expire` ends the session."""
     (name,) = need(given.words, 1, "stop BROKER")
     broker = stage.living(name)
     if broker.disk.fails:
@@ -99,7 +99,7 @@ def shutdown(stage: Stage, given: Command) -> None:
 
 @command("pause NODE …")
 def pause(stage: Stage, given: Command) -> None:
-    """A process stands still; the world goes on."""
+    """Pause a process; the others continue."""
     for name in given.words:
         if name == "controller":
             stage.world.controller.paused = True
@@ -110,20 +110,20 @@ def pause(stage: Stage, given: Command) -> None:
 
 @command("resume NODE …")
 def resume(stage: Stage, given: Command) -> None:
-    """It moves again."""
+    """Resume a paused process."""
     for name in given.words:
         if name == "controller":
             stage.world.controller.paused = False
             continue
         broker = stage.living(name)
         if not broker.paused:
-            raise CommandError(f"{name} does not stand still", f"'pause {name}' first")
+            raise CommandError(f"{name} is not paused", f"'pause {name}' first")
         broker.resume()
 
 
 @command("throttle BROKER RECORDS|off")
 def throttle(stage: Stage, given: Command) -> None:
-    """A follower's link is slow: each of its fetches brings at most so many records."""
+    """A follower's link is slow: each of its fetches returns at most RECORDS records."""
     name, limit = need(given.words, 2, "throttle BROKER RECORDS|off")
     stage.broker(name).fetch_max_records = 0 if limit == "off" else number(limit, "the limit")
 
@@ -153,7 +153,7 @@ def disk(stage: Stage, given: Command) -> None:
 
 @command("offline BROKER")
 def offline(stage: Stage, given: Command) -> None:
-    """A broker takes its failed log offline at last."""
+    """A broker takes its failed log offline."""
     (name,) = need(given.words, 1, "offline BROKER")
     broker = stage.living(name)
     stage.world.recorder.emit("went-offline", broker.id, _epoch(broker), reason="log failed")

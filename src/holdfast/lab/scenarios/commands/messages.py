@@ -1,4 +1,4 @@
-"""Commands that move messages and time."""
+"""Commands that deliver, drop and duplicate messages, let time pass, and break links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.lab.world.messages import Envelope, StateMessage
 from holdfast.model import NO_BROKER
 
 LONGEST_MS = 600_000
-"""How much time one command may let pass: a slip of the finger must not take all day."""
+"""The longest time of one command, so that a typing error does not run for a day."""
 
 
 def _matching(stage: Stage, word: str) -> list[Envelope]:
@@ -24,13 +24,13 @@ def _matching(stage: Stage, word: str) -> list[Envelope]:
 
 @command("deliver A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def deliver(stage: Stage, given: Command) -> None:
-    """Deliver what is on a link, or addressed to a node, now; not what that causes."""
+    """Deliver the messages on a link, or those addressed to a node; not those that they cause."""
     _each(stage, given, deliver=True)
 
 
 @command("drop A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def drop(stage: Stage, given: Command) -> None:
-    """Lose what is on a link, or addressed to a node, now."""
+    """Lose the messages on a link, or those addressed to a node."""
     _each(stage, given, deliver=False)
 
 
@@ -64,17 +64,17 @@ def _each(stage: Stage, given: Command, *, deliver: bool) -> None:
 
 @command("pending [A->B | A …]")
 def pending(stage: Stage, given: Command) -> None:
-    """Print what is on its way, or only what is on a link or addressed to a node."""
+    """Print the messages in flight: all, those on a link, or those addressed to a node."""
     found = stage.world.network.pending
     if given.words:
         found = [one for word in given.words for one in _matching(stage, word)]
     for envelope in found:
         stage.said.append(
-            f"on its way: {envelope.source}->{envelope.target} {_told(stage, envelope)}"
+            f"on its way: {envelope.source}->{envelope.target} {_described(stage, envelope)}"
         )
 
 
-def _told(stage: Stage, envelope: Envelope) -> str:
+def _described(stage: Stage, envelope: Envelope) -> str:
     payload = envelope.payload
     if not isinstance(payload, StateMessage):
         return envelope.wire_name
@@ -89,20 +89,20 @@ def _told(stage: Stage, envelope: Envelope) -> str:
 
 @command("duplicate A->B | A … [only=LeaderAndIsr] [first=N] [last=N] [place=N]")
 def duplicate(stage: Stage, given: Command) -> None:
-    """Put a second copy of what is on a link, or addressed to a node, on the wire."""
+    """Duplicate the messages on a link, or those addressed to a node."""
     for one in _chosen(stage, given):
         stage.world.network.send(one.source, one.target, one.payload, one.cause)
 
 
 @command("settle [NODE …]")
 def settle(stage: Stage, given: Command) -> None:
-    """Deliver everything, and what that causes, until nothing is left."""
+    """Deliver all messages, and those that they cause, until none is left."""
     stage.world.settle([stage.node(name) for name in given.words])
 
 
 @command("tick BROKER MS")
 def tick(stage: Stage, given: Command) -> None:
-    """A broker looks at its clock, which is so far ahead: what was parked ends, who lags leaves."""
+    """A broker's clock is MS ahead: parked requests end, and lagging followers leave the ISR."""
     name, text = need(given.words, 2, "tick BROKER MS")
     broker = stage.living(name)
     ahead_ms = number(text, "the time", LONGEST_MS)
@@ -112,7 +112,7 @@ def tick(stage: Stage, given: Command) -> None:
 
 @command("again BROKER fetch|proposal|registration | controller BROKER … [log-ends]")
 def again(stage: Stage, given: Command) -> None:
-    """Whoever was not answered asks again now, instead of after a while."""
+    """A node with an unanswered request sends it again now, not after a delay."""
     world = stage.world
     match given.words:
         case ("controller", *what):
@@ -121,8 +121,8 @@ def again(stage: Stage, given: Command) -> None:
                 broker = None if name == "log-ends" else stage.broker(name)
                 if broker is None:
                     controller.run(controller.core.ask_again())
-                elif broker.id in controller.untold:
-                    controller._tell(broker.id, controller.untold[broker.id])
+                elif broker.id in controller.unconfirmed:
+                    controller._send_until_confirmed(broker.id, controller.unconfirmed[broker.id])
         case (name, "fetch"):
             stage.living(name).maybe_fetch()
         case (name, "proposal"):
@@ -139,14 +139,14 @@ def again(stage: Stage, given: Command) -> None:
 
 @command("wait MS")
 def wait(stage: Stage, given: Command) -> None:
-    """Time passes; messages stand still."""
+    """Let time pass; messages do not move."""
     (text,) = need(given.words, 1, "wait MS")
     stage.world.advance(number(text, "the time", LONGEST_MS))
 
 
 @command("run MS")
 def run(stage: Stage, given: Command) -> None:
-    """Time passes, and messages flow."""
+    """Let time pass, and deliver messages."""
     (text,) = need(given.words, 1, "run MS")
     duration_ms = number(text, "the time", LONGEST_MS)
     stage.world.settle()
@@ -154,8 +154,8 @@ def run(stage: Stage, given: Command) -> None:
 
 
 @command("cut A [B …] | A->B")
-def cut(stage: Stage, given: Command) -> None:
-    """Cut a node off from everyone (or from those named), or one direction of one link."""
+def disconnect(stage: Stage, given: Command) -> None:
+    """Disconnect a node from all others or from the named ones, or one direction of a link."""
     if not given.words:
         raise CommandError("cut what?", "usage: cut A [B …] | A->B")
     world = stage.world
@@ -164,19 +164,19 @@ def cut(stage: Stage, given: Command) -> None:
         need(given.words, 1, "cut A->B")
         first, _, target = first.partition("->")
         others = [stage.node(target)]
-        world.network.cut([stage.node(first)], others)
+        world.network.disconnect([stage.node(first)], others)
     else:
         others = [stage.node(one) for one in given.words[1:]] or [
             name for name in (*world.brokers, world.controller_name) if name != first
         ]
-        world.network.cut([stage.node(first)], others)
-        world.network.cut(others, [stage.node(first)])
+        world.network.disconnect([stage.node(first)], others)
+        world.network.disconnect(others, [stage.node(first)])
     world.recorder.emit("cut", source=first, targets=others)
 
 
 @command("heal")
-def heal(stage: Stage, given: Command) -> None:
-    """Mend every link."""
+def reconnect(stage: Stage, given: Command) -> None:
+    """Reconnect every link."""
     need(given.words, 0, "heal")
-    stage.world.network.heal()
+    stage.world.network.reconnect()
     stage.world.recorder.emit("healed")

@@ -1,4 +1,4 @@
-"""What handlers share: the stage they act on, and the table they stand in."""
+"""The stage that command handlers act on, and the table of all handlers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.lab.world.clients import SimConsumer, SimProducer
 from holdfast.lab.world.world import World
 
 QUIET_KINDS = ("fetch-sent", "fetch-parked", "sent", "registered", "isr-applied", "message-lost")
-"""Kinds whose lines a story does not show unless it asks (`trace +fetch-parked`)."""
+"""Kinds of events that a scenario hides unless it shows them (`trace +fetch-parked`)."""
 
 
 _NAME = re.compile(r"\w[\w-]*")
@@ -33,20 +33,20 @@ class CommandError(Exception):
 
 @dataclass(slots=True)
 class Stage:
-    """Where a story plays: the world, and how much of it is told."""
+    """The state of a running scenario: the world, and which events are shown."""
 
     variant: Mapping[str, str]
     overrides: Mapping[str, str]
     world_or_none: World | None = None
-    telling: bool = True
+    shows_trace: bool = True
     quiet: dict[str, None] = field(default_factory=lambda: dict.fromkeys(QUIET_KINDS))
     said: list[str] = field(default_factory=list)
-    """What commands say themselves, in between what the trace says."""
+    """Lines that commands print themselves."""
     verdict: Verdict | None = None
 
     @property
     def world(self) -> World:
-        """The world, once `cluster` has made it."""
+        """The world that `cluster` created."""
         if self.world_or_none is None:
             raise CommandError("there is no cluster yet", "begin with 'cluster brokers=(A,B)'")
         return self.world_or_none
@@ -59,7 +59,7 @@ class Stage:
         return brokers[name]
 
     def living(self, name: str) -> SimBroker:
-        """A broker by name, whose process runs."""
+        """A running broker by name."""
         broker = self.broker(name)
         if not broker.alive:
             raise CommandError(f"{name} is not running", f"start it first: 'restart {name}'")
@@ -75,12 +75,12 @@ class Stage:
         return world.controller_name if name == "controller" else name
 
     def option(self, key: str, given: str | None) -> Any:
-        """A choice of the command line, else of the variant, else of the command itself."""
+        """An option's value: from the command line, else the variant, else the command."""
         text = self.overrides.get(key) or self.variant.get(key) or given
         return None if text is None else parse_option(key, text)
 
     def new_name(self, name: str) -> str:
-        """A name that no other node has, fit for `A->B` and `(A,B)`."""
+        """Check that a name is free, and fit for `A->B` and `(A,B)`."""
         brokers = self.world_or_none.brokers if self.world_or_none else {}
         taken = name in brokers or name == "store" or name.startswith("controller")
         if taken or not _NAME.fullmatch(name):
@@ -122,7 +122,7 @@ class Handler:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What the usage line allows as key=value."""
+        """The keys that the usage line allows."""
         keys = tuple(_OPTION.findall(self.usage))
         return (*keys, *OPTIONS) if "setting" in keys else keys
 
@@ -144,7 +144,7 @@ HANDLERS: dict[str, Handler] = {}
 def command(
     usage: str,
 ) -> Callable[[Callable[[Stage, Command], None]], Callable[[Stage, Command], None]]:
-    """Put a handler into the table. The usage's first word is the command's name."""
+    """Register a handler. The first word of its usage is the command's name."""
 
     def register(run: Callable[[Stage, Command], None]) -> Callable[[Stage, Command], None]:
         HANDLERS[usage.split(maxsplit=1)[0]] = Handler(usage=usage, run=run)
@@ -166,7 +166,7 @@ def need(words: tuple[str, ...], count: int, usage: str) -> tuple[str, ...]:
 
 
 def number(text: str, what: str, most: int = MOST) -> int:
-    """A whole number that is not negative, and small enough to be meant."""
+    """A whole number from 0 to `most`."""
     if not text.isdecimal() or len(text) > len(str(most)) or int(text) > most:
         raise CommandError(f"{what} must be a whole number up to {most}, not {text!r}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Commands that tell: what is shown, and how things stand."""
+"""Commands that print the state, and choose which events are shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CELL = re.compile(r"^(?P<name>.*?)(?P<place>\d+)(?P<rest>@-?\d+)$")
 
 @command("variant NAME [setting=value …]")
 def variant(stage: Stage, given: Command) -> None:
-    """Declares a variant; read before the story begins."""
+    """Declare a variant; it is read before the scenario runs."""
 
 
 @command("trace on | off | +KIND | -KIND …")
@@ -26,7 +26,7 @@ def trace(stage: Stage, given: Command) -> None:
     """Show what happens, hide it, or show or hide one kind of event."""
     for word in given.words:
         if word in ("on", "off"):
-            stage.telling = word == "on"
+            stage.shows_trace = word == "on"
         elif word[0] in "+-" and word[1:] in KINDS:
             if word[0] == "+":
                 stage.quiet.pop(word[1:], None)
@@ -39,7 +39,7 @@ def trace(stage: Stage, given: Command) -> None:
 
 @command("state [BROKER …]")
 def state(stage: Stage, given: Command) -> None:
-    """Print each replica's numbers: one line a replica."""
+    """Print the offsets and epochs of each replica, one line per replica."""
     names = given.words or tuple(stage.world.brokers)
     for name in names:
         stage.said.append(_state_line(stage, stage.broker(name)))
@@ -109,23 +109,23 @@ def _follows(before: str, after: str) -> bool:
 
 @command("isr")
 def isr(stage: Stage, given: Command) -> None:
-    """Print what the store says."""
+    """Print the leader, the epoch and the ISR in the coordination store."""
     need(given.words, 0, "isr")
     world = stage.world
-    agreed = world.partition_state()
-    names = ",".join(world.name_of(one) for one in agreed.isr)
+    stored = world.partition_state()
+    names = ",".join(world.name_of(one) for one in stored.isr)
     line = (
-        f"store: leader={world.leader_name() or 'none'} epoch={agreed.leader_epoch} isr=({names})"
+        f"store: leader={world.leader_name() or 'none'} epoch={stored.leader_epoch} isr=({names})"
     )
-    if agreed.eligible_leaders:
-        eligible = ",".join(world.name_of(one) for one in agreed.eligible_leaders)
+    if stored.eligible_leaders:
+        eligible = ",".join(world.name_of(one) for one in stored.eligible_leaders)
         line += f" eligible=({eligible})"
     stage.said.append(line)
 
 
 @command("followers BROKER")
 def followers(stage: Stage, given: Command) -> None:
-    """Print what a leader knows of its followers: how far they are, and when they were level."""
+    """Print each follower's log end offset at the leader, and when it was last caught up."""
     (name,) = need(given.words, 1, "followers BROKER")
     world = stage.world
     role = stage.broker(name).replica.role
@@ -141,14 +141,16 @@ def followers(stage: Stage, given: Command) -> None:
 
 @command("metadata")
 def metadata(stage: Stage, given: Command) -> None:
-    """Print whom each living broker would name to a client that asks who leads."""
+    """Print the leader that each running broker reports to clients."""
     need(given.words, 0, "metadata")
     world = stage.world
     for name, broker in world.brokers.items():
         known = broker.metadata
         if broker.alive and known:
             leader = world.name_of(known.leader) if known.leader >= 0 else "none"
-            stage.said.append(f"{name} tells clients: leader={leader} epoch={known.leader_epoch}")
+            stage.said.append(
+                f"{name} reports to clients: leader={leader} epoch={known.leader_epoch}"
+            )
 
 
 @command("latest BROKER")
@@ -161,15 +163,15 @@ def latest(stage: Stage, given: Command) -> None:
 
 @command("processed")
 def processed(stage: Stage, given: Command) -> None:
-    """Print what consumers have worked on, in order."""
+    """Print the records that consumers have processed, in order."""
     need(given.words, 0, "processed")
-    done = [f"{one.label}({one.consumer})" for one in stage.world.ledger.processed]
+    done = [f"{one.label}({one.consumer})" for one in stage.world.history.processed]
     stage.said.append(f"processed: {' '.join(done) or 'nothing'}")
 
 
 @command("invariants")
 def invariants(stage: Stage, given: Command) -> None:
-    """Print every invariant that was broken so far, and those that are not judged any more."""
+    """Print every broken invariant, and those that are no longer checked."""
     need(given.words, 0, "invariants")
     noted = stage.world.invariants
     noted.check()

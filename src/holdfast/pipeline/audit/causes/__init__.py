@@ -1,6 +1,6 @@
-"""Why a finding is there, and which setting would have prevented it: from traces and checkpoints.
+"""Causes of findings, and the setting that would have prevented each: from traces and checkpoints.
 
-How it is done is told in docs/causes.md.
+docs/causes.md describes the method.
 """
 
 from holdfast.pipeline.audit.causes.explain import explain

@@ -1,7 +1,7 @@
-"""From findings to their causes: groups what shares a fate, asks the trace, else the checkpoints.
+"""Finds the causes of findings: groups records with one fate, then asks traces or checkpoints.
 
-A finding that is a run of offsets is cut where the fates of its records differ, so that thousands
-of records of one election are one cause, and two power failures are two.
+A finding that is a run of offsets is split where the fates of its records differ, so thousands of
+records of one election have one cause, and two power failures are two causes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What can be asked."""
+    """The available evidence."""
 
     histories: Mapping[str, History]
     names: Mapping[int, str]
@@ -70,11 +70,11 @@ def explain(
     partitions: Iterable[PartitionFacts] = (),
     pasts: Mapping[tuple[str, int], Past] | None = None,
 ) -> list[Finding]:
-    """The findings with cause, remedy and evidence, as far as these can be told.
+    """The findings with cause, remedy and evidence, as far as these are known.
 
     `logs`: a broker's log directory by its name; `traces`: trace files, or directories of them;
-    `partitions`: what the audit has read from the files, for where a trace is silent; `pasts`: what
-    is known of a partition (topic and number) beside them.
+    `partitions`: what the audit has read from the files, for cases that the trace does not cover;
+    `pasts`: what else is known of a partition (topic and number).
     """
     given = _runs(findings)
     wanted: dict[str, list[int]] = {}
@@ -85,12 +85,12 @@ def explain(
     events = read_traces(trace_files(traces), wanted)
     replicas = {f"{one.topic}-{one.partition}": one.replicas for one in partitions}
     sources = _Sources(histories(events, wanted), names_of(logs), replicas, pasts or {})
-    told = [one for finding in given for one in _explained(finding, sources)]
-    return _told_together(told, sources)
+    text = [one for finding in given for one in _explained(finding, sources)]
+    return _merged_by_event(text, sources)
 
 
 def _runs(findings: Iterable[Finding]) -> list[Finding]:
-    """Neighbours that differ in nothing but offset and ledger row, put together."""
+    """Merge neighbours that differ only in offset and ledger row."""
     runs: list[Finding] = []
     for finding in findings:
         if runs and _goes_on(runs[-1], finding):
@@ -112,7 +112,7 @@ def _goes_on(run: Finding, finding: Finding) -> bool:
 
 
 def _alike(finding: Finding) -> object:
-    """The finding without what may differ in a run."""
+    """The finding without the fields that may differ in a run."""
     row = finding.ledger
     sender = None if row is None else (row.run, row.producer, row.result, row.acks)
     bare = replace(finding, offset=None, last_offset=None, count=0, ledger=None, last_ledger=None)
@@ -128,8 +128,8 @@ def _explained(finding: Finding, sources: _Sources) -> list[Finding]:
     return [finding] if explainer is None else explainer(finding, sources)
 
 
-def _told_together(findings: list[Finding], sources: _Sources) -> list[Finding]:
-    """What one event did in one partition is one cause, told of all its records."""
+def _merged_by_event(findings: list[Finding], sources: _Sources) -> list[Finding]:
+    """One event in one partition is one cause for all its records."""
     groups: dict[object, list[int]] = {}
     for place, finding in enumerate(findings):
         if finding.cause is not None and finding.cause.event_id is not None:
@@ -162,7 +162,7 @@ def _with(finding: Finding, reason: Reason | None, remedy: Remedy | None = None)
     return replace(finding, cause=cause, remedy=remedy or remedy_of(reason), evidence=evidence)
 
 
-# Records that are gone, or were replaced.
+# Records that are gone or were replaced.
 
 
 def _gone(finding: Finding, sources: _Sources) -> list[Finding]:
@@ -171,11 +171,11 @@ def _gone(finding: Finding, sources: _Sources) -> list[Finding]:
     if finding.offset is None:
         return [_never_placed(finding)]
     asking = _Asking(finding, sources)
-    return [_with(_cut_to(finding, piece), asking.reason(piece)) for piece in asking.pieces()]
+    return [_with(_narrowed_to(finding, piece), asking.reason(piece)) for piece in asking.pieces()]
 
 
 class _Asking:
-    """Why the records of one finding are gone, piece by piece."""
+    """Explains why the records of one finding are gone, piece by piece."""
 
     def __init__(self, finding: Finding, sources: _Sources) -> None:
         self._finding = finding
@@ -186,9 +186,9 @@ class _Asking:
         self._past = sources.pasts.get((finding.topic, finding.partition), NO_PAST)
 
     def pieces(self) -> list[Span]:
-        """The offsets in parts that have one cause each, and as few as that allows."""
+        """The offsets in as few parts as possible with one cause each."""
         if self._span.size != self._finding.count:
-            return [self._span]  # It has holes, and nobody knows what is where in it.
+            return [self._span]  # It has holes at unknown offsets.
         merged: list[Span] = []
         last: object = None
         for piece in self._history.pieces(self._span):
@@ -201,10 +201,10 @@ class _Asking:
         return merged
 
     def reason(self, piece: Span) -> Reason | None:
-        """Of all its records, judged by the first.
+        """The reason for all records of a piece, judged by the first.
 
-        The ledger's row is of the first record of the finding. Where it explains nothing, later
-        ones may be of another producer, and the trace alone is asked.
+        The ledger's row belongs to the first record of the finding. Where it explains nothing,
+        later records may be of another producer, and only the trace counts.
         """
         reason = self._traced(piece, self._finding.ledger)
         if piece.start != self._span.start and (reason is None or reason.kind == ELECTION):
@@ -231,7 +231,7 @@ class _Asking:
 
 
 def _identity(reason: Reason | None) -> object:
-    """What makes two causes one: the event; without an event, what kind of cause it is."""
+    """Two causes are one if they have the same event; without an event, the same kind."""
     if reason is None:
         return None
     return reason.kind, None if reason.root is None else reason.root.place
@@ -243,7 +243,7 @@ def _span(finding: Finding) -> Span:
     return Span(finding.offset, last + 1)
 
 
-def _cut_to(finding: Finding, piece: Span) -> Finding:
+def _narrowed_to(finding: Finding, piece: Span) -> Finding:
     whole = _span(finding)
     if piece == whole:
         return finding
@@ -258,64 +258,64 @@ def _cut_to(finding: Finding, piece: Span) -> Finding:
 
 
 def _never_placed(finding: Finding) -> Finding:
-    """A send that was never given an offset: acks=0."""
-    told = "Nobody answered for it: with acks=0 a producer takes every send for written."
-    return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=told, acks=0), ALL)
+    """A send that never got an offset: acks=0."""
+    text = "No broker acknowledged it: with acks=0 a producer counts every send as written."
+    return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=text, acks=0), ALL)
 
 
 def _unread(finding: Finding, sources: _Sources) -> Finding | None:
-    """It left the log before the reader came to it; None if the log has it."""
+    """The record left the log before the reader reached it; None if the log has it."""
     replicas = sources.replicas.get(_partition(finding), ())
     truth = newest(replicas)
     if truth is None or finding.offset is None or finding.offset >= truth.log_start_offset:
         return None
     reader = "the table" if finding.place == words.TABLE else "the consumer"
     start = truth.log_start_offset
-    # Retention takes whole files of the leader; a follower may have the file a little longer.
+    # Retention removes whole files of the leader; a follower may keep the file a little longer.
     if any(one.first_segment == start for one in replicas):
         kind, who = RETENTION, "Retention deleted"
     else:
         kind, who = DELETED_RECORDS, "Somebody asked to delete"
-    told = (
+    text = (
         f"{who} everything below offset {start} before {reader} had read it: the log of "
         f"{truth.broker} begins there."
     )
-    return _with(finding, Reason(kind=kind, sentence=told, evidence=(truth.path,)))
+    return _with(finding, Reason(kind=kind, sentence=text, evidence=(truth.path,)))
 
 
 def _passed_over(finding: Finding) -> Finding:
     reader = "the table" if finding.place == words.TABLE else "the consumer"
-    told = f"The log has what was acknowledged; {reader} went on without it."
+    text = f"The log has what was acknowledged; {reader} went on without it."
     remedy = COMMIT_AFTER if finding.place == words.CONSUMED else None
-    return _with(finding, Reason(kind=PASSED_OVER, sentence=told), remedy)
+    return _with(finding, Reason(kind=PASSED_OVER, sentence=text), remedy)
 
 
-# Records that are there too often, or in another order.
+# Duplicates, and records in another order.
 
 
 def _resent(finding: Finding, _sources: _Sources) -> list[Finding]:
     if finding.place != words.LOG:
-        told = "It was read again: a reader that starts anew begins at its last commit."
-        return [_with(finding, Reason(kind=READ_AGAIN, sentence=told))]
+        text = "It was read again: a reader that restarts begins at its last commit."
+        return [_with(finding, Reason(kind=READ_AGAIN, sentence=text))]
     row = finding.ledger
-    again = "" if finding.kind == words.DUPLICATE else ", behind records that were sent later"
+    again = "" if finding.kind == words.DUPLICATE else ", after records that were sent later"
     if row is not None and row.idempotent:
-        told = (
-            f"The record was sent anew{again}. An idempotent producer's own retries are "
+        text = (
+            f"The record was sent again{again}. An idempotent producer's own retries are "
             "recognised, so the application sent it twice, perhaps after a restart."
         )
-        return [_with(finding, Reason(kind=RESENT, sentence=told), TRANSACTIONAL)]
-    told = (
+        return [_with(finding, Reason(kind=RESENT, sentence=text), TRANSACTIONAL)]
+    text = (
         f"The producer sent the record again{again}, most likely because the first answer did not "
         "come. Without idempotence a broker cannot recognise a retry."
     )
-    return [_with(finding, Reason(kind=RESENT, sentence=told), IDEMPOTENT)]
+    return [_with(finding, Reason(kind=RESENT, sentence=text), IDEMPOTENT)]
 
 
 def _too_few(finding: Finding, _sources: _Sources) -> list[Finding]:
     lacking = ", ".join(finding.lacks) or "others"
-    told = f"{lacking} did not have a copy: the leader answered while fewer replicas were in sync."
-    return [_with(finding, Reason(kind=FEW_COPIES, sentence=told), TWO)]
+    text = f"{lacking} did not have a copy: the leader answered while fewer replicas were in sync."
+    return [_with(finding, Reason(kind=FEW_COPIES, sentence=text), TWO)]
 
 
 _IN_RUNS: Final = (words.LOST, words.INCONSISTENT, words.PHANTOM, words.DIFFER)

@@ -1,6 +1,6 @@
-"""The faults that a cluster survived or did not, from its traces: for the report's timeline.
+"""The faults of a cluster, from its traces, for the report's timeline.
 
-They are shown on a clean report too, because a verdict is worth as much as the faults behind it.
+A clean report shows them too: a verdict is worth as much as the faults that the cluster survived.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SENTENCES: Final = {
     "elected": "leaders were elected",
 }
 _NO_FAULT: Final = ("created", "preferred", "reassigned")
-"""Rules of elections that somebody asked for."""
+"""Rules of elections that were requested."""
 
 
 def faults(traces: Iterable[Path], logs: Mapping[str, Path]) -> tuple[Step, ...]:

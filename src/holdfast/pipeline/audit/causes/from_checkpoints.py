@@ -1,9 +1,10 @@
-"""Why records are gone, from what Apache Kafka leaves behind: leader-epoch checkpoints, metadata.
+"""Explains lost records from the files of Apache Kafka: leader-epoch checkpoints and metadata.
 
-One epoch writes one record at an offset. So if a record was acknowledged, and the leader's line has
-there what a later epoch wrote, or a later epoch begins below it, then the leader of that epoch did
-not have it. Whether it was elected cleanly the controllers' metadata log says. Without it the
-producer's acks make one of the two likely, and that is said with this reservation.
+One epoch writes one record at an offset. So if a record was acknowledged, and the leader's log has
+a later epoch's record there, or a later epoch begins below it, then the leader of that epoch did
+not have the record. The controllers' metadata log says whether that leader was elected cleanly.
+Without that log the producer's acks make one of the two likely, and the sentence says "most
+likely".
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def reason_from_epochs(
             begun = _begun(truth, offset, one.leader_epoch)
             if begun is not None:
                 return _elected(asked, truth, begun, [one], names)
-    later = _reign_without(truth, offset, wrote)
+    later = _epoch_without(truth, offset, wrote)
     if later is not None:
         elections = past.between(_before(truth, later) if wrote is None else wrote, later.epoch)
         if elections:
@@ -61,31 +62,31 @@ def reason_from_epochs(
         return _overruled(asked, truth, later, holders)
     if offset >= truth.log_end_offset:
         return _shortened(asked, truth, replicas)
-    told = (
+    text = (
         f"No later epoch begins below offset {offset} in any log: the files were changed by "
         "something else than an election."
     )
-    return Reason(kind=OUTSIDE, sentence=told, evidence=(truth.path,))
+    return Reason(kind=OUTSIDE, sentence=text, evidence=(truth.path,))
 
 
-def _reign_without(truth: ReplicaFacts, offset: int, wrote: int | None) -> EpochStart | None:
-    """The reign of the first leader that did not have what stood at an offset."""
+def _epoch_without(truth: ReplicaFacts, offset: int, wrote: int | None) -> EpochStart | None:
+    """The epoch of the first leader that did not have the record of an offset."""
     if wrote is not None:
         later = [one for one in truth.epochs if one.epoch > wrote and one.start_offset <= offset]
         return later[0] if later else None
     found = epoch_at(truth, offset)
-    # The first reign of a log has no predecessor that could have written something else.
+    # The first epoch of a log has no predecessor that could have written another record.
     return found if found is not None and found != truth.epochs[0] else None
 
 
 def _begun(truth: ReplicaFacts, offset: int, epoch: int) -> EpochStart | None:
-    """An epoch that begins at or below an offset, or the one that took its place."""
+    """An epoch that begins at or below an offset, or the one that replaced it."""
     later = [one for one in truth.epochs if one.epoch >= epoch and one.start_offset <= offset]
     return later[0] if later else None
 
 
 def _before(truth: ReplicaFacts, later: EpochStart) -> int:
-    """The epoch that the log has before one."""
+    """The last epoch in the log before this one."""
     return max((one.epoch for one in truth.epochs if one.epoch < later.epoch), default=-1)
 
 
@@ -94,11 +95,11 @@ def _damaged(asked: Asked, replicas: Sequence[ReplicaFacts]) -> Reason | None:
     found = _damages(asked, replicas)
     if not found:
         return None
-    told = (
+    text = (
         f"The batch of {asked.what} is damaged in {_files(len(found))}: a disk failed, or "
         "something else than the broker changed its file."
     )
-    return Reason(kind=OUTSIDE, sentence=told, evidence=tuple(one.place for one in found))
+    return Reason(kind=OUTSIDE, sentence=text, evidence=tuple(one.place for one in found))
 
 
 def _damages(asked: Asked, replicas: Iterable[ReplicaFacts]) -> list[Damage]:
@@ -121,51 +122,51 @@ def _elected(
     elections: Sequence[Election],
     names: Names,
 ) -> Reason:
-    """The controllers' word. One of these elections took the records: an unclean one, if any is."""
+    """From the controllers' records. One of these elections lost the records; prefers unclean."""
     one = next((one for one in elections if one.is_unclean), elections[0])
     leader, isr = named([one.leader], names), named(one.isr, names)
-    told = f"{leader} was elected for epoch {one.leader_epoch} at {spoken_time(one.time_ms)}"
+    text = f"{leader} was elected for epoch {one.leader_epoch} at {spoken_time(one.time_ms)}"
     begins = (
         f"Epoch {later.epoch} begins at offset {later.start_offset} in the log of {truth.broker}, "
         f"without {asked.what}."
     )
     evidence = (one.evidence, line_of(truth, later))
     if one.is_unclean:
-        kind, told = (
+        kind, text = (
             UNCLEAN_ELECTION,
-            f"Unclean election: {told}, and was not in sync; {isr} was. {begins}",
+            f"Unclean election: {text}, and was not in sync; {isr} was. {begins}",
         )
     elif asked.acks in (0, 1):
-        kind, told = (
+        kind, text = (
             LEADER_ALONE,
             (
-                f"With acks={asked.acks} the former leader alone had answered. {told}, cleanly: in "
+                f"With acks={asked.acks} the former leader alone had answered. {text}, cleanly: in "
                 f"sync were {isr}. {begins}"
             ),
         )
     else:
-        kind, told = (
+        kind, text = (
             LOST_FLUSH,
             (
-                f"{told}, cleanly: in sync were {isr}. {begins} It had the records when they were "
+                f"{text}, cleanly: in sync were {isr}. {begins} It had the records when they were "
                 "acknowledged, and most likely lost them in a power failure, before a flush."
             ),
         )
-    return Reason(kind=kind, sentence=told, acks=asked.acks, copies=len(one.isr), evidence=evidence)
+    return Reason(kind=kind, sentence=text, acks=asked.acks, copies=len(one.isr), evidence=evidence)
 
 
 def _overruled(
     asked: Asked, truth: ReplicaFacts, later: EpochStart, holders: list[ReplicaFacts]
 ) -> Reason:
     what = asked.what
-    told = (
+    text = (
         f"Epoch {later.epoch} begins at offset {later.start_offset} in the log of {truth.broker}: "
         f"the leader of that epoch did not have {what}."
     )
     if holders:
         names = spoken_list([one.broker for one in holders])
-        told += f" {names} still {'has' if len(holders) == 1 else 'have'} what was acknowledged."
-    kind, likely = UNKNOWN_CAUSE, "A trace would tell whether the election was clean."
+        text += f" {names} still {'has' if len(holders) == 1 else 'have'} what was acknowledged."
+    kind, likely = UNKNOWN_CAUSE, "A trace would show whether the election was clean."
     if asked.acks == ACKS_ALL:
         kind, likely = (
             UNCLEAN_ELECTION,
@@ -180,7 +181,7 @@ def _overruled(
             ),
         )
     evidence = [line_of(truth, later), *(one.path for one in holders)]
-    return Reason(kind=kind, sentence=f"{told} {likely}", acks=asked.acks, evidence=tuple(evidence))
+    return Reason(kind=kind, sentence=f"{text} {likely}", acks=asked.acks, evidence=tuple(evidence))
 
 
 def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFacts]) -> Reason:
@@ -188,29 +189,29 @@ def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFact
     for one in replicas:
         known = one.high_watermark
         if known is not None and known > max(one.log_end_offset, asked.span.start):
-            told = (
+            text = (
                 f"The checkpoint of {one.broker} says that everything below offset {known} was "
                 f"committed, but its log ends at {one.log_end_offset}: {what} most likely went "
                 "with a power failure, before a flush."
             )
             return Reason(
                 kind=LOST_FLUSH,
-                sentence=told,
+                sentence=text,
                 acks=asked.acks,
                 copies=len(replicas),
                 evidence=(one.path,),
             )
-    told = (
+    text = (
         f"The newest log, of {truth.broker}, ends at offset {truth.log_end_offset}, below {what}. "
         "The files do not say whether a power failure or an election took the end; a trace would."
     )
-    return Reason(kind=UNKNOWN_CAUSE, sentence=told, acks=asked.acks, evidence=(truth.path,))
+    return Reason(kind=UNKNOWN_CAUSE, sentence=text, acks=asked.acks, evidence=(truth.path,))
 
 
 def reason_of_shortage(
     asked: Asked, replicas: Sequence[ReplicaFacts], lacks: Iterable[str]
 ) -> Reason | None:
-    """Why a copy lacks what it should have, or cannot give it; None if it does not end below."""
+    """Why a copy lacks what it should have, or cannot return it; None if it does not end below."""
     offset = asked.span.start
     lacking = [one for one in replicas if one.broker in lacks]
     short = [one for one in lacking if one.log_end_offset <= offset]
@@ -218,23 +219,23 @@ def reason_of_shortage(
         return _damaged(asked, lacking)
     one = short[0]
     if one.is_absent:
-        kind, told = OUTSIDE, f"{one.broker} should have a copy, and its folder is not there."
+        kind, text = OUTSIDE, f"{one.broker} should have a copy, and its folder is not there."
     elif one.log_end_offset == one.log_start_offset:
-        kind, told = LOST_DISK, f"The log of {one.broker} is empty: its disk came back without it."
+        kind, text = LOST_DISK, f"The log of {one.broker} is empty: its disk came back without it."
     elif one.flushed is not None and one.flushed > offset:
         kind = OUTSIDE
-        told = (
+        text = (
             f"The log of {one.broker} ends at {one.log_end_offset}, though it was flushed up to "
             f"{one.flushed}: something else than the broker changed its files."
         )
     else:
         kind = LOST_FLUSH
-        told = (
+        text = (
             f"The log of {one.broker} ends at {one.log_end_offset}, though it had more: most "
             "likely a power failure took what was not flushed, or its file was changed."
         )
     return Reason(
-        kind=kind, sentence=told, acks=asked.acks, copies=len(replicas), evidence=(one.path,)
+        kind=kind, sentence=text, acks=asked.acks, copies=len(replicas), evidence=(one.path,)
     )
 
 
@@ -248,17 +249,17 @@ def reason_of_difference(offset: int, replicas: Sequence[ReplicaFacts]) -> Reaso
     stale = [(one, entry) for one, entry in others if entry.epoch != mine.epoch]
     if stale:
         other, entry = stale[0]
-        told = (
+        text = (
             f"At offset {offset} {other.broker} has what epoch {entry.epoch} wrote, "
             f"{truth.broker} what epoch {mine.epoch} wrote: {other.broker} has not followed a "
             f"leader of epoch {mine.epoch} since."
         )
         evidence = (line_of(other, entry), line_of(truth, mine))
-        return Reason(kind=STALE_REPLICA, sentence=told, evidence=evidence)
+        return Reason(kind=STALE_REPLICA, sentence=text, evidence=evidence)
     if len(others) < 2:
         return None
-    told = (
+    text = (
         f"All logs say that epoch {mine.epoch} wrote offset {offset}, and one epoch writes one "
         "record there: a file was damaged, or changed by something else than its broker."
     )
-    return Reason(kind=OUTSIDE, sentence=told, evidence=tuple(one.path for one, _ in others))
+    return Reason(kind=OUTSIDE, sentence=text, evidence=tuple(one.path for one, _ in others))

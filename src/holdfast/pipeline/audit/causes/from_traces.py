@@ -1,11 +1,11 @@
-"""Why records are gone, from a trace. What the new leader's log had gone through says it:
+"""Explains lost records from a trace. What happened to the new leader's log decides:
 
-- it had them and lost them in a power failure: the flush that never came;
+- it had the records and lost them in a power failure: they were not flushed;
 - it never had them, and the election was unclean: the election;
-- it never had them, the election was clean: the producer had been content with the leader alone.
+- it never had them, and the election was clean: the leader alone had acknowledged them.
 
-What happens to other copies afterwards (they are cut when their brokers follow the new leader) is a
-consequence, told in the chain. Works on the traces of real brokers and of the lab alike.
+What happens to other copies afterwards (their brokers truncate them to follow the new leader) is a
+consequence, shown in the chain. Works on traces of real brokers and of the lab.
 """
 
 from __future__ import annotations
@@ -57,21 +57,22 @@ class Reason:
     sentence: str
     acks: int | None = None
     copies: int = 0
-    """Logs that ever had the records."""
+    """The number of logs that ever had the records."""
     root: Seen | None = None
     chain: tuple[Step, ...] = ()
     evidence: tuple[str, ...] = ()
 
 
 def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
-    """Why all records of a span are gone that shared one fate; None if the trace does not say."""
+    """Why all records of a span with one fate are gone; None if the trace does not say."""
     found = [_reason_in(case) for case in cases_of(history, asked, names)]
-    told = [reason for reason in found if reason is not None]
-    # A clean election takes nothing, and what still stands in a log is not what is missing, where
-    # there is another explanation: a kill takes promises out of a trace, and older ones stay.
-    gone = [reason for reason in told if reason.kind != OUTSIDE]
+    known = [reason for reason in found if reason is not None]
+    # If there is another explanation, a clean election did not lose the records, and a record that
+    # is still in a log is not the missing one: a kill loses acknowledgements from a trace, and
+    # older ones remain.
+    gone = [reason for reason in known if reason.kind != OUTSIDE]
     taken = [reason for reason in gone if reason.kind != ELECTION]
-    return next(iter(taken or gone or told), None)
+    return next(iter(taken or gone or known), None)
 
 
 def _reason_in(case: Case) -> Reason | None:
@@ -85,8 +86,8 @@ def _reason_in(case: Case) -> Reason | None:
         return _unclean(case, election)
     if case.acks in (0, 1):
         return _leader_alone(case, election)
-    told = f"{_elected(case, election)} without {case.what}, although the election was clean."
-    return _reason(case, ELECTION, told, election.seen, election)
+    text = f"{_elected(case, election)} without {case.what}, although the election was clean."
+    return _reason(case, ELECTION, text, election.seen, election)
 
 
 # The sentences.
@@ -94,55 +95,55 @@ def _reason_in(case: Case) -> Reason | None:
 
 def _unclean(case: Case, election: Election) -> Reason:
     alone = ""
-    if case.is_of_one_member and case.promise is not None:
-        only = case.name(case.promise.isr[0])
+    if case.is_of_one_member and case.acknowledgement is not None:
+        only = case.name(case.acknowledgement.isr[0])
         alone = f" {only} alone was in sync when {case.they_were} acknowledged."
-    told = (
+    text = (
         f"Unclean election: {_elected(case, election)}, not in sync and without {case.what}."
         f"{alone}{_aftermath(case, election)}"
     )
-    return _reason(case, UNCLEAN_ELECTION, told, election.seen, election)
+    return _reason(case, UNCLEAN_ELECTION, text, election.seen, election)
 
 
 def _leader_alone(case: Case, election: Election) -> Reason:
     former = _leader_then(case)
     who = case.name(former) if former is not None else "the leader"
     died = _death(case, election, former)
-    told = (
+    text = (
         f"With acks={case.acks} {who} alone answered for {case.what}, before another log had "
         f"{case.them}. {f'{who} {died}. ' if died else ''}{_elected(case, election)} without "
         f"{case.them}, by a clean election.{_aftermath(case, election)}"
     )
-    return _reason(case, LEADER_ALONE, told, election.seen, election)
+    return _reason(case, LEADER_ALONE, text, election.seen, election)
 
 
 def _leader_lost_them(case: Case, election: Election, copy: Copy) -> Reason:
     assert copy.until is not None
     kind = _KINDS_OF_END[copy.until.event.kind]
     if kind == TRUNCATION:
-        told = f"{sentence(copy.until.event, case.names)} Then {_elected(case, election)}."
+        text = f"{sentence(copy.until.event, case.names)} Then {_elected(case, election)}."
     else:
-        told = f"{_losses(case)} {_elected(case, election)} without {case.what}."
-    return _reason(case, kind, told, copy.until, election)
+        text = f"{_losses(case)} {_elected(case, election)} without {case.what}."
+    return _reason(case, kind, text, copy.until, election)
 
 
 def _without_election(case: Case) -> Reason | None:
-    """No leader lacked them from the start: a log lost them, or never had them, or still has."""
+    """No leader lacked them from the start: a log lost them, never had them, or still has them."""
     ends, held = case.ends(), [copy.broker for copy in case.copies if copy.until is None]
     if held:
-        told = (
+        text = (
             f"According to the trace {case.listed(held)} still {_has(held)} {case.what}: the "
             "files were changed by something else than the broker."
         )
-        return _reason(case, OUTSIDE, told, None, None)
+        return _reason(case, OUTSIDE, text, None, None)
     if ends:
         last = max(ends, key=lambda seen: seen.event.t)
         kind = _KINDS_OF_END[last.event.kind]
-        told = sentence(last.event, case.names) if kind == TRUNCATION else _losses(case)
-        return _reason(case, kind, told, last, None)
+        text = sentence(last.event, case.names) if kind == TRUNCATION else _losses(case)
+        return _reason(case, kind, text, last, None)
     if case.acks == 0:
-        told = f"No log ever had {case.what}: with acks=0 nobody tells the producer."
-        return _reason(case, NEVER_WRITTEN, told, None, None)
+        text = f"No log ever had {case.what}: with acks=0 the producer gets no answer."
+        return _reason(case, NEVER_WRITTEN, text, None, None)
     return None
 
 
@@ -153,7 +154,7 @@ def _elected(case: Case, election: Election) -> str:
 
 
 def _beginnings(case: Case, election: Election) -> list[Seen]:
-    """The new leader's own word that its reign has begun."""
+    """The new leader's own events of the beginning of its epoch."""
     return [
         seen
         for seen in case.history.became
@@ -164,15 +165,15 @@ def _beginnings(case: Case, election: Election) -> list[Seen]:
 
 
 def _leader_then(case: Case) -> int | None:
-    """Who led when the records were acknowledged."""
-    if case.promise is not None:
-        return case.promise.first.event.broker
+    """The leader when the records were acknowledged."""
+    if case.acknowledgement is not None:
+        return case.acknowledgement.first.event.broker
     led = [one.leader for one in case.history.elections if one.epoch == case.epoch]
     return led[-1] if led else None
 
 
 def _death(case: Case, election: Election, broker: int | None) -> str:
-    """What had become of a broker when the election took place; empty if nothing is known."""
+    """How a broker had died when the election took place; empty if unknown."""
     for seen in reversed(case.history.faults):
         is_between = case.since_ms <= seen.event.t <= election.seen.event.t
         if broker is not None and seen.event.broker == broker and is_between:
@@ -181,7 +182,7 @@ def _death(case: Case, election: Election, broker: int | None) -> str:
 
 
 def _losses(case: Case) -> str:
-    """Whose power failed, or whose disk came back empty, and how much that took."""
+    """The brokers whose power failed or whose disk came back empty, and the lost offsets."""
     groups: dict[tuple[str, int, int], list[int]] = {}
     for copy in case.copies:
         if copy.until is not None:
@@ -189,12 +190,12 @@ def _losses(case: Case) -> str:
             end = numbers.get("kept", numbers.get("log_end_offset", 0))
             alike = (copy.until.event.kind, end, numbers.get("was", end))
             groups.setdefault(alike, []).append(copy.broker)
-    told = [_loss(case, *alike, brokers) for alike, brokers in groups.items()]
-    return " ".join(text for text in told if text)
+    texts = [_loss(case, *alike, brokers) for alike, brokers in groups.items()]
+    return " ".join(text for text in texts if text)
 
 
 def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
-    """Empty if the copies did not go with their brokers' memory or disks."""
+    """Empty if the copies were not lost with their brokers' memory or disks."""
     who, one = case.listed(brokers), len(set(brokers)) == 1
     if kind == "power-lost":
         what = f"offset {end} was" if was == end + 1 else f"offsets {end} to {was - 1} were"
@@ -206,9 +207,9 @@ def _loss(case: Case, kind: str, end: int, was: int, brokers: list[int]) -> str:
 
 
 def _aftermath(case: Case, election: Election) -> str:
-    """What became of the copies that others still had."""
+    """What happened to the copies of the other brokers."""
     after = election.seen.event.t
-    cut = [
+    truncated = [
         copy.broker
         for copy in case.copies
         if copy.until is not None
@@ -216,7 +217,11 @@ def _aftermath(case: Case, election: Election) -> str:
         and copy.until.event.t >= after
     ]
     kept = [copy.broker for copy in case.copies if copy.until is None]
-    text = f" {case.listed(cut)} cut {case.them} off to follow the new leader." if cut else ""
+    text = (
+        f" {case.listed(truncated)} truncated {case.them} to follow the new leader."
+        if truncated
+        else ""
+    )
     if kept:
         text += f" {case.listed(kept)} still {_has(kept)} {case.them}, where no reader looks."
     return text
@@ -230,13 +235,13 @@ def _has(brokers: Sequence[int]) -> str:
 
 
 def _reason(
-    case: Case, kind: str, told: str, root: Seen | None, election: Election | None
+    case: Case, kind: str, text: str, root: Seen | None, election: Election | None
 ) -> Reason:
     chain = _chain(case, root, election)
     places = [seen.place for seen in ([root] if root is not None else [])]
     return Reason(
         kind=kind,
-        sentence=told,
+        sentence=text,
         acks=case.acks,
         copies=len({copy.broker for copy in case.copies}),
         root=root,
@@ -246,8 +251,8 @@ def _reason(
 
 
 def _chain(case: Case, root: Seen | None, election: Election | None) -> list[Seen]:
-    """The promise, the deaths, the election, the cuts: each once, oldest first."""
-    chain = [case.promise.first] if case.promise is not None else []
+    """Acknowledgement, deaths, election, truncations: each once, oldest first."""
+    chain = [case.acknowledgement.first] if case.acknowledgement is not None else []
     history, had = case.history, {copy.broker: None for copy in case.copies}
     if election is not None:
         had |= {one: None for one in (_leader_then(case),) if one is not None}

@@ -1,8 +1,8 @@
-"""What became of a range of offsets, read off a trace: which logs had it, and what ended each copy.
+"""The history of a range of offsets in a trace: which logs had it, and what ended each copy.
 
 One pass over the events of one partition, real or simulated. A log is kept as spans of one leader
-epoch, not as records, so millions of appends cost a few spans. A cut ends the spans above it; what
-is left of one that was cut in two goes on. Elections remember which spans every log had then.
+epoch, not as records, so millions of appends cost a few spans. A truncation ends the spans above it
+and shortens the span that it falls into. Elections keep the spans that every log had then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from holdfast.pipeline.audit.causes.traces import Seen
 
 UNKNOWN: Final = -1
-"""An epoch that nobody told us."""
+"""An epoch that the trace does not contain."""
 _FAULTS: Final = ("crashed", "stopped", "power-lost", "disk-lost", "disk-failed")
 _ENDS: Final = {
     "truncated": ("was", "end_offset"),
@@ -23,7 +23,7 @@ _ENDS: Final = {
     "disk-lost": ("was", ""),
     "restarted": ("", "log_end_offset"),
 }
-"""Where an event says how long the log was, and how long it is now."""
+"""The fields of an event with the former and the new length of the log."""
 
 
 class Span(NamedTuple):
@@ -42,18 +42,18 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """One stay of a span of one epoch in one broker's log."""
+    """A span of one epoch in one broker's log, from its append to its end."""
 
     broker: int
     span: Span
     epoch: int
     since: Seen
-    """The first append of it."""
+    """Its first append."""
     until: Seen | None = None
-    """What ended it; None while it is there."""
+    """The event that ended it; None while it exists."""
 
     def is_of(self, offset: int, epoch: int) -> bool:
-        """Whether it is the record that this epoch wrote here; an epoch not known is any."""
+        """Whether it is the record that this epoch wrote here; an unknown epoch matches any."""
         return self.span.covers(offset) and (self.epoch == epoch or UNKNOWN in (self.epoch, epoch))
 
 
@@ -74,43 +74,43 @@ class Election:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """Acknowledgements in a row that were alike."""
+class Acknowledgement:
+    """A sequence of equal acknowledgements."""
 
     first: Seen
     span: Span
     acks: int
     isr: tuple[int, ...]
     epoch: int
-    """Of the leader that answered."""
+    """The epoch of the leader that acknowledged."""
 
-    def goes_on_with(self, other: Promise) -> bool:
-        """Whether the other one is the next of the row."""
+    def goes_on_with(self, other: Acknowledgement) -> bool:
+        """Whether the other one continues the sequence."""
         alike = (self.acks, self.isr, self.epoch) == (other.acks, other.isr, other.epoch)
         return alike and self.span.end == other.span.start
 
 
 @dataclass(slots=True)
 class History:
-    """One partition, as its brokers told it. `take` wants the events oldest first."""
+    """One partition, as its brokers traced it. `take` expects the events oldest first."""
 
     starts: Collection[int] = ()
-    """Offsets at which something is missing: promises begin a new row there."""
+    """Offsets at which something is missing: a new sequence of acknowledgements begins there."""
     ended: list[Copy] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
-    promises: list[Promise] = field(default_factory=list)
+    acknowledgements: list[Acknowledgement] = field(default_factory=list)
     faults: list[Seen] = field(default_factory=list)
     """Deaths of brokers, of any kind."""
     became: list[Seen] = field(default_factory=list)
-    """Brokers that began to lead or to follow."""
+    """Brokers that became leader or follower."""
     isr_changes: list[Seen] = field(default_factory=list)
     _open: dict[int, list[Copy]] = field(default_factory=dict)
     _isr: tuple[int, ...] = ()
     _batches: dict[tuple[int | None, int], int] = field(default_factory=dict)
-    """Where batches end that a leader has written and not yet answered for."""
+    """Ends of batches that a leader has written and not yet acknowledged."""
 
     def take(self, seen: Seen) -> None:
-        """One event."""
+        """Take one event."""
         event = seen.event
         match event.kind:
             case "appended":
@@ -134,7 +134,7 @@ class History:
             self.faults.append(seen)
 
     def _shortened(self, seen: Seen) -> None:
-        """A log has another end than before; what was above it is gone."""
+        """A log has a new end; what was above it is gone."""
         numbers = seen.event.numbers
         was, end = (numbers.get(key) for key in _ENDS[seen.event.kind])
         if end is None:
@@ -142,8 +142,8 @@ class History:
         if was is None:
             was = end
         self._learn_end(seen, was)
-        # A log that starts anew beyond its former end keeps nothing.
-        self._cut(seen, end if end <= was else 0)
+        # A log that starts again beyond its former end keeps nothing.
+        self._truncate(seen, end if end <= was else 0)
 
     def _appended(self, seen: Seen) -> None:
         numbers = seen.event.numbers
@@ -151,7 +151,7 @@ class History:
         broker = _broker(seen)
         if numbers["as_leader"]:
             self._batches[broker, base] = end
-        self._cut(seen, base)
+        self._truncate(seen, base)
         copies = self._open.setdefault(broker, [])
         if copies and copies[-1].epoch == epoch and copies[-1].span.end == base:
             copies[-1] = replace(copies[-1], span=Span(copies[-1].span.start, end))
@@ -159,7 +159,7 @@ class History:
             copies.append(Copy(broker=broker, span=Span(base, end), epoch=epoch, since=seen))
 
     def _learn_end(self, seen: Seen, end: int) -> None:
-        """A log may be longer than we were told: a kill takes the last lines of a trace with it."""
+        """A log may be longer than the trace says: a kill loses the last lines of a trace."""
         copies = self._open.setdefault(_broker(seen), [])
         known = copies[-1].span.end if copies else 0
         if known >= end:
@@ -169,7 +169,7 @@ class History:
         else:
             copies.append(Copy(broker=_broker(seen), span=Span(0, end), epoch=UNKNOWN, since=seen))
 
-    def _cut(self, seen: Seen, end: int) -> None:
+    def _truncate(self, seen: Seen, end: int) -> None:
         copies = self._open.get(_broker(seen), [])
         while copies and copies[-1].span.end > end:  # Each round ends one span, or shortens it.
             copy = copies.pop()
@@ -184,18 +184,20 @@ class History:
             return
         copies = self._open.get(seen.event.broker, []) if seen.event.broker is not None else []
         epoch = next((copy.epoch for copy in reversed(copies) if copy.span.covers(offset)), UNKNOWN)
-        promise = Promise(
+        acknowledgement = Acknowledgement(
             first=seen,
             span=Span(offset, self._batches.pop((seen.event.broker, offset), offset + 1)),
             acks=-1 if acks in ("all", "-1") else int(acks),
             isr=self._isr,
             epoch=epoch,
         )
-        last = self.promises[-1] if self.promises else None
-        if last is not None and last.goes_on_with(promise) and offset not in self.starts:
-            self.promises[-1] = replace(last, span=Span(last.span.start, promise.span.end))
+        last = self.acknowledgements[-1] if self.acknowledgements else None
+        if last is not None and last.goes_on_with(acknowledgement) and offset not in self.starts:
+            self.acknowledgements[-1] = replace(
+                last, span=Span(last.span.start, acknowledgement.span.end)
+            )
         else:
-            self.promises.append(promise)
+            self.acknowledgements.append(acknowledgement)
 
     def _elected(self, seen: Seen) -> None:
         numbers = seen.event.numbers
@@ -218,12 +220,12 @@ class History:
         return tuple(copy for copies in self._open.values() for copy in copies)
 
     def copies_of(self, offset: int) -> list[Copy]:
-        """Every stay of any record at this offset, oldest first."""
+        """Every copy of any record at this offset, oldest first."""
         found = [copy for copy in (*self.ended, *self.held()) if copy.span.covers(offset)]
         return sorted(found, key=lambda copy: (copy.since.event.t, copy.broker))
 
     def pieces(self, span: Span) -> list[Span]:
-        """The span in parts whose records all shared one fate."""
+        """The span in parts whose records all have one fate."""
         edges = {span.start: None, span.end: None}
         for copy in (*self.ended, *self.held()):
             edges |= {edge: None for edge in copy.span if span.start < edge < span.end}
@@ -232,9 +234,9 @@ class History:
 
 
 def histories(events: Iterable[Seen], wanted: Mapping[str, Collection[int]]) -> dict[str, History]:
-    """One history a partition, with the offsets at which something is missing in it.
+    """One history per partition, with the offsets at which something is missing in it.
 
-    What concerns a whole broker concerns all of them.
+    Events of a whole broker go to all of them.
     """
     found = {partition: History(frozenset(starts)) for partition, starts in wanted.items()}
     for seen in events:
@@ -252,5 +254,5 @@ def _broker(seen: Seen) -> int:
     return seen.event.broker
 
 
-def _brokers(told: object) -> tuple[int, ...]:
-    return tuple(told) if isinstance(told, (list, tuple)) else ()
+def _brokers(value: object) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else ()

@@ -1,4 +1,4 @@
-"""The kinds of cause, and what each is called where people read it."""
+"""The kinds of cause, and the headline of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADLINES: Final[Mapping[str, str]] = {
     LOST_DISK: "A disk came back empty",
     NEVER_WRITTEN: "Never reached a log",
     ELECTION: "A leader was elected that did not have the records",
-    TRUNCATION: "Cut off by its own broker",
+    TRUNCATION: "Truncated by its own broker",
     OUTSIDE: "Changed by something else than the broker",
     STALE_REPLICA: "A copy that has not followed",
     RESENT: "Sent again by the producer",

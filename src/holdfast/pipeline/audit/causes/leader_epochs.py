@@ -1,6 +1,6 @@
-"""What a replica's leader-epoch checkpoint answers: who wrote this offset here, and says so where.
+"""Looks up a replica's leader-epoch checkpoint: which epoch wrote an offset, and on which line.
 
-The facts are those that the audit has read from the files already.
+The audit has read the facts from the files before.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from holdfast.storage.checkpoints.meta_properties import read_meta_properties
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 
 _HEADER_LINES: Final = 2
-"""Of a checkpoint: its version, and how many entries follow."""
+"""A checkpoint begins with its version and the number of entries."""
 
 
 def epoch_at(replica: ReplicaFacts, offset: int) -> EpochStart | None:
-    """The reign that wrote this offset here; None if the log does not have it."""
+    """The leader epoch that wrote this offset here; None if the log does not have it."""
     if not replica.log_start_offset <= offset < replica.log_end_offset:
         return None
     begun = [entry for entry in replica.epochs if entry.start_offset <= offset]
@@ -29,18 +29,18 @@ def epoch_at(replica: ReplicaFacts, offset: int) -> EpochStart | None:
 
 
 def newest(replicas: Iterable[ReplicaFacts]) -> ReplicaFacts | None:
-    """The copy that readers are served from now: the highest epoch, then the longest."""
+    """The copy that readers use now: the highest epoch, then the longest."""
     return max(replicas, key=lambda one: (_last_epoch(one), one.log_end_offset), default=None)
 
 
 def _last_epoch(replica: ReplicaFacts) -> int:
-    """One that begins behind the end of the log is not what the log has."""
+    """An epoch that begins after the end of the log does not count."""
     begun = [one.epoch for one in replica.epochs if one.start_offset <= replica.log_end_offset]
     return max(begun, default=-1)
 
 
 def line_of(replica: ReplicaFacts, entry: EpochStart) -> str:
-    """Where the checkpoint says it: file and line."""
+    """File and line of the checkpoint's entry."""
     line = replica.epochs.index(entry) + _HEADER_LINES + 1
     return f"{Path(replica.path) / EPOCH_CHECKPOINT}:{line}"
 
@@ -52,7 +52,7 @@ def names_of(logs: Mapping[str, Path]) -> dict[int, str]:
 
 
 def broker_id(name: str, folder: Path) -> int | None:
-    """What meta.properties says; else the number in the name: b2, broker-2."""
+    """The id in meta.properties; otherwise the number in the name: b2, broker-2."""
     try:
         meta = read_meta_properties(RealDisk(folder, read_only=True))
     except (DamagedFileError, OSError):

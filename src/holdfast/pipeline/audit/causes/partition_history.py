@@ -1,7 +1,7 @@
-"""What is known of a partition beside its logs: its topic's ids, and its elections.
+"""What is known of a partition apart from its logs: its topic's ids, and its elections.
 
-From KRaft's metadata log, where a directory has it; and from folders that bear the partition's name
-and belong to a topic that was deleted.
+It comes from KRaft's metadata log, if a directory has one, and from folders that have the
+partition's name and belong to a deleted topic.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from holdfast.lab.render.wording import spoken_list
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.from_traces import Reason
 from holdfast.pipeline.audit.causes.kinds import RECREATED
-from holdfast.pipeline.audit.controllers.kraft_metadata import Election, Life
+from holdfast.pipeline.audit.controllers.kraft_metadata import Election, TopicIncarnation
 from holdfast.pipeline.audit.replicas.truth import Stranger
 from holdfast.storage.checkpoints.meta_properties import id_text
 
 
 class Past(NamedTuple):
-    """Of one partition."""
+    """The history of one partition."""
 
     topic_id: bytes | None = None
-    """Of the topic that has the name now."""
-    lives: tuple[Life, ...] = ()
-    """Of all topics that had the name, oldest first; empty if no controller's word is there."""
+    """The id of the topic that has the name now."""
+    incarnations: tuple[TopicIncarnation, ...] = ()
+    """All topics that had the name, oldest first; empty without controllers' records."""
     elections: tuple[Election, ...] = ()
     """Oldest first."""
     is_whole: bool = True
-    """The elections are all there are, and not the unclean ones alone."""
+    """The elections are complete, not only the unclean ones."""
     strangers: tuple[Stranger, ...] = ()
-    """Logs of a topic that had the name before."""
+    """Logs of an earlier topic with the same name."""
     began_ms: int | None = None
-    """When the oldest record of the log was written, if the log still has its first one."""
+    """The time of the log's first record, if the log still has it."""
 
     def epoch_when(self, time_ms: int | None) -> int | None:
-        """The leader epoch of a moment; None if nobody knows."""
+        """The leader epoch at a time; None if unknown."""
         if time_ms is None or not self.is_whole:
             return None
         begun = [one.leader_epoch for one in self.elections if one.time_ms <= time_ms]
         return begun[-1] if begun else None
 
     def between(self, wrote: int, later: int) -> list[Election]:
-        """The elections after one epoch, up to another. Not all epochs leave a line in a log."""
+        """The elections after one epoch, up to another. Not every epoch writes to a log."""
         return [
             one for one in self.elections if wrote < one.leader_epoch <= later and one.leader >= 0
         ]
 
     def unclean_after(self, time_ms: int | None) -> list[Election]:
-        """The unclean elections after a moment."""
+        """The unclean elections after a time."""
         if time_ms is None:
             return []
         return [one for one in self.elections if one.is_unclean and one.time_ms > time_ms]
@@ -60,14 +60,14 @@ NO_PAST = Past()
 
 
 def recreated(asked: Asked, past: Past) -> Reason | None:
-    """The records were acknowledged by a topic that was deleted since; None if not."""
+    """The topic that acknowledged the records was deleted since; None if not."""
     if asked.acked_ms is None:
         return None
-    is_dated = bool(past.lives) and past.lives[-1].created_ms is not None
-    told = _by_controllers(asked, past) if is_dated else _by_files(asked, past)
-    if told is None:
+    is_dated = bool(past.incarnations) and past.incarnations[-1].created_ms is not None
+    explanation = _by_controllers(asked, past) if is_dated else _by_files(asked, past)
+    if explanation is None:
         return None
-    sentence, evidence = told
+    sentence, evidence = explanation
     left = _of_another_topic(past)
     if left:
         brokers = sorted({one.broker for one in left})
@@ -86,11 +86,11 @@ def _of_another_topic(past: Past) -> list[Stranger]:
 
 
 def _by_controllers(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | None:
-    now = past.lives[-1]
+    now = past.incarnations[-1]
     assert asked.acked_ms is not None
     if now.removed_ms is not None or now.created_ms is None or now.created_ms <= asked.acked_ms:
         return None
-    former = [one for one in past.lives[:-1] if one.removed_ms is not None][-1:]
+    former = [one for one in past.incarnations[:-1] if one.removed_ms is not None][-1:]
     if not former and not _of_another_topic(past):
         return None  # The producer's clock may be behind the controller's.
     gone = [
@@ -108,7 +108,7 @@ def _by_controllers(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | N
 
 
 def _by_files(asked: Asked, past: Past) -> tuple[str, tuple[str, ...]] | None:
-    """A log of another id is there, and the present one begins after the acknowledgement."""
+    """A log with another id exists, and the present one begins after the acknowledgement."""
     others = _of_another_topic(past)
     if not others or past.topic_id is None or past.began_ms is None:
         return None

@@ -1,7 +1,6 @@
-"""Which setting would have kept a record. A table of rules, because a real run cannot be repeated.
+"""The setting that would have prevented a loss. A table of rules: a real run cannot be repeated.
 
-In the lab the same question is answered by playing the story again (`remedies`); what is said
-here agrees with what comes out there.
+The lab answers the same question by running the scenario again (`remedies`); both agree.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ CLEAN: Final = Remedy(setting="unclean.leader.election.enable", value="false")
 FLUSH: Final = Remedy(setting="flush.messages", value="1")
 COPIES: Final = Remedy(setting="replication.factor", value="3")
 IDEMPOTENT: Final = Remedy(setting="enable.idempotence", value="true")
-TRANSACTIONAL: Final = Remedy(setting="transactional.id", value="one name for all its lives")
+TRANSACTIONAL: Final = Remedy(setting="transactional.id", value="the same name after every restart")
 RETAIN: Final = Remedy(setting="retention.ms", value="longer than its readers may be behind")
 COMMIT_AFTER: Final = Remedy(setting="enable.auto.commit", value="false")
 
 
 def remedy_of(reason: Reason) -> Remedy | None:
-    """None where no setting would have helped, or none can be named."""
+    """None where no setting would have helped, or none is known."""
     rule = _RULES.get(reason.kind)
     return None if rule is None else rule(reason)
 
@@ -40,7 +39,7 @@ def remedy_of(reason: Reason) -> Remedy | None:
 def _disk(reason: Reason) -> Remedy:
     if reason.copies > 1:
         return COPIES
-    # The only copy went: have the leader wait for a second one before it answers.
+    # The only copy is gone: have the leader wait for a second one before it acknowledges.
     return ALL if reason.acks in (0, 1) else TWO
 
 

@@ -1,8 +1,7 @@
-"""Reading the traces of a cluster: all files as one stream, in the order in which things happened.
+"""Reads the traces of a cluster: all files as one stream of events, in time order.
 
-A trace may have millions of lines; a cause needs few of them. Lines about other partitions are
-passed over before they are parsed, and so are the kinds that tell nothing about a record's end. A
-line that a kill has torn is left out.
+A trace may have millions of lines; a cause needs few of them. The reader skips lines of other
+partitions and of irrelevant kinds before it parses them. It leaves out a line that a kill has torn.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from typing import Final, NamedTuple
 from holdfast.cluster.timeline import MERGED
 from holdfast.model.trace import MalformedTraceError, TraceEvent, parse_trace
 
-_TOLD: Final = (
+_RELEVANT_KINDS: Final = (
     *("begins", "said", "registered", "restarted", "elected", "isr-committed"),
     *("became-leader", "became-follower", "appended", "truncated", "acknowledged"),
     *("crashed", "power-lost", "disk-lost", "stopped", "disk-failed", "went-offline"),
 )
-"""The kinds that a record's end can be told from."""
+"""The kinds that explain the end of a record."""
 
 
 class Seen(NamedTuple):
-    """One event, and where it is written."""
+    """One event, and where it was read."""
 
     event: TraceEvent
     path: Path
@@ -32,19 +31,19 @@ class Seen(NamedTuple):
 
     @property
     def place(self) -> str:
-        """For the evidence: file and line."""
+        """File and line, for the evidence."""
         return f"{self.path}:{self.line}"
 
     @property
     def name(self) -> str:
-        """The event's id, which counts by file: `broker-2.trace#57`."""
+        """The event's id, which is unique per file: `broker-2.trace#57`."""
         return f"{self.path.name}#{self.event.id}"
 
 
 def trace_files(given: Iterable[Path]) -> list[Path]:
-    """The trace files in what a user named: files, directories, a cluster's data directory.
+    """The trace files of a user's paths: files, directories, a cluster's data directory.
 
-    The merged timeline repeats what the others say, so it is read only where it is alone.
+    The merged timeline repeats the others, so it is read only if it is the only one.
     """
     found: dict[Path, None] = {}
     for path in given:
@@ -57,9 +56,11 @@ def trace_files(given: Iterable[Path]) -> list[Path]:
 
 
 def read_traces(
-    paths: Sequence[Path], partitions: Iterable[str] | None, kinds: tuple[str, ...] = _TOLD
+    paths: Sequence[Path],
+    partitions: Iterable[str] | None,
+    kinds: tuple[str, ...] = _RELEVANT_KINDS,
 ) -> Iterator[Seen]:
-    """The events of some kinds about these partitions, and about brokers as a whole, oldest first.
+    """The events of some kinds about these partitions, and about whole brokers, oldest first.
 
     None: about all partitions.
     """
@@ -80,7 +81,7 @@ def _events(path: Path, wanted: dict[str, None] | None, kinds: tuple[str, ...]) 
             try:
                 [event] = parse_trace((line,))
             except (MalformedTraceError, ValueError):
-                continue  # cut short by a kill
+                continue  # a kill left an incomplete line
             if wanted is None or event.partition in wanted:
                 yield Seen(event, path, number)
 

@@ -1,8 +1,8 @@
-"""What our own controllers decided, from the coordination store: ISR, assignments, topic ids.
+"""What Holdfast's controllers decided, from the coordination store: ISR, assignments, topic ids.
 
-The store has the present state of a partition, and with it the unclean elections it remembers; of
-clean ones it keeps no record. The embedded store is a file beside the brokers' directories, and is
-found by itself; ZooKeeper must be named.
+The store has the present state of a partition and the unclean elections in it; it keeps no record
+of clean ones. The embedded store is a file beside the brokers' directories and is found without an
+option; ZooKeeper must be named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from holdfast.broker.metadata.store_nodes import (
     decode_unclean,
 )
 from holdfast.coordination import StoreError, ZooKeeperStore, paths
-from holdfast.pipeline.audit.controllers.kraft_metadata import Election, Life, Metadata, Partition
+from holdfast.pipeline.audit.controllers.kraft_metadata import (
+    Election,
+    Metadata,
+    Partition,
+    TopicIncarnation,
+)
 from holdfast.pipeline.errors import PipelineError
 
 EMBEDDED: Final = "store.sqlite"
@@ -30,7 +35,7 @@ Nodes = Mapping[str, bytes]
 
 
 def find_store(logs: Iterable[Path]) -> str | None:
-    """The embedded store of the cluster whose directories these are: DATA/brokers/1/log, …"""
+    """The embedded store of the cluster with these directories: DATA/brokers/1/log, …"""
     homes = {root.resolve().parent.parent.parent for root in logs}
     files = [home / EMBEDDED for home in homes]
     return str(files[0]) if len(files) == 1 and files[0].is_file() else None
@@ -55,7 +60,7 @@ def read_store(store: str, topics: Collection[str]) -> Metadata:
 
 
 def _embedded(file: str, topics: Collection[str]) -> Nodes:
-    """Read as it is: no session, and nothing is written."""
+    """Reads the file directly: no session, no writes."""
     uri = f"{Path(file).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE_MS / 1000)) as connection:
         rows = connection.execute("SELECT path, data FROM nodes WHERE path LIKE ?", ("/brokers/%",))
@@ -94,7 +99,9 @@ def _metadata(nodes: Nodes, topics: Collection[str], store: str) -> Metadata:
             continue
         topic = decode_topic(path, nodes[path])
         topic_id = topic.topic_id
-        metadata.lives[name].append(Life(topic_id, None, None, f"{store}: {path}"))
+        metadata.incarnations[name].append(
+            TopicIncarnation(topic_id, None, None, f"{store}: {path}")
+        )
         for number in topic.replicas:
             place = paths.partition_state(name, number)
             if place in nodes:

@@ -1,7 +1,7 @@
-"""The records of a file of KRaft's metadata log, a piece at a time.
+"""Reads the records of one file of KRaft's metadata log, piece by piece.
 
-A controller writes a record without content twice a second, each in a batch of its own, so nearly
-all records of an old log are of no interest. They are sorted out before any of them is decoded.
+A controller writes an empty record twice per second, each in a batch of its own, so nearly all
+records of an old log are irrelevant. They are sorted out before any of them is decoded.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from holdfast.protocol.records.arrow.reader import read_runs
 
 PIECE_BYTES: Final = 1 << 20
 LARGEST_BATCH: Final = 64 << 20
-"""Controllers write batches of 8 MiB at most; a length beyond this one is damaged."""
+"""Controllers write batches of 8 MiB at most; a greater length is damaged."""
 COLUMNS: Final = ("offset", "timestamp", "value", "is_control")
 _OTHERS: Final = pa.array(
     [bytes([FRAME_VERSION, key]) for key in range(128) if key not in KINDS], pa.binary()
 )
-"""How records begin that are not about topics and partitions."""
+"""First bytes of records that are not about topics and partitions."""
 
 
 def read_records(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
     """Offset, time and content of the records about topics and partitions.
 
-    A controller may be writing: a batch of the log that is not whole yet is left out. A snapshot
-    gets its name when it is whole. MalformedBatchError, MalformedMessage or UnsupportedVersionError
-    if it cannot be read.
+    A controller may be writing: an incomplete batch at the end of the log is left out. A snapshot
+    gets its name when it is complete. MalformedBatchError, MalformedMessage or
+    UnsupportedVersionError if it cannot be read.
     """
     with opened(str(path)) as file:
         for position, piece in _pieces(file, is_snapshot=is_snapshot):
@@ -50,13 +50,13 @@ def read_records(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, M
 
 
 def _pieces(file: int, *, is_snapshot: bool) -> Iterator[tuple[int, bytes]]:
-    """Whole batches, and where they lie. Each round takes one batch at least."""
+    """Whole batches, and their positions. Each round takes at least one batch."""
     position, size = 0, PIECE_BYTES
     while data := os.pread(file, size, position):
         try:
             starts, after = batch_starts(memoryview(data), 0, len(data))
         except Untrue:
-            yield position, data  # Its reader says what is wrong.
+            yield position, data  # The decoder reports what is wrong.
             return
         if after <= len(data):
             yield position, data

@@ -1,12 +1,12 @@
-"""What KRaft's controllers decided: topics by their ids, assignments, in-sync replicas, elections.
+"""What KRaft's controllers decided: topics and their ids, assignments, in-sync replicas, elections.
 
-Every Kafka node has a copy of the metadata log in `__cluster_metadata-0`. The longest one of the
-newest epoch among the given directories is read, from its oldest snapshot on: a snapshot has the
-state, but not how it came about.
+Every Kafka node has a copy of the metadata log in `__cluster_metadata-0`. The audit reads the
+longest copy of the newest epoch, from its oldest snapshot on: a snapshot has the state, but not its
+history.
 
 An election is unclean if the record says that the leader recovers from one, or if the new leader
-was neither in sync nor eligible (KIP-966) before. A record that changes the replicas, too,
-completes a reassignment: its leader has just come into sync, unless it recovers.
+was neither in sync nor eligible (KIP-966) before. A record that also changes the replicas completes
+a reassignment: its leader has just come into sync, unless it recovers.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ class Election(NamedTuple):
     leader_epoch: int
     time_ms: int
     isr: tuple[int, ...]
-    """In sync before it."""
+    """The ISR before the election."""
     is_unclean: bool
     evidence: str
     """File and offset of the record."""
 
 
-class Life(NamedTuple):
-    """A topic from its creation to its deletion, known by its id."""
+class TopicIncarnation(NamedTuple):
+    """A topic from its creation to its deletion, identified by its id."""
 
     topic_id: bytes
     created_ms: int | None
-    """None if only a snapshot knows it."""
+    """None if only a snapshot has it."""
     removed_ms: int | None
     """None while it exists."""
     evidence: str
 
 
 class Partition(NamedTuple):
-    """A partition as the controller has it now, and how it came about."""
+    """A partition as the controller has it now, and its elections."""
 
     topic_id: bytes
     replicas: tuple[int, ...]
@@ -76,46 +76,46 @@ class Witness(NamedTuple):
     """What the metadata logs say, and why some of them were not read."""
 
     metadata: Metadata | None
-    """None if no log is there, or none can be read."""
+    """None if there is no log, or none can be read."""
     troubles: tuple[str, ...] = ()
-    """Logs that are damaged, in sentences."""
+    """Damaged logs, in sentences."""
     notes: tuple[str, ...] = ()
-    """Logs that are newer than we are, in sentences."""
+    """Logs of a newer, unknown format, in sentences."""
 
 
 class Metadata:
-    """The topics that were asked for. Fed with records, in their order."""
+    """The state of the requested topics. `apply` expects records in their order."""
 
     def __init__(self, topics: Collection[str], *, is_whole: bool = True) -> None:
         self.is_whole = is_whole
-        """It has every election, and not the unclean ones alone."""
-        self.lives: dict[str, list[Life]] = {name: [] for name in topics}
+        """It has every election, not only the unclean ones."""
+        self.incarnations: dict[str, list[TopicIncarnation]] = {name: [] for name in topics}
         """By name, oldest first."""
         self.partitions: dict[tuple[bytes, int], Partition] = {}
         self._names: dict[bytes, str] = {}
 
-    def life(self, topic: str) -> Life | None:
+    def incarnation(self, topic: str) -> TopicIncarnation | None:
         """The topic that has the name now."""
-        lives = self.lives.get(topic, [])
-        return lives[-1] if lives and lives[-1].removed_ms is None else None
+        incarnations = self.incarnations.get(topic, [])
+        return incarnations[-1] if incarnations and incarnations[-1].removed_ms is None else None
 
     def partition(self, topic: str, number: int) -> Partition | None:
-        """Of the topic that has the name now."""
-        life = self.life(topic)
-        return None if life is None else self.partitions.get((life.topic_id, number))
+        """A partition of the topic that has the name now."""
+        incarnation = self.incarnation(topic)
+        return None if incarnation is None else self.partitions.get((incarnation.topic_id, number))
 
     def apply(
         self, record: MetadataRecord, time_ms: int, evidence: str, *, is_snapshot: bool
     ) -> None:
         match record:
-            case TopicRecord() if record.name in self.lives:
+            case TopicRecord() if record.name in self.incarnations:
                 self._names[record.topic_id] = record.name
                 created = None if is_snapshot else time_ms
-                life = Life(record.topic_id, created, None, evidence)
-                self.lives[record.name].append(life)
+                incarnation = TopicIncarnation(record.topic_id, created, None, evidence)
+                self.incarnations[record.name].append(incarnation)
             case RemoveTopicRecord() if record.topic_id in self._names:
-                lives = self.lives[self._names[record.topic_id]]
-                lives[-1] = lives[-1]._replace(removed_ms=time_ms, evidence=evidence)
+                incarnations = self.incarnations[self._names[record.topic_id]]
+                incarnations[-1] = incarnations[-1]._replace(removed_ms=time_ms, evidence=evidence)
             case PartitionRecord() if record.topic_id in self._names:
                 self._set(record, time_ms, evidence)
             case PartitionChangeRecord() if record.topic_id in self._names:
@@ -147,7 +147,7 @@ class Metadata:
             eligible=old.eligible if eligible is None else tuple(eligible),
         )
         if record.leader != NO_LEADER_CHANGE:
-            # Every word about the leader begins an epoch, also that there is none.
+            # Every change of the leader begins an epoch, also a change to no leader.
             epoch = old.leader_epoch + 1
             is_unclean = record.leader >= 0 and (
                 record.leader_recovery_state == RECOVERING
@@ -160,7 +160,7 @@ class Metadata:
 
 
 def read_metadata(logs: Iterable[Path], topics: Collection[str]) -> Witness:
-    """What the best metadata log says."""
+    """The contents of the best metadata log."""
     troubles: list[str] = []
     notes: list[str] = []
     folders = [root / METADATA for root in logs if (root / METADATA).is_dir()]
@@ -180,7 +180,7 @@ def read_metadata(logs: Iterable[Path], topics: Collection[str]) -> Witness:
 def _how_new(folder: Path) -> tuple[int, int]:
     """The epoch and the end of the last batch, or of the last snapshot."""
     known = [(-1, -1)]
-    with suppress(OSError):  # Who reads it says why it cannot be read.
+    with suppress(OSError):  # The reader reports why it cannot be read.
         known += [(epoch, end) for end, epoch, _ in _snapshots(folder)]
         for path in reversed(_segments(folder)):
             last = last_batch(segment_at(path))

@@ -1,4 +1,4 @@
-"""Why a finding is one: a number while it travels, a sentence for people."""
+"""The reasons of findings: a number while they are moved, a sentence for people."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Why(IntEnum):
 
 SENTENCES: Final = {
     Why.NONE: "",
-    Why.ABSENT: "the leader's log goes on behind this offset, but has nothing at it",
+    Why.ABSENT: "the leader's log continues after this offset, but has nothing at it",
     Why.OTHER: "another record stands at this offset in the leader's log",
     Why.BEYOND: "the leader's log ends before this offset",
     Why.TWICE: "the offset was acknowledged twice, and holds one record",
@@ -67,6 +67,6 @@ SENTENCES: Final = {
     Why.NO_FOLDER: "the copy's folder is not there, though its broker should hold it",
     Why.DAMAGED: "the copy's batch is damaged",
     Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",
-    Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies deny",
+    Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies contradict",
     Why.CHANGED: "a broker changed the files there while they were read; audit again",
 }

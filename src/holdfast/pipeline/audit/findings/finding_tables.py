@@ -1,4 +1,4 @@
-"""Making tables of findings (FOUND), and folding neighbours into runs."""
+"""Builds tables of findings (FOUND), and folds neighbours into runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def found(
     has: npt.NDArray[np.uint64] | np.uint64 | int = 0,
     row: Table | None = None,
 ) -> Table:
-    """One finding an offset."""
+    """One finding per offset."""
     table = np.zeros(len(offsets), FOUND)
     table["kind"] = KIND_NUMBER[kind]
     table["place"] = place
@@ -37,7 +37,7 @@ ALIKE = ("kind", "place", "why", "has", "lacks")
 
 
 def folded(table: Table) -> Table:
-    """Neighbours as runs. The table is sorted by offset within what is alike."""
+    """Neighbours as runs. The table is sorted by offset among equal rows."""
     if len(table) < 2:
         return table
     alike = [table[name] for name in ALIKE]

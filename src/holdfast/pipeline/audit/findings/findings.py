@@ -1,6 +1,6 @@
-"""What an audit says: its words (`KINDS`), its findings, and its verdict.
+"""The results of an audit: its kinds of anomaly (`KINDS`), its findings, and its verdict.
 
-No Spark in here: the page, the terminal and the search for causes read these types alone.
+Without Spark: the page, the terminal and the search for causes use only these types.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Exit(IntEnum):
-    """How `holdfast audit run` ends."""
+    """Exit codes of `holdfast audit run`."""
 
     GOOD = 0
     WRONG = 1
@@ -29,7 +29,7 @@ class Severity(StrEnum):
     ORDER = "order"
     UNDECIDED = "undecided"
     NOTE = "note"
-    """Worth knowing, no fault."""
+    """Worth knowing, not an error."""
 
 
 EXIT_OF = {
@@ -40,7 +40,8 @@ EXIT_OF = {
     Severity.NOTE: Exit.GOOD,
 }
 """Worst first. A sure loss is a loss whatever else is missing; "order only" and "wrong" claim that
-nothing is lost, and that cannot be claimed while something could not be decided."""
+nothing is lost, which cannot be claimed while something is undecided.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,14 @@ COMPACTED = "compacted"
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(LOST, Severity.LOSS, "acknowledged, and the leader's line or the reader lacks it"),
+        Kind(LOST, Severity.LOSS, "acknowledged, and the leader's log or the reader lacks it"),
         Kind(UNSEEN_TAIL, Severity.UNDECIDED, "acknowledged and in the log, but the reader ends"),
         Kind(DUPLICATE, Severity.ORDER, "one write at two offsets, or one offset read twice"),
         Kind(INCONSISTENT, Severity.WRONG, "two different records at one offset"),
         Kind(REFUSED_BUT_READ, Severity.NOTE, "the producer got an error, the log has the record"),
-        Kind(REORDERED, Severity.ORDER, "stands behind a record that was sent later"),
+        Kind(REORDERED, Severity.ORDER, "follows a record that was sent later"),
         Kind(
-            SKIPPED, Severity.WRONG, "in the log, not promised to anyone, passed over by a reader"
+            SKIPPED, Severity.WRONG, "in the log, acknowledged to no producer, skipped by a reader"
         ),
         Kind(NON_MONOTONIC, Severity.ORDER, "given to a consumer after the same or a later offset"),
         Kind(PHANTOM, Severity.WRONG, "a reader has it; no log and no ledger does"),
@@ -96,7 +97,7 @@ KINDS: Mapping[str, Kind] = {
         Kind(COMPACTED, Severity.NOTE, "acknowledged, cleaned away for a later record of its key"),
     )
 }
-"""The names are those of the anomalies in docs/audit.md; what each one leads to is its severity."""
+"""The anomalies of docs/audit.md; the severity of each decides the exit code."""
 
 ORDER_OF_KINDS = {name: at for at, name in enumerate(KINDS)}
 
@@ -108,7 +109,7 @@ CONSUMED = "consumed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """What a producer was told about one send."""
+    """The result of one send, as its producer received it."""
 
     run: str
     producer: str
@@ -131,18 +132,18 @@ class Step:
     """As in `model.trace`."""
     broker: str | None
     offset: int | None
-    """Where in the log it happened: the end after a cut, the start of a reign."""
+    """Its offset in the log: the end after a truncation, the start of a leader epoch."""
     sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     event_id: int | None
-    """The trace event that did it, in the file that the evidence names first; None without one."""
+    """The event that caused it, in the first file of the evidence; None without a trace."""
     kind: str
     sentence: str
     chain: tuple[Step, ...] = ()
-    """What led to it and what it led to, oldest first."""
+    """Events before and after it, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,18 +154,18 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One anomaly, or a run of neighbours that differ in nothing but their offset."""
+    """One anomaly, or a run of neighbours that differ only in their offset."""
 
     kind: str
     topic: str
     partition: int
     place: str = LOG
     offset: int | None
-    """The first offset of the run; None for a send that was never given one."""
+    """The first offset of the run; None for a send that never got one."""
     last_offset: int | None = None
     """The last one, inclusive."""
     count: int = 1
-    """Records meant: at most last_offset - offset + 1."""
+    """The number of records: at most last_offset - offset + 1."""
     ledger: LedgerRow | None = None
     """The row of the first record."""
     last_ledger: LedgerRow | None = None
@@ -174,9 +175,9 @@ class Finding:
     has: tuple[str, ...] = ()
     """Brokers whose log holds the record with the content that was sent (and "table")."""
     lacks: tuple[str, ...] = ()
-    """Brokers that have a log of this partition and not this record in it (and "table")."""
+    """Brokers that have a log of this partition without this record (and "table")."""
     detail: str = ""
-    """One sentence: what was expected, and what is there instead."""
+    """One sentence: what was expected, and what was found instead."""
     cause: Cause | None = None
     remedy: Remedy | None = None
     evidence: tuple[str, ...] = ()
@@ -214,16 +215,16 @@ class ReplicaFacts:
     log_end_offset: int
     high_watermark: int | None
     flushed: int | None
-    """The recovery point: below it everything was flushed."""
+    """The recovery point: everything below it was flushed."""
     epochs: tuple[EpochStart, ...] = ()
     """leader-epoch-checkpoint, oldest first."""
     errors: tuple[str, ...] = ()
     """What could not be read, and where."""
     damages: tuple[Damage, ...] = ()
     is_absent: bool = False
-    """The broker should have the copy, and has no folder of it."""
+    """The broker should have the copy, but has no folder of it."""
     first_segment: int = 0
-    """Where the oldest file begins. The log start offset may be higher (DeleteRecords)."""
+    """The base offset of the oldest file. The log start offset may be higher (DeleteRecords)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,10 +236,10 @@ class PartitionFacts:
     replicas: tuple[ReplicaFacts, ...]
     acked: int
     found: int
-    """Of the acknowledged, those in the truth."""
+    """Acknowledged records that are in the truth."""
     lost: int
     table_end: int | None = None
-    """One past the last row of the table; None without a table, or without rows."""
+    """The offset after the last row of the table; None without a table, or without rows."""
     consumed_end: int | None = None
 
 
@@ -261,16 +262,16 @@ class Verdict:
     refused: int = 0
     unknown: int = 0
     found: Mapping[str, int] = field(default_factory=dict)
-    """Of the acknowledged, how many each replica holds where it should."""
+    """Acknowledged records at their offset, per replica."""
     in_truth: int = 0
-    """Of the acknowledged, how many the leader's line holds."""
+    """Acknowledged records in the leader's log."""
     in_table: int | None = None
-    """Of the acknowledged, how many the table holds; None without a table."""
+    """Acknowledged records in the table; None without a table."""
     in_consumed: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Records by kind of finding; a kind that is not there is zero."""
+    """Records by kind of finding; a missing kind is zero."""
     foreign: int = 0
-    """Records in the log that no ledger knows: another producer's. No fault."""
+    """Records in the log that no ledger has: another producer's. Not an error."""
     exit_code: int = 0
 
     @property
@@ -308,19 +309,19 @@ class Audit:
     partitions: tuple[PartitionFacts, ...]
     timeline: tuple[TimelinePoint, ...]
     faults: tuple[Step, ...]
-    """What happened to the brokers, as their traces say; empty without traces."""
+    """What happened to the brokers, from their traces; empty without traces."""
     missing: tuple[str, ...]
-    """What was missing to decide, in sentences."""
+    """What was missing for a verdict, in sentences."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing and changes no verdict, in sentences."""
+    """Notes that change no verdict, in sentences."""
     inputs: Mapping[str, str]
     """What was audited: option -> value, and versions."""
     records: Any = None
-    """A Spark DataFrame of all findings, one row a record; None once the session has gone."""
+    """A Spark DataFrame of all findings, one row per record; None after the session has ended."""
 
 
 def exit_code(counts: Mapping[str, int], *, is_undecided: bool) -> Exit:
-    """The exit code of what was found, by kind."""
+    """The exit code for these counts by kind."""
     severities = {KINDS[kind].severity for kind, count in counts.items() if count}
     if is_undecided:
         severities.add(Severity.UNDECIDED)

@@ -1,4 +1,4 @@
-"""From tables of findings to what people and programs read: `Finding`s, and an Arrow table."""
+"""Renders tables of findings for people and programs: as `Finding`s, and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Partitions = Mapping[tuple[str, int], Sequence[Replica]]
 Damages = Mapping[tuple[str, int], Sequence[tuple[str, int, int, str, str]]]
 """Broker, first offset, end, place and reason."""
 MOST_DAMAGES = 5
-"""Named with one finding."""
+"""The number of damages that one finding names."""
 _WORST = {severity: rank for rank, severity in enumerate(EXIT_OF)}
 _RANKS = np.array([_WORST[KINDS[name].severity] for name in KIND_NAMES])
 
 
-class Told(NamedTuple):
+class TopicFindings(NamedTuple):
     """One topic's findings."""
 
     topic: str
@@ -46,8 +46,8 @@ class Told(NamedTuple):
     partitions: Ints
 
 
-class Teller:
-    """Knows the names behind the numbers."""
+class FindingRenderer:
+    """Renders findings: replaces numbers by the names of brokers and producers."""
 
     def __init__(
         self,
@@ -63,9 +63,11 @@ class Teller:
         self.partitions = partitions
         self.damages = damages
 
-    def findings(self, told: Sequence[Told], most: int) -> tuple[tuple[Finding, ...], int]:
-        """The worst first, neighbours folded; and how many more there are."""
-        runs = [_runs(one) for one in told]
+    def findings(
+        self, topics: Sequence[TopicFindings], most: int
+    ) -> tuple[tuple[Finding, ...], int]:
+        """The worst first, neighbours folded; and the number of further ones."""
+        runs = [_runs(one) for one in topics]
         order = [
             (int(rank), nth, at)
             for nth, one in enumerate(runs)
@@ -75,19 +77,19 @@ class Teller:
         listed = tuple(self._finding(runs[nth], at) for _, nth, at in order[:most])
         return listed, len(order) - len(listed)
 
-    def _finding(self, told: Told, at: int) -> Finding:
-        row = told.table[at]
-        partition = int(told.partitions[at])
-        replicas = self.partitions.get((told.topic, partition), ())
+    def _finding(self, topic: TopicFindings, at: int) -> Finding:
+        row = topic.table[at]
+        partition = int(topic.partitions[at])
+        replicas = self.partitions.get((topic.topic, partition), ())
         offset, last = int(row["first"]), int(row["last"])
         is_delivery = KIND_NAMES[row["kind"]] == "non-monotonic poll"
         owner = self._owner(row["row"], is_delivery)
         lacks = self._named(row["lacks"])
-        damages = self._damages(told.topic, partition, row, lacks)
+        damages = self._damages(topic.topic, partition, row, lacks)
         detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
         return Finding(
             kind=KIND_NAMES[row["kind"]],
-            topic=told.topic,
+            topic=topic.topic,
             partition=partition,
             place=PLACES[row["place"]],
             offset=None if offset < 0 else offset,
@@ -109,7 +111,7 @@ class Teller:
     def _damages(
         self, topic: str, partition: int, row: Any, brokers: Sequence[str]
     ) -> list[tuple[str, str]]:
-        """Place and reason of the damage that a finding speaks of."""
+        """Place and reason of the damage that belongs to a finding."""
         if row["why"] not in (Why.DAMAGED, Why.NO_COPY):
             return []
         return [
@@ -143,12 +145,12 @@ class Teller:
     def _named(self, bits: Any) -> tuple[str, ...]:
         return tuple(name for bit, name in self.names.items() if int(bits) & bit)
 
-    def records(self, told: Sequence[Told]) -> Any:
-        """All of them as one pyarrow.Table, one row a record where records were told one by one."""
-        return pa.concat_tables([self._records(one) for one in told])
+    def records(self, topics: Sequence[TopicFindings]) -> Any:
+        """All findings as one pyarrow.Table, one row per record unless they are runs already."""
+        return pa.concat_tables([self._records(one) for one in topics])
 
-    def _records(self, told: Told) -> Any:
-        table = told.table
+    def _records(self, topic: TopicFindings) -> Any:
+        table = topic.table
         rows = table["row"]
         is_known = rows["who"] != NOBODY
         is_delivery = np.array(KIND_NAMES)[table["kind"]] == "non-monotonic poll"
@@ -167,8 +169,8 @@ class Teller:
             {
                 "kind": pa.array([KIND_NAMES[one] for one in table["kind"].tolist()], pa.string()),
                 "place": pa.array([PLACES[one] for one in table["place"].tolist()], pa.string()),
-                "topic": pa.array([told.topic] * len(table), pa.string()),
-                "partition": pa.array(told.partitions, pa.int32()),
+                "topic": pa.array([topic.topic] * len(table), pa.string()),
+                "partition": pa.array(topic.partitions, pa.int32()),
                 "offset": numbers(table["first"], has_offset),
                 "last_offset": numbers(table["last"], has_offset),
                 "count": pa.array(table["count"]),
@@ -197,9 +199,9 @@ class Teller:
         )
 
 
-def _runs(told: Told) -> Told:
+def _runs(topic: TopicFindings) -> TopicFindings:
     """Sorted by kind, partition and offset, and neighbours folded."""
-    table, partitions = told.table, told.partitions
+    table, partitions = topic.table, topic.partitions
     keys = [table["first"], *(table[name] for name in reversed(ALIKE)), partitions]
     order = np.lexsort(keys)
     table, partitions = table[order], partitions[order]
@@ -209,5 +211,5 @@ def _runs(told: Told) -> Told:
         pieces.append(runs)
         homes.append(np.full(len(runs), partition, np.int64))
     if not pieces:
-        return told
-    return Told(told.topic, np.concatenate(pieces), np.concatenate(homes))
+        return topic
+    return TopicFindings(topic.topic, np.concatenate(pieces), np.concatenate(homes))

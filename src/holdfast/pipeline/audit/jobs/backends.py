@@ -1,6 +1,6 @@
-"""How packs come to where they are judged: through Spark, or within this process.
+"""Runs the audit's job: through Spark, or within this process.
 
-The rules do not know which. Spark is for ledgers that one machine cannot hold, and for tables.
+The rules do not depend on it. Spark is for ledgers that one machine cannot hold, and for tables.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Mover(Protocol):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Of what does the work."""
+        """Versions of the software that does the work."""
 
     def open_table(self, path: str, topics: Sequence[str]) -> Ends:
-        """Audit a table, too; gives what it should have of every partition."""
+        """Also audit a table; returns what it should have of every partition."""
 
     def packs(
         self,
@@ -51,12 +51,12 @@ class Mover(Protocol):
         span: int,
         is_wanted: Wanted | None = None,
     ) -> Iterator[Pack]:
-        """Ledger files, brought here."""
+        """Ledger files as packs in this process."""
 
     def judged(
         self, context: Context, topics: Sequence[str], sent: Files, delivered: Files | None
     ) -> Results:
-        """What every stretch says."""
+        """The judgement of every stretch."""
 
 
 class Here:

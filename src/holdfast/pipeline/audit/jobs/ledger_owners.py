@@ -1,4 +1,4 @@
-"""Whose ledgers there are: producers and consumers get numbers, and files know their owner."""
+"""The owners of the ledgers: numbers producers and consumers, and maps files to them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Roster(NamedTuple):
 
 
 def producers(folder: Path) -> Roster:
-    """Everyone who sent."""
+    """Every producer."""
     return _roster(folder, SENT, "producer")
 
 
 def consumers(folder: Path) -> Roster:
-    """Everyone who was given something."""
+    """Every consumer."""
     return _roster(folder, CONSUMED, "consumer")
 
 
@@ -89,7 +89,7 @@ def _first_row(path: Path, kind: Kind) -> dict[str, Any] | None:
 
 
 def _topics(path: Path, kind: Kind) -> set[str]:
-    """A Parquet file may hold several."""
+    """A Parquet file may hold several topics."""
     found: set[str] = set()
     for batch in read_file(path, kind, columns=["topic"]):
         found |= set(batch.column(0).unique().to_pylist())

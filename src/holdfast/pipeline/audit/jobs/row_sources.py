@@ -1,7 +1,7 @@
-"""Ledgers and tables as packs of ROWs, each for one stretch of one partition.
+"""Turns ledgers and tables into packs of ROWs, each for one stretch of one partition.
 
-Runs in executors. A pack is made of as many rows as are at hand, so what Spark moves is a few
-thousand binaries, not millions of rows.
+Runs in executors. A pack holds as many rows as are available, so Spark moves a few thousand
+binaries, not millions of rows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from holdfast.pipeline.audit.jobs.row_types import (
 from holdfast.protocol.records.crc import crc32c_parts
 
 SENT, READ, DELIVERED, PRESENT, ERROR = range(5)
-"""What a pack holds: sends, rows of the table, deliveries; nothing, so that the stretch is looked
-at; or a sentence about what cannot be read."""
+"""The content of a pack: sends, rows of the table, deliveries; nothing, so that the stretch is
+judged; or a sentence about what cannot be read.
+"""
 NO_STRETCH: Final = -1
-"""Of sends that no offset is known of."""
+"""The stretch of sends without a known offset."""
 
 PACKS: Final = pa.schema(
     [
@@ -66,7 +67,7 @@ SEND_COLUMNS: Final = (
 )
 DELIVERY_COLUMNS: Final = (*_RECORD, "polled_ms", "assignment")
 ENOUGH_ROWS: Final = 1 << 20
-"""What is gathered before it is sorted into packs."""
+"""Rows that are collected before they are sorted into packs."""
 
 
 class LedgerFile(NamedTuple):
@@ -91,7 +92,7 @@ class Gathered:
             yield from self.packs()
 
     def packs(self) -> Iterator[Any]:
-        """All that is left, one pack a stretch."""
+        """The remaining rows, one pack per stretch."""
         for topic, parts in self._rows.items():
             partitions = np.concatenate([part[0] for part in parts])
             rows = np.concatenate([part[1] for part in parts])
@@ -146,7 +147,7 @@ def ledger_packs(
 
 
 def _by_topic(batch: Any, topics: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Nearly always the batch is of one topic."""
+    """Nearly always the batch has one topic."""
     column = batch.column("topic")
     for topic in pc.unique(column).to_pylist():
         if topic in topics:
@@ -155,7 +156,7 @@ def _by_topic(batch: Any, topics: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 
 def send_rows(batch: Any, who: int) -> tuple[Ints, Table]:
-    """The partitions (that it went to; else the one asked for, or -1), and the rows."""
+    """The partitions (the record's; otherwise the requested one, or -1), and the rows."""
     rows = _content_rows(batch, who)
     result = batch.column("result")
     for number, name in RESULTS.items():
@@ -216,7 +217,7 @@ def table_packs(batches: Iterable[Any], span: int) -> Iterator[Any]:
 
 
 def _measured(column: Any) -> Ints:
-    """The content numbers of byte strings, summed where they lie."""
+    """The content numbers of byte strings, computed in place."""
     array = column.cast(pa.large_binary())
     validity, offsets, data = array.buffers()
     count = len(array)

@@ -1,8 +1,8 @@
-"""Rows as the audit moves them: fixed-width, in packs of thousands, never one by one.
+"""The audit's rows: fixed width, moved in packs of thousands, never one by one.
 
-What a record holds is told by four numbers: the CRC-32C and the length of its key and of its value.
-Here they are two: `key` and `value`, each the length plus one in the upper half and the CRC in the
-lower; a null is 0. Two records with the same two numbers are taken for equal.
+Four numbers identify the content of a record: the CRC-32C and the length of its key and of its
+value. Here they are two: `key` and `value`, each the length plus one in the upper half and the CRC
+in the lower; a null is 0. Two records with the same two numbers are taken for equal.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ FOUND: Final = np.dtype(
         ("kind", "u1"),  # its place in KINDS
         ("place", "u1"),  # its place in PLACES
         ("why", "u1"),  # its place in DETAILS
-        ("has", "<u8"),  # a bit a broker, and one a reader
+        ("has", "<u8"),  # one bit per broker, and one per reader
         ("lacks", "<u8"),
         ("first", "<i8"),
         ("last", "<i8"),
         ("count", "<i8"),
         ("there", "<i8"),  # another offset that matters
-        ("row", ROW),  # the ledger's; nobody's where there is none
+        ("row", ROW),  # the ledger's; NOBODY where there is none
         ("last_row", ROW),
     ]
 )
@@ -79,14 +79,14 @@ def pack(table: Table) -> bytes:
 
 
 def unpack(packs: list[bytes], kind: np.dtype[Any]) -> Table:
-    """All packs of one type, one behind the other."""
+    """All packs of one type, one after the other."""
     if not packs:
         return np.empty(0, kind)
     return np.frombuffer(b"".join(packs), kind)
 
 
 def empty_row() -> Table:
-    """What stands where no ledger knows the record."""
+    """Used where no ledger has the record."""
     row = np.zeros((), ROW)
     row["who"] = NOBODY
     row["offset"] = NO_OFFSET
@@ -94,7 +94,7 @@ def empty_row() -> Table:
 
 
 def runs(offsets: Ints, *alike: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """Where runs of neighbouring offsets, that are alike in all else, start and end (exclusive).
+    """Starts and ends (exclusive) of runs of neighbouring offsets with otherwise equal values.
 
     `offsets` rise.
     """

@@ -1,8 +1,8 @@
-"""Packs of every source meet by stretch, and every stretch is judged once.
+"""Brings the packs of every source together by stretch, and judges every stretch once.
 
-One shuffle. It moves what ledgers and tables say, some fifty bytes a row, in packs. Logs are not
-moved at all: whoever judges a stretch reads that stretch of every copy's files, because a log is
-sorted by offset already. Each copy is read once, and only the truth's records are decoded.
+One shuffle moves the rows of ledgers and tables, some fifty bytes per row, in packs. Logs are not
+moved at all: the task that judges a stretch reads that stretch of every copy's files, because a log
+is sorted by offset already. Each copy is read once, and only the truth's records are decoded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TASKS_PER_CORE: Final = 8
 
 
 class Context(NamedTuple):
-    """What every task must know."""
+    """What every task needs."""
 
     partitions: Mapping[tuple[str, int], Sequence[Replica]]
     bits: Mapping[str, int]
@@ -53,7 +53,7 @@ class Context(NamedTuple):
     min_insync: int | None
     is_acks_all: Bools
     table: Mapping[tuple[str, int], Expectation] | None
-    """None: no table is audited. A partition that is not there has no row."""
+    """None: no table is audited. A partition that is missing here has no row."""
     consumed: Mapping[tuple[str, int], Expectation] | None
     span: int
 
@@ -70,7 +70,7 @@ Packs = dict[tuple[str, int], list[bytes]]
 
 
 class Results:
-    """What all stretches said."""
+    """The judgements of all stretches."""
 
     def __init__(self) -> None:
         self.facts: list[tuple[str, int, dict[str, Any]]] = []
@@ -97,7 +97,7 @@ def scan(
     span: int,
     is_wanted: Callable[..., Bools] | None = None,
 ) -> DataFrame:
-    """Ledger files as packs, a few files a task."""
+    """Ledger files as packs, a few files per task."""
 
     def packs(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -120,7 +120,7 @@ def table_scan(table: DataFrame, span: int) -> DataFrame:
 
 
 def present(context: Context) -> list[Pack]:
-    """One empty pack for every stretch that a log has: it is judged even if nobody sent there."""
+    """One empty pack for every stretch of a log: it is judged even without sends."""
     return [
         (topic, partition, number, PRESENT, b"")
         for (topic, partition), replicas in context.partitions.items()
@@ -142,7 +142,7 @@ def judged(packs: DataFrame, context: Context) -> Results:
     made = grouped.applyInArrow(one, _OUT_DDL).persist(StorageLevel.DISK_ONLY)
     results = Results()
     try:
-        made.count()  # All stretches, on all cores; after that they are only fetched.
+        made.count()  # Judge all stretches on all cores; after that they are only fetched.
         for row in made.toLocalIterator(prefetchPartitions=True):
             results.add(row.what, row.topic, row.partition, bytes(row.rows))
     finally:

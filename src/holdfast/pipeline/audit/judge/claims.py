@@ -1,10 +1,10 @@
-"""Who wrote the records that no acknowledged send claims at its own offset.
+"""Finds the producers of records that no acknowledged send claims at its own offset.
 
-By content, one record for one send, in this order: sends that were acknowledged without an offset;
-sends without an answer; refused ones; and only then acknowledged ones whose own offset does not
-hold them. The last must wait: a record that an unanswered send explains is no proof that an
-acknowledged one was kept. What nobody claims is a duplicate if a ledger knows its content at all,
-and else another producer's.
+It matches by content, one record for one send, in this order: sends that were acknowledged without
+an offset; sends without an answer; refused ones; and only then acknowledged sends whose own offset
+does not hold them. The last must wait: a record that an unanswered send explains is no proof that
+an acknowledged one was kept. An unclaimed record is a duplicate if a ledger has its content, and
+otherwise another producer's.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Claims(NamedTuple):
 
 class Settled(NamedTuple):
     opened: Claims
-    """By sends without an offset of their own."""
+    """Claimed by sends without an offset of their own."""
     moved: Claims
-    """By acknowledged sends that are not where they should be."""
+    """Claimed by acknowledged sends that are not at their offset."""
     rest: Ints
-    """Records that nobody claims."""
+    """Unclaimed records."""
 
 
 def settle(
@@ -43,10 +43,10 @@ def settle(
     strayed: Table,
     strayed_partitions: Ints,
 ) -> Settled:
-    """Of one topic. A send whose partition nobody knows may have landed in any."""
+    """Match the sends and records of one topic. A send of unknown partition may be in any."""
     is_free = np.ones(len(records), np.bool_)
     is_open = np.ones(len(opened), np.bool_)
-    # Acknowledged ones first, then by their age.
+    # Acknowledged sends first, then by their age.
     rank = np.where(opened["result"] == ACKED, 0, np.where(opened["result"] == UNKNOWN, 1, 2))
     by_rank = np.lexsort((opened["sequence"], opened["time"], rank))
     pairs = []
@@ -80,7 +80,7 @@ def _identities(rows: Table, partitions: Ints | None) -> npt.NDArray[Any]:
 
 
 def _pairs(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """The first of ours with the first of theirs that is equal, the second with the second, …"""
+    """Pairs equal ones: the first with the first, the second with the second, …"""
     _, group = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
     mine, other = _numbered(group[: len(ours)]), _numbered(group[len(ours) :])
     _, at, their_at = np.intersect1d(mine, other, assume_unique=True, return_indices=True)
@@ -88,7 +88,7 @@ def _pairs(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> tuple[Ints, Ints
 
 
 def _numbered(groups: npt.NDArray[np.intp]) -> Ints:
-    """Equal ones get different numbers, by their order: group and place in it."""
+    """Numbers equal ones by their order: group and place in it."""
     order = np.argsort(groups, kind="stable")
     ranked = groups[order]
     starts = np.flatnonzero(np.diff(ranked, prepend=-1))
@@ -99,7 +99,7 @@ def _numbered(groups: npt.NDArray[np.intp]) -> Ints:
 
 
 def digests(rows: Table) -> Ints:
-    """One number for a content, to look for; equal contents have equal ones."""
+    """One number per content, for searching; equal contents have equal numbers."""
     # Odd factors, so that no bit is lost; numpy's integers wrap around.
     mixed: Ints = rows["key"] * np.int64(-7046029254386353131) ^ (
         rows["value"] * np.int64(-4417276706812531889)
@@ -108,5 +108,5 @@ def digests(rows: Table) -> Ints:
 
 
 def known(rows: Table, contents: npt.NDArray[Any]) -> Bools:
-    """Which rows have a content that a ledger knows; `contents` has key and value."""
+    """Which rows have a content that a ledger has; `contents` has key and value."""
     return np.isin(_identities(rows, None), _identities(contents, None))

@@ -1,8 +1,8 @@
-"""Which missing records the cleaner may have taken.
+"""Decides which missing records the cleaner may have removed.
 
-A log that was compacted has holes by right, and holes hide losses. So three things are asked: the
-offset lies below cleaner-offset-checkpoint, the record had a key, and the log has a later record of
-that key, or the ledger a later acknowledged tombstone. A tombstone itself may go with time.
+A compacted log has holes, and holes hide losses. So three conditions must hold: the offset lies
+below cleaner-offset-checkpoint, the record had a key, and the log has a later record of that key,
+or the ledger a later acknowledged tombstone. A tombstone itself may be removed after a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NULL = 0
 
 
 def is_cleaned(rows: Table, truth: Replica, span: int) -> Bools:
-    """Of acknowledged sends that the truth has nothing of."""
+    """Which acknowledged sends, missing in the truth, the cleaner may have removed."""
     is_candidate: Bools = (rows["offset"] < truth.cleaned) & (rows["key"] != NULL)
     if not is_candidate.any():
         return is_candidate
@@ -31,7 +31,7 @@ def is_cleaned(rows: Table, truth: Replica, span: int) -> Bools:
 
 
 def _newest(keys: Ints, truth: Replica, span: int) -> Ints:
-    """The last offset of each key, or -1. The driver reads the partition: they are compact."""
+    """The last offset of each key, or -1. The driver reads the partition: it is compacted."""
     newest = np.full(len(keys), -1, np.int64)
     for first in range(truth.start, truth.end, span):
         part = read_slice(truth.segments, first, first + span, settled=0, is_decoded=True)

@@ -1,8 +1,8 @@
-"""What happened to the files while the audit read them.
+"""Detects files that changed while the audit read them.
 
 Brokers may run: producers append, retention removes segments, the cleaner replaces them, a follower
-truncates its log. An audit looks at the directories first and reads the records later, so a finding
-at offsets whose files have changed since says nothing: it is undecided until the next audit.
+truncates its log. An audit looks at the directories first and reads the records later. So a finding
+at offsets whose files have changed since proves nothing: it is undecided until the next audit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.model import TopicPartition
 from holdfast.pipeline.audit.findings.details import KIND_NAMES, KIND_NUMBER, Why
 from holdfast.pipeline.audit.findings.findings import KINDS, UNDECIDED, Severity
-from holdfast.pipeline.audit.findings.render import Told
+from holdfast.pipeline.audit.findings.render import TopicFindings
 from holdfast.pipeline.audit.jobs.row_types import Bools
 from holdfast.pipeline.audit.replicas.segments import Segment, segment_at
 from holdfast.pipeline.audit.replicas.truth import Replica
@@ -36,7 +36,7 @@ FAR: Final = 1 << 62
 _CLAIMS: Final = np.array(
     [KINDS[name].severity in (Severity.LOSS, Severity.WRONG) for name in KIND_NAMES]
 )
-"""By kind: whether a finding says that something is wrong."""
+"""By kind: whether a finding claims an error."""
 
 
 class Span(NamedTuple):
@@ -47,31 +47,33 @@ class Span(NamedTuple):
 
 
 def doubted(
-    told: Sequence[Told], partitions: Mapping[tuple[str, int], Sequence[Replica]]
-) -> list[Told]:
-    """The findings; those that the files no longer bear out are undecided."""
-    return [_doubted(one, partitions) for one in told]
+    topics: Sequence[TopicFindings], partitions: Mapping[tuple[str, int], Sequence[Replica]]
+) -> list[TopicFindings]:
+    """The findings; those whose files have changed become undecided."""
+    return [_doubted(one, partitions) for one in topics]
 
 
-def _doubted(told: Told, partitions: Mapping[tuple[str, int], Sequence[Replica]]) -> Told:
-    is_claim: Bools = _CLAIMS[told.table["kind"]]
-    is_doubtful = np.zeros(len(told.table), np.bool_)
-    for partition in np.unique(told.partitions[is_claim]).tolist():
-        is_here = is_claim & (told.partitions == partition)
-        for replica in partitions.get((told.topic, partition), ()):
+def _doubted(
+    topic: TopicFindings, partitions: Mapping[tuple[str, int], Sequence[Replica]]
+) -> TopicFindings:
+    is_claim: Bools = _CLAIMS[topic.table["kind"]]
+    is_doubtful = np.zeros(len(topic.table), np.bool_)
+    for partition in np.unique(topic.partitions[is_claim]).tolist():
+        is_here = is_claim & (topic.partitions == partition)
+        for replica in partitions.get((topic.topic, partition), ()):
             for first, until in changes(replica):
-                is_within = (told.table["last"] >= first) & (told.table["first"] < until)
+                is_within = (topic.table["last"] >= first) & (topic.table["first"] < until)
                 is_doubtful |= is_here & is_within
     if not is_doubtful.any():
-        return told
-    table = told.table.copy()
+        return topic
+    table = topic.table.copy()
     table["kind"][is_doubtful] = KIND_NUMBER[UNDECIDED]
     table["why"][is_doubtful] = Why.CHANGED
-    return Told(told.topic, table, told.partitions)
+    return TopicFindings(topic.topic, table, topic.partitions)
 
 
 def changes(replica: Replica) -> Iterator[Span]:
-    """Where the files of a copy are not what they were."""
+    """The offsets of a copy whose files have changed."""
     now, replaced = _files(Path(replica.path))
     ends = [one.base for one in replica.segments[1:]] + [FAR]
     for before, until in zip(replica.segments, ends, strict=bool(replica.segments)):
@@ -85,7 +87,7 @@ def changes(replica: Replica) -> Iterator[Span]:
 
 
 def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
-    """The segments by base; and the bases of those that the cleaner has replaced lately."""
+    """The segments by base offset; and the base offsets of those replaced by the cleaner lately."""
     segments: dict[int, Segment] = {}
     replaced = []
     for path in folder.glob(f"*{LOG}*"):
@@ -101,12 +103,12 @@ def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
 
 
 def _active(segments: Iterable[Segment]) -> tuple[int, int]:
-    """Base and size of the newest."""
+    """Base offset and size of the newest segment."""
     return max(((one.base, one.size) for one in segments), default=(-1, -1))
 
 
 def _cleaned(replica: Replica, replaced: Iterable[int], active: int) -> Iterator[Span]:
-    """The cleaner replaces segments first, and writes its checkpoint when it is done with a log."""
+    """The cleaner replaces segments first, and writes its checkpoint when the log is done."""
     disk = RealDisk(Path(replica.path).parent, read_only=True)
     partition = TopicPartition(replica.topic, replica.partition)
     cleaned = replica.cleaned

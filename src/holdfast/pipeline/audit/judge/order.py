@@ -1,7 +1,7 @@
-"""Order within a stretch: of one producer's sends, and of one consumer's deliveries.
+"""Checks the order within a stretch: of one producer's sends, and of one consumer's deliveries.
 
-What happens across stretches is told by the least and the greatest number in each (`spans`); only
-where two of them overlap must anyone look again.
+Across stretches the least and the greatest number of each decide (`spans`); only stretches whose
+spans overlap are checked again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def spans(groups: Ints, sequences: Ints) -> list[Span]:
 
 
 def reordered(offsets: Ints, groups: Ints, sequences: Ints) -> Bools:
-    """Which sends stand behind one that their producer sent later."""
+    """Which sends come after one that their producer sent later."""
     order = np.lexsort((offsets, groups))
     ranked = _ranked(groups[order], sequences[order])
     before = np.maximum.accumulate(ranked)
@@ -64,7 +64,7 @@ def stepped_back(offsets: Ints, groups: Ints, sequences: Ints) -> Bools:
 
 
 def _ranked(groups: Ints, sequences: Ints) -> Ints:
-    """Numbers that no other group's can be mixed up with. `groups` are sorted, either way."""
+    """Numbers that cannot be confused with another group's. `groups` are sorted, either way."""
     rank: npt.NDArray[Any] = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0)
     if len(groups) and groups[0] > groups[-1]:
         rank = rank[-1] - rank

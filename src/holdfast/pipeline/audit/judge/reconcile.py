@@ -1,6 +1,6 @@
-"""What no stretch could tell alone, told on the driver from what all of them left over.
+"""Decides on the driver what no single stretch could decide, from what all of them left over.
 
-Exceptions only: records that no acknowledged send claims, sends without an offset, sends without
+Only exceptions: records that no acknowledged send claims, sends without an offset, sends without
 their record, and order across the borders of stretches. About 200 bytes each in the driver.
 """
 
@@ -45,7 +45,7 @@ from holdfast.pipeline.audit.replicas.truth import Replica
 
 
 class Overlap(NamedTuple):
-    """A stretch in which a group's numbers reach beyond those of its neighbours."""
+    """A stretch in which a group's numbers overlap those of its neighbours."""
 
     topic: str
     partition: int
@@ -53,11 +53,11 @@ class Overlap(NamedTuple):
     until: int
     group: int
     limit: int
-    """Sends below it stand too late; deliveries above it came too late."""
+    """Sends below it are out of order; deliveries above it came too late."""
 
 
 class Search(NamedTuple):
-    """What to look for in the ledgers once more."""
+    """What to look for in the ledgers again."""
 
     contents: Mapping[str, Ints]
     """Digests by topic, sorted."""
@@ -76,7 +76,7 @@ class Search(NamedTuple):
 
 
 def is_late(late: Iterable[Overlap], topic: str, partitions: Ints, rows: Table) -> Bools:
-    """Which sends stand behind one that was sent later, in an earlier stretch."""
+    """Which sends come after one that was sent later, in an earlier stretch."""
     chosen = np.zeros(len(rows), np.bool_)
     for one in late:
         if one.topic == topic:
@@ -112,7 +112,7 @@ def _is_in(one: Overlap, partitions: Ints, rows: Table) -> Bools:
 def overlaps(
     facts: Iterable[tuple[str, int, Mapping[str, Any]]], name: str, span: int
 ) -> Iterator[Overlap]:
-    """From the spans that stretches tell: of sends ("order") or deliveries ("polls")."""
+    """Overlaps of the stretches' spans: of sends ("order") or deliveries ("polls")."""
     by_group: dict[tuple[str, int, int], list[tuple[int, int, int]]] = {}
     for topic, partition, one in facts:
         for group, least, greatest in one[name]:
@@ -133,25 +133,25 @@ def overlaps(
 
 
 class Topic:
-    """One topic's exceptions, on their way to findings."""
+    """One topic's exceptions, before they become findings."""
 
     def __init__(
         self,
         left: tuple[Table, Ints],
         opened: tuple[Table, Ints],
-        told: tuple[Table, Ints],
+        reported: tuple[Table, Ints],
         *,
         is_doubtful: bool,
     ) -> None:
         by_offset = np.lexsort((left[0]["offset"], left[1]))
         self.left, self.left_partitions = left[0][by_offset], left[1][by_offset]
         self.opened, self.opened_partitions = opened
-        self.found, self.partitions = told[0].copy(), told[1]
+        self.found, self.partitions = reported[0].copy(), reported[1]
         self.is_doubtful = is_doubtful
         """Something of this topic could not be read."""
         self.moved = 0
         self.landed = 0
-        """Unanswered sends whose record is there."""
+        """Unanswered sends whose record exists."""
         self.foreign = 0
         self._settle()
 
@@ -192,7 +192,7 @@ class Topic:
         )
 
     def clean(self, partitions: Mapping[int, Replica], span: int) -> None:
-        """Take what compaction explains for compacted; `partitions` has their truths."""
+        """Mark records as compacted if compaction explains them; `partitions` has the truths."""
         for partition, truth in partitions.items():
             is_absent = self._is(LOST, AT_LOG) & (self.found["why"] == Why.ABSENT)
             lost = np.flatnonzero(is_absent & (self.partitions == partition))
@@ -206,7 +206,7 @@ class Topic:
         return np.unique(np.concatenate([digests(self.rest), digests(strays)]))
 
     def learn(self, contents: npt.NDArray[Any]) -> None:
-        """Sends that have a content which was looked for."""
+        """Take sends with a content that was looked for."""
         is_known = known(self.rest, contents)
         again = self.rest[is_known]
         bare = np.zeros(len(again), ROW)
@@ -222,13 +222,13 @@ class Topic:
         self.found["why"][sent] = Why.STALE
 
     def add_late(self, rows: Table, partitions: Ints) -> None:
-        """Sends out of order across stretches, but for those that are named already."""
+        """Add sends out of order across stretches, unless they are findings already."""
         is_named = self._is(LOST, AT_LOG) | self._is(REORDERED) | self._is(UNDECIDED)
         fresh = ~_is_among(rows, self.found["row"][is_named])
         self._add(found(REORDERED, rows["offset"][fresh], row=rows[fresh]), partitions[fresh])
 
     def add_back(self, rows: Table, partitions: Ints) -> None:
-        """Deliveries out of order across stretches."""
+        """Add deliveries out of order across stretches."""
         fresh = ~_is_among(rows, self.found["row"][self._is(NON_MONOTONIC)])
         self._add(
             found(NON_MONOTONIC, rows["offset"][fresh], place=AT_CONSUMED, row=rows[fresh]),
@@ -245,7 +245,7 @@ class Topic:
 
 
 def _is_among(rows: Table, others: Table) -> Bools:
-    """The same send, or the same delivery."""
+    """Whether it is the same send, or the same delivery."""
 
     def names(table: Table) -> Ints:
         named: Ints = table["who"].astype(np.int64) << 44 | table["sequence"]
@@ -261,7 +261,7 @@ Look = Callable[[int, Callable[[str, Ints, Table], Bools]], Packs]
 def settle_topics(
     results: Results, names: Sequence[str], context: Context, look: Look
 ) -> dict[str, Topic]:
-    """Everything that is left to tell; ledgers are read again only if something is."""
+    """Decide everything that is left; ledgers are read again only if something is."""
     span = context.span
     doubtful = {topic for topic, _, facts in results.facts if facts["is_doubtful"]}
     topics = {

@@ -1,13 +1,12 @@
-"""Copies against the truth, whatever the ledger says: differences, gaps, too few copies.
+"""Compares copies with the truth, whatever the ledger says: differences, gaps, too few copies.
 
-A leader epoch has one line, so two records of one epoch at one offset are always wrong. Records of
-different epochs are not, above the copy's high watermark: there a broker that is down keeps the
-tail of a reign that ended without it, and cuts it off when it comes back.
+A leader epoch has one log, so two records of one epoch at one offset are always wrong. Records of
+different epochs may differ above the copy's high watermark: there a broker that is down keeps the
+tail of an epoch that ended without it, and truncates it when it comes back.
 
-A copy may end before the truth does, if it is behind or was taken earlier; but not before what it
-said itself (`Replica.settled`).
-
-Where a log was compacted, holes are its nature and copies may be cleaned at different times.
+A copy may end before the truth does, if it is behind or was copied earlier; but not before what its
+own checkpoints say (`Replica.settled`). A compacted log has holes, and copies may be cleaned at
+different times.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
     """Acknowledged with acks=all, in the truth, and on too few brokers.
 
-    A copy that was taken before the acknowledgement, and ends before the record, says nothing.
+    A copy that was taken before the acknowledgement, and ends before the record, proves nothing.
     """
     if copies.truth is None or rules.min_insync < 2:
         return np.empty(0, FOUND)
@@ -47,26 +46,26 @@ def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
 
 
 def differences(copies: Copies, is_named: Bools) -> list[Table]:
-    """What is wrong between copies, and gaps of the truth; not where a send is named already."""
+    """Differences between copies, and gaps of the truth; not where a send is a finding already."""
     truth = copies.truth
     if truth is None:
         return []
     tables = []
-    is_told = is_named.copy()
+    is_reported = is_named.copy()
     for copy in copies.all:
-        tables += [_damaged(copies, copy, is_told), _epochs(copies, copy, is_told)]
+        tables += [_damaged(copies, copy, is_reported), _epochs(copies, copy, is_reported)]
     for copy in copies.others:
-        tables += _differences(copies, copy, is_told)
+        tables += _differences(copies, copy, is_reported)
     offsets = np.arange(copies.first, copies.until)
     is_gap = (copies.at < 0) & (offsets >= max(truth.start, truth.cleaned)) & (offsets < truth.end)
-    is_gap &= ~is_told & ~copies.is_unreadable
+    is_gap &= ~is_reported & ~copies.is_unreadable
     gap = found(GAP, offsets[is_gap], why=Why.ABSENT)
     gap["lacks"] = copies.bits[truth.broker]
     tables.append(folded(gap))
     return tables
 
 
-def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
+def _differences(copies: Copies, copy: Copy, is_reported: Bools) -> list[Table]:
     truth, replica = copies.truth, copy.replica
     assert truth is not None
     cleaned = max(truth.cleaned, replica.cleaned)
@@ -78,14 +77,14 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     is_hole &= (offsets >= max(replica.start, cleaned)) & (
         offsets < max(replica.end, replica.settled)
     )
-    is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_told
+    is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_reported
     theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
     why = np.where(offsets[is_hole] < replica.end, Why.HOLE, Why.SHORT)
     hole = found(DIFFER, offsets[is_hole], why=Why.NO_FOLDER if replica.is_absent else why)
     hole["has"] = copies.holders(offsets[is_hole] - copies.first)
     hole["lacks"] = ours
 
-    own = copy.own[~copy.is_equal[own_places] & ~is_told[own_places]]
+    own = copy.own[~copy.is_equal[own_places] & ~is_reported[own_places]]
     at = copies.at[own["offset"] - copies.first]
     is_committed = own["offset"] < (replica.high_watermark or 0)
     epochs = copies.records["epoch"][at] if len(copies.records) else np.zeros(len(own), np.int32)
@@ -97,24 +96,24 @@ def _differences(copies: Copies, copy: Copy, is_told: Bools) -> list[Table]:
     is_extra &= ~copies.is_unreadable[own["offset"] - copies.first]
     extra = found(DIFFER, own["offset"][is_extra], why=Why.EXTRA, has=ours)
     extra["lacks"] = theirs
-    is_told[extra["first"] - copies.first] = True
+    is_reported[extra["first"] - copies.first] = True
     return [folded(hole), folded(contrary), folded(extra)]
 
 
-def _damaged(copies: Copies, copy: Copy, is_told: Bools) -> Table:
-    """Batches of a copy whose bytes are wrong."""
+def _damaged(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
+    """Batches of a copy with wrong bytes."""
     assert copies.truth is not None
     offsets = np.arange(copies.first, copies.until)
     end = max(copies.truth.end, copy.replica.end, copy.replica.settled)
-    is_bad = copy.is_damaged & ~copy.is_equal & ~is_told & (offsets < end)
+    is_bad = copy.is_damaged & ~copy.is_equal & ~is_reported & (offsets < end)
     damaged = found(DIFFER, offsets[is_bad], why=Why.DAMAGED)
     damaged["has"] = copies.holders(offsets[is_bad] - copies.first)
     damaged["lacks"] = copies.bits[copy.replica.broker]
     return folded(damaged)
 
 
-def _epochs(copies: Copies, copy: Copy, is_told: Bools) -> Table:
-    """Batches under a leader epoch that is not theirs: by the checkpoint, or by the truth's log.
+def _epochs(copies: Copies, copy: Copy, is_reported: Bools) -> Table:
+    """Batches with a wrong leader epoch: by the checkpoint, or by the truth's log.
 
     A retry may put the very same batch into the log of the next leader: above the copy's high
     watermark the two may differ, until the copy has followed.
@@ -122,7 +121,7 @@ def _epochs(copies: Copies, copy: Copy, is_told: Bools) -> Table:
     offsets = np.arange(copies.first, copies.until)
     is_committed = offsets < (copy.replica.high_watermark or 0)
     is_other = copy.is_epoch_other & is_committed & ~copies.all[0].is_epoch_wrong
-    is_wrong = (copy.is_epoch_wrong | is_other) & (copies.at >= 0) & ~is_told
+    is_wrong = (copy.is_epoch_wrong | is_other) & (copies.at >= 0) & ~is_reported
     wrong = found(INCONSISTENT, offsets[is_wrong], why=Why.EPOCH)
     ours = copies.bits[copy.replica.broker]
     wrong["has"] = copies.holders(offsets[is_wrong] - copies.first) & ~ours

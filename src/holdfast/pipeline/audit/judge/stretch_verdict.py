@@ -1,13 +1,13 @@
-"""The verdict on one stretch of one partition: everything about its offsets is here at once.
+"""Judges one stretch of one partition: everything about its offsets is available together.
 
-Sends, every copy's records, the table's rows and the consumers' deliveries meet by their offset.
-The rules, with their reasons, are in docs/audit.md. Pure: rows in, findings out; Spark only brings
-the rows here.
+Sends, every copy's records, the table's rows and the consumers' deliveries are joined by offset.
+docs/audit.md has the rules with their reasons. Pure: rows in, findings out; Spark only brings the
+rows here.
 
-A send claims the record at the offset it was acknowledged with, if that is its content. What cannot
-be told within a stretch is handed on: records that nobody claimed (`left`), acknowledged sends
-without their record (kind "lost" until the record turns up elsewhere), and rows of readers that no
-log has (kind "phantom" until a ledger knows them).
+A send claims the record at the offset it was acknowledged with, if the content is equal. What
+cannot be decided within a stretch is passed on: unclaimed records (`left`), acknowledged sends
+without their record (kind "lost" until the record is found elsewhere), and rows of readers that no
+log has (kind "phantom" until a ledger has them).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Rules(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The table's, or all consumers', rows of a stretch."""
+    """The rows of a stretch in the table, or of all consumers."""
 
     place: int
     rows: Table
@@ -88,13 +88,13 @@ class Sends(NamedTuple):
     rows: Table
     places: Ints
     is_claimed: Bools
-    """Its record stands where it should, in the truth."""
+    """The record is at its offset in the truth."""
     is_same: Bools
-    """So it seems; but if two sends were told one offset, only one of them has the record."""
+    """Preliminary: if two sends got one offset, only one of them has the record."""
 
 
 def judge(copies: Copies, sends: Table, readings: Sequence[Reading], rules: Rules) -> Judged:
-    """All that can be said of the stretch alone."""
+    """Everything that the stretch alone can decide."""
     claims = _claims(copies, sends)
     missing = _missing(copies, claims, rules)
     tables = [missing]
@@ -142,7 +142,7 @@ def _matches(rows: Table, others: Table, at: npt.NDArray[Any]) -> Bools:
 
 
 def _missing(copies: Copies, claims: Sends, rules: Rules) -> Table:
-    """Acknowledged sends that the truth lacks: lost, expired, or not to be decided."""
+    """Acknowledged sends that the truth lacks: lost, expired, or undecided."""
     is_missing = ~claims.is_claimed
     rows, places = claims.rows[is_missing], claims.places[is_missing]
     table = found(LOST, rows["offset"], row=rows)
@@ -183,7 +183,7 @@ def _note_readers(missing: Table, readings: Sequence[Reading]) -> None:
 
 
 def _first_at(rows: Table, offsets: Ints) -> Ints:
-    """Which row has the offset: the first one, or -1. `rows` are sorted by offset."""
+    """The first row with the offset, or -1. `rows` are sorted by offset."""
     if not len(rows):
         return np.full(len(offsets), -1, np.int64)
     at = np.searchsorted(rows["offset"], offsets)
@@ -194,7 +194,7 @@ def _first_at(rows: Table, offsets: Ints) -> Ints:
 def _read(
     copies: Copies, claims: Sends, missing: Table, reading: Reading
 ) -> tuple[int, list[Table]]:
-    """How many acknowledged records a reader has, and what is wrong with its rows."""
+    """The number of acknowledged records that a reader has, and what is wrong with its rows."""
     rows, expected = reading.rows, reading.expected
     is_expired = missing["kind"] == KIND_NUMBER[EXPIRED]
     due = np.concatenate([claims.rows[claims.is_claimed], missing["row"][is_expired]])
@@ -203,7 +203,7 @@ def _read(
     is_left = due["offset"] < (copies.truth.start if copies.truth else 0)
     is_absent = (at < 0) & (due["offset"] >= expected.first)
     if reading.place == AT_CONSUMED and not expected.end:
-        is_absent &= ~is_left  # No consumer began here, and one may begin after what has expired.
+        is_absent &= ~is_left  # No consumer began here, and one may begin after expired records.
     is_tail = is_absent & (due["offset"] >= expected.end) & ~is_left
     is_gone = is_absent & ~is_tail
     gone = due[is_gone]
@@ -226,7 +226,7 @@ def _read(
 
 
 def _skipped(copies: Copies, claims: Sends, reading: Reading) -> Table:
-    """Records of the truth that nobody was promised, and that the reader passed over."""
+    """Records of the truth that no producer has as acknowledged, and that the reader skipped."""
     records = _left(copies, claims)
     offsets = records["offset"]
     first, end = reading.expected
@@ -237,7 +237,7 @@ def _skipped(copies: Copies, claims: Sends, reading: Reading) -> Table:
 
 
 def _contradictions(copies: Copies, missing: Table, reading: Reading) -> list[Table]:
-    """Rows of a reader against the truth: read twice, with another content, or from nowhere."""
+    """A reader's rows that contradict the truth: read twice, other content, or unknown."""
     rows, tables = reading.rows, []
     truth = copies.truth
     if reading.place == AT_TABLE:
@@ -257,8 +257,8 @@ def _contradictions(copies: Copies, missing: Table, reading: Reading) -> list[Ta
     is_nowhere = (at < 0) & (rows["offset"] >= (max(truth.start, truth.cleaned) if truth else 0))
     is_nowhere &= ~copies.is_unreadable[places]
     stray = rows[is_nowhere]
-    is_promised = np.isin(_identity(stray), _identity(missing["row"]))
-    stray = _as_nobodys(stray[~is_promised])
+    is_acknowledged = np.isin(_identity(stray), _identity(missing["row"]))
+    stray = _as_nobodys(stray[~is_acknowledged])
     table = found(PHANTOM, stray["offset"], place=reading.place, why=Why.NOWHERE, row=stray)
     table["has"] = copies.holders_of(stray) | reading.bit
     table["lacks"] = copies.everyone & ~table["has"]

@@ -1,1 +1,1 @@
-"""The log files of every replica: found, read, and laid side by side."""
+"""The log files of every replica: finds them, reads them, and compares them offset by offset."""

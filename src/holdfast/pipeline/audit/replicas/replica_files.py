@@ -1,11 +1,9 @@
-"""Every broker's copy of every partition, from its files: where it starts and ends, who led when.
+"""Every broker's copy of every partition, from its files: start, end and leader epochs.
 
-Read by the driver, before anything is decoded. Nothing is written, mended or locked: the brokers
+The driver reads it before anything is decoded. It writes, repairs and locks nothing: the brokers
 may be running, and may be Apache Kafka's. So the order matters: high watermarks are read first,
-then the cluster's metadata, then the logs, or a copy that is just growing would seem to lack what
-its checkpoint says it has.
-
-Which copy is the truth, and what each of them must have, is in `truth`.
+then the cluster's metadata, then the logs. Otherwise a growing copy would seem to lack what its
+checkpoint says it has. `truth` decides which copy is the truth, and what each of them must have.
 """
 
 from __future__ import annotations
@@ -54,13 +52,13 @@ class Cluster(NamedTuple):
     missing: tuple[str, ...]
     """What could not be read, in sentences."""
     is_partial: bool
-    """A broker's directory is absent: what the others lack may be there."""
+    """A broker's directory is absent: it may have what the others lack."""
     metadata: Metadata | None
-    """What the controllers decided; None where no directory has it."""
+    """What the controllers decided; None if no directory has it."""
     strangers: dict[Name, tuple[Stranger, ...]]
-    """Logs that bear the name of a partition, and belong to a topic that was deleted."""
+    """Logs with the name of a partition that belong to a deleted topic."""
     notes: tuple[str, ...]
-    """What is worth knowing, in sentences."""
+    """Notes, in sentences."""
 
 
 class _Checkpoints(NamedTuple):
@@ -71,7 +69,7 @@ class _Checkpoints(NamedTuple):
 
 
 class _Broker(NamedTuple):
-    """A directory that is there."""
+    """A directory that exists."""
 
     name: str
     number: int | None
@@ -84,7 +82,7 @@ class _Broker(NamedTuple):
 def find_replicas(
     logs: Mapping[str, Path], topics: Collection[str], store: str | None = None
 ) -> Cluster:
-    """Look into every directory, and into the coordination store of our own brokers."""
+    """Look into every directory, and into the coordination store of Holdfast's brokers."""
     missing = [
         f"the log directory of {broker} is not there: {root}"
         for broker, root in logs.items()
@@ -139,7 +137,7 @@ def _older(replicas: Sequence[Replica], known: Partition | None) -> Iterable[str
 def _from_store(
     brokers: Sequence[_Broker], topics: Collection[str], store: str | None
 ) -> Metadata | None:
-    """What our own controllers decided. A store that nobody named need not be readable."""
+    """What Holdfast's controllers decided. A store that no option names may be unreadable."""
     if store is not None:
         return read_store(store, topics)
     found = find_store(one.root for one in brokers)
@@ -155,7 +153,7 @@ def _broker(name: str, root: Path, missing: list[str]) -> _Broker:
         taken_ms = (root / HIGH_WATERMARKS).stat().st_mtime_ns // 1_000_000
     checkpoints = _Checkpoints(
         *(
-            _believed(partial(_offsets, disk, file), name, missing) or {}
+            _read_or_report(partial(_offsets, disk, file), name, missing) or {}
             for file in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER_OFFSETS)
         )
     )
@@ -176,12 +174,12 @@ def _epochs(disk: Disk, files: LogFiles) -> tuple[EpochStart, ...]:
 
 
 def _is_empty(disk: Disk, name: str) -> bool:
-    """Kafka makes a checkpoint before it has anything to write into it."""
+    """Kafka creates a checkpoint before it has anything to write into it."""
     return disk.exists(name) and not disk.size(name)
 
 
-def _believed(read: Callable[[], _T], broker: str, missing: list[str]) -> _T | None:
-    """What a small file says, or None and a sentence."""
+def _read_or_report(read: Callable[[], _T], broker: str, missing: list[str]) -> _T | None:
+    """The content of a small file, or None and a sentence."""
     try:
         return read()
     except DamagedFileError as error:
@@ -202,8 +200,8 @@ def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -
                 segments.append(segment_at(broker.root / files.path(base, LOG)))
         last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
         # After the batches: an epoch is in the checkpoint before its first record is in the log.
-        epochs = _believed(partial(_epochs, disk, files), broker.name, missing)
-        topic_id = _believed(partial(read_topic_id, disk, entry.name), broker.name, [])
+        epochs = _read_or_report(partial(_epochs, disk, files), broker.name, missing)
+        topic_id = _read_or_report(partial(read_topic_id, disk, entry.name), broker.name, [])
         yield _replica(broker, partition, segments, last)._replace(
             epochs=epochs or (),
             topic_id=None if topic_id is None else topic_id.bytes,
@@ -220,7 +218,7 @@ def _replica(
     start = max(first, checkpoints.log_starts.get(partition, 0))
     cleaned = checkpoints.cleaner_offsets.get(partition, 0)
     last = last or Last(first, -1, first, -1)
-    # The cleaner may take the records before an active segment that is empty yet.
+    # The cleaner may remove the records before an active segment that is still empty.
     end = max(last.end, start, active)
     return Replica(
         broker=broker.name,
@@ -242,7 +240,7 @@ def _replica(
 
 
 def _gone(broker: _Broker, topics: Collection[str]) -> Iterable[tuple[str, int, Stranger]]:
-    """Folders that wait for their removal: `<topic>-<partition>.<hex>-delete`, or -stray."""
+    """Folders that wait for their deletion: `<topic>-<partition>.<hex>-delete`, or -stray."""
     disk = RealDisk(broker.root, read_only=True)
     for entry in sorted(disk.list("")):
         name, dot, _ = entry.name.rpartition(".")
@@ -250,7 +248,7 @@ def _gone(broker: _Broker, topics: Collection[str]) -> Iterable[tuple[str, int, 
         if partition is None or partition.topic not in topics:
             continue
         if entry.name.endswith(("-delete", "-stray")):
-            topic_id = _believed(partial(read_topic_id, disk, entry.name), broker.name, [])
+            topic_id = _read_or_report(partial(read_topic_id, disk, entry.name), broker.name, [])
             path = str(broker.root / entry.name)
             found = Stranger(broker.name, path, None if topic_id is None else topic_id.bytes)
             yield partition.topic, partition.partition, found
@@ -263,7 +261,7 @@ def _absent(
     copies: Mapping[Name, list[Replica]],
     strangers: Mapping[Name, list[Stranger]],
 ) -> Iterable[Replica]:
-    """Copies that should be here, and whose folder is not: by the assignment or a checkpoint.
+    """Copies without a folder that should exist: by the assignment or a checkpoint.
 
     A checkpoint may be older than the removal of a copy, whose folder then waits beside it; and
     where the assignment is known, it decides. A broker may have several directories.

@@ -1,13 +1,14 @@
-"""A stretch of one copy of a partition: its batches by their headers, and the records in them.
+"""Reads a stretch of one copy of a partition: its batches by their headers, and their records.
 
-Copies of a partition are equal batch by batch nearly always. So every batch of every copy is read
-and its CRC verified, but only the truth's are decoded; of the others those that differ from it.
+Copies of a partition are nearly always equal batch by batch. So every batch of every copy is read
+and its CRC verified, but only the truth's batches are decoded, and those of the others that differ
+from it. Files are read, not mapped: a running broker may truncate one, and a mapping would then
+crash the process.
 
-Files are read, not mapped: a running broker may cut one short, and a mapping would then end the
-process. A batch whose CRC is wrong, or whose offset is out of order, is stepped over. Where no
-batch can start, the rest of the segment cannot be read, except at the end of the last one: there a
-running broker is writing, or a crash has left a torn batch, which recovery cuts off. That excuse
-ends at `settled`: what lies below the recovery point or the high watermark was whole once.
+A batch with a wrong CRC or an offset out of order is skipped. Where no batch can start, the rest of
+the segment cannot be read, except at the end of the last one: there a running broker is writing, or
+a crash has left a torn batch, which recovery truncates. That excuse ends at `settled`: everything
+below the recovery point or the high watermark was complete before.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _INDEX_ENTRY = np.dtype([("offset", ">u4"), ("position", ">u4")])
 _LEAST_LENGTH = HEADER_BYTES - LENGTH_END
 FAR: Final = 1 << 62
 MOST_OFFSETS: Final = 1 << 31
-"""Within a segment: its indexes have room for no more."""
+"""The maximum within a segment: its indexes have no room for more."""
 
 
 class Unreadable(NamedTuple):
@@ -63,7 +64,8 @@ class Unreadable(NamedTuple):
     """The file, and the byte where that is known."""
     reason: str
     is_damage: bool
-    """The bytes are there and wrong. Else they could not be had: another reader may have them."""
+    """The bytes are there and wrong. Otherwise they could not be read: another reader may succeed.
+    """
 
 
 class Slice(NamedTuple):
@@ -72,9 +74,9 @@ class Slice(NamedTuple):
     headers: npt.NDArray[Any]
     """HEADER_FIELDS."""
     segments: Ints
-    """In which of the copy's segments each batch lies,"""
+    """The copy's segment of each batch,"""
     positions: Ints
-    """and where in it."""
+    """and the position in it."""
     records: Table
     """RECORD; empty unless asked for."""
     unreadable: tuple[Unreadable, ...]
@@ -110,21 +112,21 @@ def read_batches(
     for at in np.flatnonzero(is_wanted).tolist():
         segment = segments[int(part.segments[at])]
         size = int(part.headers["length"][at]) + LENGTH_END
-        # Removed or truncated since; or its records are not what its CRC vouches for.
+        # Removed or truncated since; or its records do not match its CRC.
         with suppress(MalformedBatchError, FileNotFoundError), opened(segment.path) as file:
             records.append(_decoded(os.pread(file, size, int(part.positions[at]))))
     return within(_joined(records, RECORD), first, until)
 
 
 class Last(NamedTuple):
-    """How a log ends."""
+    """The end of a log."""
 
     end: int
     """The log end offset."""
     epoch: int
     """The leader epoch that the last batch names."""
     solid_end: int
-    """The same, but where the last batch lies behind a gap: the gap's start."""
+    """The same, unless the last batch lies after a gap: then the gap's start."""
     time_ms: int
 
 
@@ -166,7 +168,7 @@ class _Piece(NamedTuple):
 
 
 class _Walk:
-    """Through one segment, chunk by chunk."""
+    """Walks through one segment, chunk by chunk."""
 
     def __init__(
         self,
@@ -184,14 +186,14 @@ class _Walk:
         self.settled = settled
         self.unreadable = unreadable
         self.expected = segment.base
-        """The offset that the next batch should begin with."""
+        """The expected base offset of the next batch."""
         self.began = segment.base
         self._newest_base = segment.base - 1
         self._out_of_order: dict[int, int] = {}
-        """Where a batch has an offset that it cannot have -> the offset it should begin with."""
+        """Positions of batches with an impossible offset -> the expected base offset."""
 
     def pieces(self, *, is_decoded: bool, is_hinted: bool = True) -> Iterator[_Piece]:
-        """At most one round for every batch."""
+        """At most one round per batch."""
         try:
             with opened(self.segment.path) as file:
                 position = self._start(file) if is_hinted else 0
@@ -209,13 +211,13 @@ class _Walk:
             self._note(self.expected, self.after, None, f"{error.strerror}", is_damage=False)
 
     def _start(self, file: int) -> int:
-        """A batch to begin with, at or before the first offset: a hint of the index, verified."""
+        """A batch to begin with, at or before the first offset: from the index, verified."""
         try:
             entries = np.fromfile(self.segment.path.removesuffix(".log") + ".index", _INDEX_ENTRY)
         except OSError:
             return 0
         positions = entries["position"].astype(np.int64)
-        # A preallocated index is filled up with zeros.
+        # A preallocated index ends with zeros.
         used = int(np.argmax(np.diff(positions) <= 0)) + 1 if (np.diff(positions) <= 0).any() else 0
         entries = entries[: used or len(entries)]
         offsets = entries["offset"].astype(np.int64) + self.segment.base
@@ -248,14 +250,14 @@ class _Walk:
         is_whole = position + end >= self.segment.size
         while place < end:
             if place + HEADER_BYTES > end:
-                return starts, self._cut(is_whole, place, position + place)
+                return starts, self._incomplete(is_whole, place, position + place)
             base, length, _, magic, delta = _START.unpack_from(data, place)
             size = length + LENGTH_END
             if magic != MAGIC or length < _LEAST_LENGTH or base < 0:
                 self._stuck(position + place, f"message format {magic}, {size} bytes")
                 return starts, 0
             if place + size > end:
-                return starts, self._cut(is_whole, place, position + place)
+                return starts, self._incomplete(is_whole, place, position + place)
             if self._is_in_order(file, base, position + place + size):
                 if base >= self.until:
                     return starts, 0
@@ -275,7 +277,7 @@ class _Walk:
         after = os.pread(file, LENGTH_END, following)
         return len(after) < LENGTH_END or base < struct.unpack_from(">q", after)[0]
 
-    def _cut(self, is_whole: bool, place: int, position: int) -> int:
+    def _incomplete(self, is_whole: bool, place: int, position: int) -> int:
         """A batch reaches beyond the chunk: read on there, or it is torn."""
         if is_whole:
             self._stuck(position, "the file ends within it")
@@ -334,7 +336,7 @@ class _Walk:
     def _records(
         self, data: bytes, position: int, starts: Ints, headers: npt.NDArray[Any]
     ) -> Table:
-        """Decode all that lies together at once; what the decoder refuses, batch by batch."""
+        """Decode neighbouring batches together; those that the decoder refuses, one by one."""
         view = memoryview(data)
         ends = starts + headers["length"] + LENGTH_END
         breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1

@@ -19,7 +19,7 @@ class Segment(NamedTuple):
     path: str
     size: int
     inode: int
-    """Which file it was when it was looked at: the cleaner puts another one in its place."""
+    """The identity of the file when it was listed: the cleaner replaces files."""
 
 
 def segment_at(path: Path) -> Segment:

@@ -1,6 +1,6 @@
-"""All copies of a stretch of one partition, side by side, one place an offset.
+"""All copies of a stretch of one partition, compared offset by offset.
 
-Where the truth's file is damaged, a copy that has followed the same leaders speaks for it.
+Where the truth's file is damaged, a copy that has followed the same leaders replaces it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ NO_EPOCH = -1
 
 
 class Copy:
-    """One copy's stretch. The truth's has no records of its own: they are `Copies.records`."""
+    """One copy's stretch. The truth has no records of its own: they are `Copies.records`."""
 
     def __init__(self, replica: Replica, part: Slice, first: int, until: int) -> None:
         self.replica = replica
         self.unreadable = part.unreadable
         self.own = np.empty(0, RECORD)
-        """Records of batches that the truth does not have like this."""
+        """Records of batches that differ from the truth's."""
         self.is_equal = np.zeros(until - first, np.bool_)
         """By place: it has the truth's record."""
         self.is_damaged = _spans(self.unreadable, first, until, is_damage=True)
         """By place: its bytes are wrong."""
         self.is_epoch_wrong = _covered(part.headers[_wrong_epochs(replica, part)], first, until)
-        """By place: the batch names a leader epoch that the copy's own checkpoint denies."""
+        """By place: the batch names a leader epoch that contradicts the copy's own checkpoint."""
         self.is_epoch_other = np.zeros(until - first, np.bool_)
         """By place: it has the truth's record, under another leader epoch."""
 
@@ -59,7 +59,7 @@ class Copies:
         if parts:
             self.records = parts[0].records
         self.at = self._places(self.records)
-        """By place: which of `records` stands there, or -1."""
+        """By place: the index in `records`, or -1."""
         for replica, part in zip(replicas, parts, strict=True):
             copy = Copy(replica, part, first, until)
             if self.all:
@@ -68,7 +68,7 @@ class Copies:
                 copy.is_equal = self.at >= 0
             self.all.append(copy)
         self.is_unreadable = np.zeros(self.size, np.bool_)
-        """By place: the truth cannot be read there, and nobody speaks for it."""
+        """By place: the truth cannot be read there, and no copy replaces it."""
         if self.all and self.all[0].unreadable:
             self._fill(self.all[0])
 
@@ -83,7 +83,7 @@ class Copies:
 
     @property
     def is_out_of_reach(self) -> Bools:
-        """By place: some copy has bytes there that could not be had."""
+        """By place: some copy has bytes there that could not be read."""
         mask = np.zeros(self.size, np.bool_)
         for copy in self.all:
             mask |= _spans(copy.unreadable, self.first, self.until, is_damage=False)
@@ -97,7 +97,7 @@ class Copies:
         return has
 
     def holders_of(self, rows: Table) -> npt.NDArray[np.uint64]:
-        """Which brokers have these records, content and all, where the truth has not."""
+        """Which brokers have these records, with their content, where the truth has not."""
         has = np.zeros(len(rows), np.uint64)
         for copy in self.others:
             at = self._places(copy.own)[rows["offset"] - self.first]
@@ -115,7 +115,7 @@ class Copies:
         return bits
 
     def errors(self) -> Iterator[str]:
-        """What could not be had, in sentences."""
+        """What could not be read, in sentences."""
         for copy in self.all:
             for one in copy.unreadable:
                 if not one.is_damage:
@@ -163,9 +163,7 @@ class Copies:
         copy.is_equal = is_equal
 
     def _fill(self, truth: Copy) -> None:
-        """Take what the truth cannot say from a copy: of the same epoch, or below what it knows
-        to be committed.
-        """
+        """Take what the truth lacks from a copy: of the same epoch, or below its high watermark."""
         is_open = _spans(truth.unreadable, self.first, self.until) & (self.at < 0)
         for copy in self.others:
             own = copy.own[is_open[copy.own["offset"] - self.first]]
@@ -214,7 +212,7 @@ def _covered(headers: npt.NDArray[Any], first: int, until: int) -> Bools:
 
 
 def _expected(replica: Replica, offsets: Ints) -> Ints:
-    """Which epoch the copy's checkpoint says wrote each offset; NO_EPOCH where it says nothing."""
+    """The epoch of each offset by the copy's checkpoint; NO_EPOCH where it has none."""
     starts = np.array([one.start_offset for one in replica.epochs], np.int64)
     epochs = np.array([NO_EPOCH, *(one.epoch for one in replica.epochs)], np.int64)
     found: Ints = epochs[np.searchsorted(starts, offsets, side="right")]
@@ -222,11 +220,10 @@ def _expected(replica: Replica, offsets: Ints) -> Ints:
 
 
 def _wrong_epochs(replica: Replica, part: Slice) -> Bools:
-    """Which batches contradict the copy's own checkpoint.
+    """Which batches contradict the copy's own checkpoint. No CRC covers the epoch.
 
-    No CRC covers the epoch. One that is newer than the checkpoint is none the less right if the
-    partition has got so far: then the checkpoint is older than the log. What has been written since
-    the audit began is not looked at.
+    An epoch that is newer than the checkpoint is still right if the partition has reached it: then
+    the checkpoint is older than the log. What was written since the audit began is not checked.
     """
     bases = part.headers["base_offset"].astype(np.int64)
     epochs = part.headers["leader_epoch"].astype(np.int64)

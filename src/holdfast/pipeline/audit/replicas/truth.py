@@ -1,18 +1,18 @@
-"""How the copies of one partition stand to each other: which are copies, which one is the truth.
+"""Compares the copies of one partition: which belong to it, and which one is the truth.
 
 The *truth* is the copy with the highest leader epoch, and of those the longest: it is the current
 leader's, or what its successor must agree with. The epoch is the last one in
 leader-epoch-checkpoint where that goes beyond the records: a leader writes it when it is elected,
 before it has any record of its own, and an unclean election must not be overlooked until then.
 
-An epoch in a batch's header is covered by no checksum. So it counts only if somebody else knows it:
-a checkpoint, the controllers, or most of the copies. And a last batch behind a gap does not make a
-log longer, for its offset is not covered either; unless the cleaner made the gap.
+No checksum covers the epoch in a batch's header. So it counts only if something else confirms it: a
+checkpoint, the controllers, or most of the copies. A last batch after a gap does not make a log
+longer, for no checksum covers its offset either; unless the cleaner made the gap.
 
-What a copy must have (`settled`) is what it said itself, by its checkpoints of high watermark and
-flushed point. That it is in the ISR and shorter than the leader's high watermark proves nothing:
-directories may be copies, taken one after the other while producers write and the ISR changes, and
-nothing in them says of which moment they are. Such a copy is `behind`, which is worth a note.
+A copy must have (`settled`) what its own checkpoints of high watermark and flushed point say. That
+it is in the ISR and shorter than the leader's high watermark proves nothing: directories may be
+copies, taken one after the other while producers write and the ISR changes, and nothing in them
+shows their times. Such a copy is `behind`, which is worth a note.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FAR: Final = 1 << 62
 
 
 class Replica(NamedTuple):
-    """One copy. Executors get it as it is."""
+    """One copy. Executors receive it as it is."""
 
     broker: str
     number: int | None
-    """The broker's id; None if nobody knows it."""
+    """The broker's id; None if unknown."""
     topic: str
     partition: int
     path: str
@@ -41,9 +41,9 @@ class Replica(NamedTuple):
     start: int
     end: int
     solid_end: int
-    """Where the log ends, or the gap before its last batch begins that no cleaner made."""
+    """The end of the log, or the start of a gap before its last batch that no cleaner made."""
     epoch: int
-    """The last batch's as it was read; from `standing` on the last one that is believed."""
+    """The last batch's epoch as it was read; after `standing` the last trusted one."""
     high_watermark: int | None
     flushed: int | None
     cleaned: int
@@ -53,16 +53,17 @@ class Replica(NamedTuple):
     written_ms: int = -1
     """The time of the last batch."""
     is_absent: bool = False
-    """There is no folder, and should be."""
+    """There is no folder, but there should be."""
     taken_ms: int = FAR
-    """When the high watermarks were written or copied: the copy need not have what came later."""
+    """When the high watermarks were written or copied: the copy need not have later records."""
     settled: int = 0
-    """What lies below, from `start` on, has been whole here once, and must be here: no torn write
-    explains what is wrong with it."""
+    """Everything below it, from `start` on, was complete here before and must be here: no torn
+    write explains an error in it.
+    """
 
 
 class Stranger(NamedTuple):
-    """A log under the name of a partition, of a topic with another id."""
+    """A log with the name of a partition, of a topic with another id."""
 
     broker: str
     path: str
@@ -76,14 +77,14 @@ def standing(
     topic_id = _topic_id(copies) if known is None else known.topic_id
     mine = [one for one in copies if one.topic_id in (None, topic_id)]
     strangers = [Stranger(one.broker, one.path, one.topic_id) for one in copies if one not in mine]
-    believed = _believed_epochs(mine, known)
+    trusted = _trusted_epochs(mine, known)
     ranked = sorted(
-        (one._replace(epoch=_epoch(one, believed)) for one in mine),
+        (one._replace(epoch=_epoch(one, trusted)) for one in mine),
         key=lambda one: (one.is_absent, -one.epoch, -one.solid_end, one.broker),
     )
     if not ranked or ranked[0].is_absent:
         return (), strangers
-    # A checkpoint beyond every log may be of a topic that had the name before.
+    # A checkpoint beyond every log may be of an earlier topic with the same name.
     longest = max(one.end for one in ranked)
     return tuple(_settled(one, longest) for one in ranked), strangers
 
@@ -94,7 +95,7 @@ def _settled(copy: Replica, longest: int) -> Replica:
 
 
 def behind(ranked: Sequence[Replica], known: Partition | None) -> list[Replica]:
-    """Members of the ISR that end before the leader's high watermark, and never said more."""
+    """Members of the ISR that end before the leader's high watermark, and never claimed more."""
     if known is None or not ranked:
         return []
     committed = min(ranked[0].high_watermark or 0, ranked[0].end)
@@ -104,7 +105,7 @@ def behind(ranked: Sequence[Replica], known: Partition | None) -> list[Replica]:
 
 
 def _topic_id(copies: Sequence[Replica]) -> bytes | None:
-    """What most copies say; of equals the one that was written to last."""
+    """The id of most copies; among equals the one that was written to last."""
     counts = Counter(one.topic_id for one in copies if one.topic_id is not None)
     if not counts:
         return None
@@ -115,20 +116,20 @@ def _latest(copies: Sequence[Replica], topic_id: bytes) -> int:
     return max(one.written_ms for one in copies if one.topic_id == topic_id)
 
 
-def _believed_epochs(copies: Sequence[Replica], known: Partition | None) -> set[int]:
-    told = {entry.epoch for one in copies for entry in one.epochs}
-    told |= set() if known is None else {one.leader_epoch for one in known.elections}
+def _trusted_epochs(copies: Sequence[Replica], known: Partition | None) -> set[int]:
+    epochs = {entry.epoch for one in copies for entry in one.epochs}
+    epochs |= set() if known is None else {one.leader_epoch for one in known.elections}
     counts = Counter(one.epoch for one in copies)
     most = {epoch for epoch, count in counts.items() if 2 * count > len(copies)}
-    return told | most
+    return epochs | most
 
 
-def _epoch(copy: Replica, believed: set[int]) -> int:
-    """The newest epoch that the copy knows of. Without a checkpoint its records must be enough.
+def _epoch(copy: Replica, trusted: set[int]) -> int:
+    """The newest epoch of the copy. Without a checkpoint its records must suffice.
 
-    A leader begins its epoch where its log ends. If one begins behind the end, then something cut
-    the log since, and it is not what that leader had.
+    A leader begins its epoch where its log ends. If one begins after the end, then the log was
+    truncated since, and is not what that leader had.
     """
     last = max((one.epoch for one in copy.epochs if one.start_offset <= copy.end), default=-1)
-    is_believed = copy.epoch in believed or not copy.epochs
-    return max(last, copy.epoch) if is_believed else last
+    is_trusted = copy.epoch in trusted or not copy.epochs
+    return max(last, copy.epoch) if is_trusted else last

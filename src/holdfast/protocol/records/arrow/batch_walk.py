@@ -1,13 +1,13 @@
-"""From batch to batch and from record to record: the part of reading that is a chain.
+"""Finds where each batch and each record starts, by following their lengths.
 
-Only a length tells where the next batch or record starts, so one chain cannot be followed side by
-side. Many chains can: the records of all batches in a run are hopped over together, the first of
-each batch, then the second, and so on, in numpy. What is left (few batches, or a few much longer
-than the others) is hopped over in a plain loop.
+Each batch or record starts after the length of the one before, so one chain must be followed step
+by step. Many chains can be followed together: numpy steps over the first record of all batches in a
+run, then over the second, and so on. A plain loop follows the rest (few batches, or a few that are
+much longer than the others).
 
-Hopping follows lengths without judging them; `columns` holds every record against its length
-afterwards. A failed check says only that, by `Untrue`. The plain reader is then sent over the same
-bytes to name the place and the reason; the two must agree, and tests hold them to it.
+This module does not check the lengths; `columns` compares every record with its length afterwards.
+A failed check raises `Untrue` without details. The plain reader then reads the same bytes to find
+the position and the reason; tests check that the two agree.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Untrue(Exception):  # noqa: N818  an internal signal, never seen outside
 def batch_starts(view: memoryview, position: int, most: int) -> tuple[list[int], int]:
     """Where batches start, for about `most` bytes, and where the next one would.
 
-    The last one may be cut short; then the end lies after the view's. At most one round for every
+    The last one may be truncated; then its end is after the view's. At most one round for every
     61 bytes.
     """
     starts: list[int] = []
@@ -119,7 +119,7 @@ def record_starts(data: bytes | memoryview, begins: Ints, ends: Ints, counts: In
     """
     if (counts > (ends - begins) // LEAST_RECORD_BYTES).any():
         raise Untrue
-    # Longest first, so that the batches still under way are always the first so many.
+    # Longest first, so that the unfinished batches are always at the front.
     order = np.argsort(-counts, kind="stable")
     sorted_counts = counts[order]
     slots = (np.cumsum(counts) - counts)[order]
@@ -142,7 +142,7 @@ def record_starts(data: bytes | memoryview, begins: Ints, ends: Ints, counts: In
 
 
 def _hop_together(octets: Octets, at: Ints, slots: Ints, counts: Ints, starts: Ints) -> int:
-    """Hop in all chains at once, as long as there are enough; how many rounds were made."""
+    """Step through all chains together while there are enough; return the number of rounds."""
     rounds = 0
     if len(counts) < FEW:
         return rounds

@@ -1,4 +1,4 @@
-"""Record fields for a whole run of batches at once, in numpy: one field after the other.
+"""Decodes the record fields of a whole run of batches in numpy, one field after the other.
 
 `batch_walk` has found where the records start. The checks are done on whole columns and are
 complete: every field starts where the one before ends, so if the last one ends exactly where its
@@ -31,7 +31,7 @@ class Spans(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """One entry a record."""
+    """One entry per record."""
 
     time_deltas: Ints
     offset_deltas: Ints
@@ -44,7 +44,7 @@ class Fields(NamedTuple):
 
 
 class HeaderFields(NamedTuple):
-    """One entry a header, in the order of the records."""
+    """One entry per header, in the order of the records."""
 
     keys: Spans
     values: Spans
@@ -73,7 +73,7 @@ def varints(data: Octets, at: Ints, most: int) -> tuple[Ints, Ints]:
 
 
 def lengths_and_bytes(data: Octets, at: Ints) -> tuple[Spans, Ints]:
-    """Byte strings with their length in front, and the places after them."""
+    """Byte strings after their lengths, and the places after them."""
     lengths, starts = varints(data, at, VARINT_BYTES)
     least = lengths.min(initial=0)
     if least < -1:

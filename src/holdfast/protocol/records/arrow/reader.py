@@ -1,12 +1,12 @@
-"""Many record batches into Arrow columns, for the pipeline and the audit.
+"""Decodes many record batches into Arrow columns, for the pipeline and the audit.
 
-Batches are taken in runs of some megabytes; `rows` makes the columns of a run.
+The reader takes batches in runs of some megabytes; `rows` creates the columns of a run.
 
-Control batches are rows like any other, marked `is_control`: the audit wants to see them, and a
-reader of committed data must know them. The CRC is checked unless told otherwise.
+Control batches are rows too, marked `is_control`: the audit and readers of committed data need
+them. The CRC is checked by default.
 
-Whoever needs few columns says so: copying keys and values out is most of the work. Their lengths
-and checksums can be had without a copy.
+The caller names the columns that it needs: copying keys and values is most of the work. Their
+lengths and checksums need no copy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.record import DECOMPRESSED_LIMIT, read_records
 
 RUN_BYTES = 8 << 20
-"""Large enough that numpy's fixed costs vanish, small enough to stay near the cache."""
+"""Large enough to make numpy's fixed costs small, small enough for the processor's cache."""
 MOST_LIMIT = 1 << 30
 """Arrow's plain binary arrays count bytes in 32 bits."""
 
@@ -75,7 +75,7 @@ def read_runs(
     schema = pa.schema([FIELDS[name] for name in columns])
     view = memoryview(data)
     position = 0
-    # Every round takes a batch at least, and so 61 bytes.
+    # Every round reads at least one batch, and so 61 bytes.
     while position < len(view):
         try:
             starts, after = batch_starts(view, position, RUN_BYTES)
@@ -94,7 +94,7 @@ def read_runs(
 def _explain(
     view: memoryview, position: int, check_crc: bool, partial_end: bool, limit: int
 ) -> NoReturn:
-    """The plain reader's word on what is wrong from here on."""
+    """The plain reader's error for the data from here on."""
     for batch in batches(view, position, partial_end=partial_end):
         if check_crc:
             batch.check_crc()
@@ -106,7 +106,7 @@ def _explain(
 def _run(
     view: memoryview, starts: list[int], schema: Any, check_crc: bool, limit: int
 ) -> Iterator[Any]:
-    """One run of whole batches: as it lies there, or in pieces as it comes out of the codecs."""
+    """One run of whole batches: as stored, or in pieces after decompression."""
     octets = np.frombuffer(view, np.uint8)
     headers = headers_at(octets, starts)
     at = np.array(starts, np.int64)
@@ -139,7 +139,7 @@ def _check_sums(octets: Octets, starts: list[int], sizes: Ints, sums: Ints) -> N
 def _expanded(
     view: memoryview, headers: npt.NDArray[Any], at: Ints, limit: int
 ) -> list[bytes | memoryview]:
-    """What comes out of one batch after the other, until it is enough for one run."""
+    """Decompress one batch after the other, until there is enough for one run."""
     bodies: list[bytes | memoryview] = []
     size = 0
     codecs = (headers["attributes"] & COMPRESSION_MASK).tolist()
@@ -161,7 +161,7 @@ def _rows(
     begins: Ints,
     ends: Ints,
 ) -> Any:
-    """The rows of batches whose records lie in `data` from each of `begins` to each of `ends`."""
+    """The rows of batches whose records are in `data` from each of `begins` to each of `ends`."""
     counts = headers["record_count"].astype(np.int64)
     starts = record_starts(data, begins, ends, counts)
     octets = np.frombuffer(data, np.uint8)

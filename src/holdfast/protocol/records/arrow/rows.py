@@ -1,4 +1,4 @@
-"""The columns of a run of records, made one by one, as they are asked for.
+"""The columns of a run of records, created one by one on request.
 
 The bytes of keys and values never become Python objects: the run's data is seen as one Arrow array
 of all the byte strings in it, the gaps between them included, and Arrow's `take` copies out those
@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
         pa.field("position", pa.int64(), nullable=False),
     ]
 )
-"""One row a record; `position` is where its batch starts in the buffer."""
+"""One row per record; `position` is where its batch starts in the buffer."""
 MEASURES = pa.schema(
     [
         pa.field("key_crc", pa.int64(), nullable=False),
@@ -46,12 +46,12 @@ MEASURES = pa.schema(
         pa.field("value_len", pa.int32(), nullable=False),
     ]
 )
-"""Only where asked for: CRC-32C, and bytes. A null has the length -1 and the checksum 0."""
+"""Columns on request only: CRC-32C and size. A null has the length -1 and the checksum 0."""
 FIELDS = {field.name: field for field in [*SCHEMA, *MEASURES]}
 
 
 class Rows:
-    """One run. What can be wrong with it is looked at even if nobody asks for the column."""
+    """One run. All checks are done, whichever columns are requested."""
 
     def __init__(
         self, octets: Octets, headers: npt.NDArray[Any], counts: Ints, at: Ints, fields: Fields
@@ -80,14 +80,14 @@ class Rows:
         return is_set
 
     def timestamps(self) -> Ints:
-        """The records' own, or the broker's where its clock rules."""
+        """The records' own, or the broker's with LogAppendTime."""
         is_append_time = self.flag(APPEND_TIME)
         if not is_append_time.any():
             return self.times
         return np.where(is_append_time, self.spread("max_timestamp", np.int64), self.times)
 
     def sequences(self) -> npt.NDArray[np.int32]:
-        """They start again at 0 behind the largest."""
+        """They start again at 0 after the largest."""
         base = self.spread("base_sequence", np.int64)
         sums = (base + self.fields.offset_deltas) & MAX_SEQUENCE
         return np.where(base < 0, -1, sums).astype(np.int32)
@@ -121,7 +121,7 @@ def _lengths(spans: Spans) -> npt.NDArray[np.int32]:
 
 
 def _checksums(octets: Octets, spans: Spans) -> Ints:
-    """Of a null it is that of no bytes, which is 0."""
+    """The checksum of a null is that of no bytes, which is 0."""
     return sums(octets, spans.starts, spans.ends)
 
 

@@ -1,4 +1,4 @@
-"""Which stories run on real brokers, and why some do not."""
+"""Lists the scenarios that run on real brokers, and why some do not."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ PLAIN, NEAREST = "plain", "nearest"
 """Settings of a cluster: as they are, or with reads from the nearest replica."""
 
 PLAYED: Final[dict[str, tuple[str, ...]]] = {}
-"""Every story that has a test, and the variants it is played in."""
+"""Every scenario with a test, and the variants that it runs."""
 
 NOT_REAL: Final = {
     "loss-isr-race": "needs a request handler held between its check and its proposal; the "
     "broker does both in one step of its loop, and nothing outside can come between",
 }
-"""Why a story cannot be brought about with real brokers."""
+"""Why a scenario cannot run on real brokers."""
 
 NOT_REAL_VARIANTS: Final[dict[tuple[str, str], str]] = {}
 """The same for single variants that need neither another rule nor a missing guard."""
 
 
 class Play(NamedTuple):
-    """One story in one variant on one store."""
+    """One scenario in one variant on one store."""
 
-    story: str
+    scenario: str
     variant: str
     store: str
     flavour: str
 
 
 def real(
-    story: str,
+    scenario: str,
     *variants: str,
     flavour: str = PLAIN,
     stores: tuple[str, ...] = (EMBEDDED, ZOOKEEPER),
     long: tuple[str, ...] = (ZOOKEEPER,),
 ) -> Callable[[T], T]:
-    """Play a story of the lab on real brokers. `long`: on which stores only in `make test-long`."""
+    """Run a scenario of the lab on real brokers. `long`: stores that only `make test-long` uses."""
     chosen = variants or ("default",)
-    PLAYED[story] = (*PLAYED.get(story, ()), *chosen)
+    PLAYED[scenario] = (*PLAYED.get(scenario, ()), *chosen)
     plays = [
         pytest.param(
-            Play(story, variant, store, flavour),
+            Play(scenario, variant, store, flavour),
             variant,
-            id=f"{story}-{variant}-{store}",
+            id=f"{scenario}-{variant}-{store}",
             marks=[pytest.mark.slow, *([pytest.mark.long] if store in long else [])],
         )
         for store in stores
@@ -59,4 +59,4 @@ def real(
 
 
 ON_BOTH: Final[tuple[str, ...]] = ()
-"""For stories that `make test` plays on ZooKeeper too."""
+"""For scenarios that `make test` runs on ZooKeeper too."""

@@ -1,4 +1,4 @@
-"""Traces written by hand, so that the pictures are tested without the world that makes traces."""
+"""Hand-written traces, so that tests of pictures do not need a simulated world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.model.trace import KINDS, SCHEMA, TraceEvent
 PARTITION = "events-0"
 
 
-class Story:
+class TraceBuilder:
     """Builds a trace event by event; checks that each carries the numbers of its kind."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Story:
     def commit(self, broker: int, high_watermark: int, was: int, why: int | None = None) -> int:
         return self.add("high-watermark", broker, why=why, high_watermark=high_watermark, was=was)
 
-    def promise(
+    def acknowledge(
         self, leader: int, record: str, offset: int, acks: str = "all", why: int | None = None
     ) -> int:
         return self.add(
@@ -149,111 +149,111 @@ class Story:
 
 def sync_fetch_after_produce() -> list[TraceEvent]:
     """The table of scenarios.md, section A: two replicas, one record."""
-    story = Story()
-    story.begin("AB")
-    story.say("One record travels from A to B, and the news that it is committed a fetch later.")
-    story.step("produce A m0 acks=all")
-    story.produce(1, "m0", 0, 1)
-    story.step("B fetches from 0; A handles it")
-    story.ask(2, 1, 0, -1)
-    story.answer(1, 2, 0, 1, 0)
-    story.step("B receives m0 with HW 0")
-    story.append(2, 0, 1, "m0")
-    story.step("B fetches from 1; A handles it")
-    asked = story.ask(2, 1, 1, 1)
-    story.commit(1, 1, 0, why=asked)
-    story.promise(1, "m0", 0, why=asked)
-    story.answer(1, 2, 1, 1, 1)
-    story.step("B receives nothing, with HW 1")
-    story.commit(2, 1, 0)
-    return story.events
+    trace = TraceBuilder()
+    trace.begin("AB")
+    trace.say("One record travels from A to B, and the new high watermark follows one fetch later.")
+    trace.step("produce A m0 acks=all")
+    trace.produce(1, "m0", 0, 1)
+    trace.step("B fetches from 0; A handles it")
+    trace.ask(2, 1, 0, -1)
+    trace.answer(1, 2, 0, 1, 0)
+    trace.step("B receives m0 with HW 0")
+    trace.append(2, 0, 1, "m0")
+    trace.step("B fetches from 1; A handles it")
+    asked = trace.ask(2, 1, 1, 1)
+    trace.commit(1, 1, 0, why=asked)
+    trace.acknowledge(1, "m0", 0, why=asked)
+    trace.answer(1, 2, 1, 1, 1)
+    trace.step("B receives nothing, with HW 1")
+    trace.commit(2, 1, 0)
+    return trace.events
 
 
 def loss_restart_truncation() -> list[TraceEvent]:
-    """Scenarios.md, section D, under the old rule: B cuts its log at its own high watermark."""
-    story = Story()
-    story.begin("AB", truncation="high-watermark", flush="page-cache")
-    story.say("A leads {A,B}. Three records are on both, but B has not heard yet that the last")
-    story.say("one is committed.")
-    story.step("produce A m0 m1 m2")
+    """Scenarios.md, section D, old rule: B truncates its log to its own high watermark."""
+    trace = TraceBuilder()
+    trace.begin("AB", truncation="high-watermark", flush="page-cache")
+    trace.say("A leads {A,B}. Three records are on both, but B has not learned yet that the last")
+    trace.say("one is committed.")
+    trace.step("produce A m0 m1 m2")
     for offset in range(3):
-        story.produce(1, f"m{offset}", offset, 1)
-        story.ask(2, 1, offset, 1)
-        story.answer(1, 2, offset, offset + 1, max(0, offset - 1))
-        story.append(2, offset, 1, f"m{offset}")
+        trace.produce(1, f"m{offset}", offset, 1)
+        trace.ask(2, 1, offset, 1)
+        trace.answer(1, 2, offset, offset + 1, max(0, offset - 1))
+        trace.append(2, offset, 1, f"m{offset}")
         if offset:
-            story.commit(1, offset, offset - 1)
-            story.promise(1, f"m{offset - 1}", offset - 1)
-            story.commit(2, offset, offset - 1)
-    story.say("B's next fetch tells A that B has m2 too, so A keeps its word to the producer.")
-    story.step("B fetches from 3; A handles it")
-    asked = story.ask(2, 1, 3, 1)
-    story.commit(1, 3, 2, why=asked)
-    story.promise(1, "m2", 2, why=asked)
-    story.answer(1, 2, 3, 3, 3)
-    story.say("B dies before the answer arrives. It still believes that its high watermark is 2.")
-    story.step("crash B")
-    story.add("crashed", 2)
-    lost = story.add("message-lost", what="nothing new, HW 3", source=1, target=2)
-    story.step("restart B")
-    back = story.restart(2, 3, 2)
-    follows = story.add("became-follower", 2, why=back, leader=1, leader_epoch=1)
-    story.truncate(2, 2, 3, "m2", why=follows)
-    story.say("Now A dies as well, before B could copy m2 again.")
-    story.step("crash A")
-    crashed = story.add("crashed", 1)
-    expired = story.add("session-expired", 1, why=crashed)
-    story.elect(2, 2, (2,), why=expired)
-    story.lead(2, 2, 2, 2, 2)
-    story.say("A comes home, and follows the rule as well.")
-    story.step("restart A")
-    back = story.restart(1, 3, 2)
-    follows = story.add("became-follower", 1, why=back, leader=2, leader_epoch=2)
-    story.truncate(1, 2, 3, "m2", why=follows)
-    story.ask(1, 2, 2, 1)
-    story.verdict("loses", "acknowledged-and-lost", ("m2",), "m2 was promised and is on no log")
+            trace.commit(1, offset, offset - 1)
+            trace.acknowledge(1, f"m{offset - 1}", offset - 1)
+            trace.commit(2, offset, offset - 1)
+    trace.say("B's next fetch shows A that B has m2 too, so A acknowledges m2 to the producer.")
+    trace.step("B fetches from 3; A handles it")
+    asked = trace.ask(2, 1, 3, 1)
+    trace.commit(1, 3, 2, why=asked)
+    trace.acknowledge(1, "m2", 2, why=asked)
+    trace.answer(1, 2, 3, 3, 3)
+    trace.say("B dies before the answer arrives. Its high watermark is still 2.")
+    trace.step("crash B")
+    trace.add("crashed", 2)
+    lost = trace.add("message-lost", what="nothing new, HW 3", source=1, target=2)
+    trace.step("restart B")
+    back = trace.restart(2, 3, 2)
+    follows = trace.add("became-follower", 2, why=back, leader=1, leader_epoch=1)
+    trace.truncate(2, 2, 3, "m2", why=follows)
+    trace.say("Now A dies as well, before B could copy m2 again.")
+    trace.step("crash A")
+    crashed = trace.add("crashed", 1)
+    expired = trace.add("session-expired", 1, why=crashed)
+    trace.elect(2, 2, (2,), why=expired)
+    trace.lead(2, 2, 2, 2, 2)
+    trace.say("A comes home, and follows the rule as well.")
+    trace.step("restart A")
+    back = trace.restart(1, 3, 2)
+    follows = trace.add("became-follower", 1, why=back, leader=2, leader_epoch=2)
+    trace.truncate(1, 2, 3, "m2", why=follows)
+    trace.ask(1, 2, 2, 1)
+    trace.verdict("loses", "acknowledged-and-lost", ("m2",), "m2 was acknowledged and is on no log")
     assert lost
-    return story.events
+    return trace.events
 
 
 def divergence_unclean() -> list[TraceEvent]:
     """Two records at one offset: m1 of epoch 1 on A, m2 of epoch 2 on B and C."""
-    story = Story()
-    story.begin("ABC", isr=(1,), truncation="leader-epoch")
-    story.step("produce A m0 m1 acks=1")
+    trace = TraceBuilder()
+    trace.begin("ABC", isr=(1,), truncation="leader-epoch")
+    trace.step("produce A m0 m1 acks=1")
     for offset in range(2):
-        story.produce(1, f"m{offset}", offset, 1, acks="1")
-        story.promise(1, f"m{offset}", offset, acks="1")
-    story.add("flushed", 1, end_offset=1)
-    story.ask(2, 1, 0, -1)
-    story.append(2, 0, 1, "m0")
-    story.commit(1, 2, 0)
-    story.step("crash A; elect B uncleanly")
-    story.add("crashed", 1)
-    story.elect(2, 2, (2,), rule="unclean")
-    story.lead(2, 2, 1, 0, 2)
-    story.add("became-follower", 3, leader=2, leader_epoch=2)
-    story.step("produce B m2")
-    story.produce(2, "m2", 1, 2)
-    story.ask(3, 2, 0, -1)
-    story.append(3, 0, 1, "m0")
-    story.append(3, 1, 2, "m2")
-    story.commit(2, 2, 0)
-    story.promise(2, "m2", 1)
-    story.add("consumed", 2, consumer="c1", offset=0, record="m0")
-    story.add("committed", None, consumer="c1", offset=1)
-    story.add("cut", None, source=1, targets=[3])
-    story.step("restart A")
-    story.restart(1, 2, 2)
-    story.add("became-follower", 1, leader=2, leader_epoch=2)
-    asked = story.ask(1, 2, 2, 1)
-    parted = story.add("diverged", 2, why=asked, follower=1, epoch=1, end_offset=1)
-    story.truncate(1, 1, 2, "m1", why=parted)
-    return story.events
+        trace.produce(1, f"m{offset}", offset, 1, acks="1")
+        trace.acknowledge(1, f"m{offset}", offset, acks="1")
+    trace.add("flushed", 1, end_offset=1)
+    trace.ask(2, 1, 0, -1)
+    trace.append(2, 0, 1, "m0")
+    trace.commit(1, 2, 0)
+    trace.step("crash A; elect B uncleanly")
+    trace.add("crashed", 1)
+    trace.elect(2, 2, (2,), rule="unclean")
+    trace.lead(2, 2, 1, 0, 2)
+    trace.add("became-follower", 3, leader=2, leader_epoch=2)
+    trace.step("produce B m2")
+    trace.produce(2, "m2", 1, 2)
+    trace.ask(3, 2, 0, -1)
+    trace.append(3, 0, 1, "m0")
+    trace.append(3, 1, 2, "m2")
+    trace.commit(2, 2, 0)
+    trace.acknowledge(2, "m2", 1)
+    trace.add("consumed", 2, consumer="c1", offset=0, record="m0")
+    trace.add("committed", None, consumer="c1", offset=1)
+    trace.add("cut", None, source=1, targets=[3])
+    trace.step("restart A")
+    trace.restart(1, 2, 2)
+    trace.add("became-follower", 1, leader=2, leader_epoch=2)
+    asked = trace.ask(1, 2, 2, 1)
+    parted = trace.add("diverged", 2, why=asked, follower=1, epoch=1, end_offset=1)
+    trace.truncate(1, 1, 2, "m1", why=parted)
+    return trace.events
 
 
 def one_of_every_kind() -> list[TraceEvent]:
-    """An event of every kind, with numbers of the right sort, in an order that makes no sense."""
+    """An event of every kind, with numbers of the right type, in arbitrary order."""
     values: dict[str, Any] = {
         "names": {"1": "A", "2": "B"}, "replicas": [1, 2], "isr": [1, 2], "eligible": [2],
         "adding": [2], "removing": [], "settings": {"acks": "all"}, "rules": {"flush": "off"},

@@ -1,6 +1,6 @@
-"""The mends of what kept seeds have found, each of which can be taken out again.
+"""The fixes of bugs that kept seeds found; each of them can be removed.
 
-`tests/simulation/test_kept_seeds.py` shows with these that a kept seed still finds its hole.
+`tests/simulation/test_kept_seeds.py` uses them to show that a kept seed still finds its bug.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from holdfast import storage
 from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
 from holdfast.broker.fetch.parked_fetch import ParkedFetch
-from holdfast.broker.network.sequence_gap_guard import Refused
+from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.broker.replication import partition, replicas
 from holdfast.core import Replica
 from holdfast.lab import build
@@ -24,11 +24,11 @@ from holdfast.storage.producers import replay
 
 
 class UncaughtError(Exception):
-    """An error of the disk where nobody expects one."""
+    """A disk error in a place that does not handle it."""
 
 
 def uncaught(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same call, whose OSError nobody catches."""
+    """The same call, with an OSError that no caller catches."""
 
     def failing(*args: Any, **options: Any) -> Any:
         try:
@@ -80,11 +80,11 @@ def stops_that_fail(patch: pytest.MonkeyPatch) -> None:
 
 
 def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Refused, "comes_too_soon", lambda *_: False)
+    patch.setattr(SequenceGapGuard, "is_out_of_order", lambda *_: False)
 
 
 def followers_served_again(patch: pytest.MonkeyPatch) -> None:
-    """A follower is served again, and the high watermark of an answer is sent once."""
+    """Serve a follower again, but send the high watermark of a response only once."""
     answered: dict[Reader, bool] = {}
     serve_again, apply, look_up = (
         FetchSession.serve_again,
@@ -118,33 +118,34 @@ def followers_served_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ParkedFetch, "_look_up", looked_up)
 
 
-class Mend(NamedTuple):
-    """A mend by a few words of the reason that its seed was kept for."""
+class RemovableFix(NamedTuple):
+    """A fix, identified by a few words of its seed's reason."""
 
     reason: str
     remove: Callable[[pytest.MonkeyPatch], None]
     finds: str
-    """What one of the failures says when it is gone."""
+    """A part of a failure's text when the fix is removed."""
     plan: Mapping[str, Any] = {}
-    """Changes of the seed's plan, if it finds the hole only with more faults of fewer kinds."""
+    """Changes of the seed's plan, if the seed finds the bug only with more faults of fewer kinds.
+    """
 
 
 DENSE: Mapping[str, Any] = {"fault_every_ms": 150, "send_every_ms": 60}
-MENDS = (
-    Mend(
+FIXES = (
+    RemovableFix(
         "a clean restart forgot",
         last_batch_only,
         "OUT_OF_ORDER_SEQUENCE_NUMBER",
         {**DENSE, "faults": ("stop",), "duration_ms": 40_000, "is_restarted": True},
     ),
-    Mend("a disk that could not be read left", reads_that_fail_no_log, "OSError"),
-    Mend(
+    RemovableFix("a disk that could not be read left", reads_that_fail_no_log, "OSError"),
+    RemovableFix(
         "could not write its checkpoints",
         stops_that_fail,
         "UncaughtError",
         {"faults": ("stop", "disk-error"), "fault_every_ms": 150, "duration_ms": 60_000},
     ),
-    Mend(
+    RemovableFix(
         "a producer's first batch",
         batches_that_overtake,
         "OUT_OF_ORDER_SEQUENCE_NUMBER",
@@ -156,6 +157,6 @@ MENDS = (
             "duration_ms": 10_000,
         },
     ),
-    Mend("threw away an answer", followers_served_again, "not at rest"),
-    Mend("flush.messages", early_acknowledgements, "lost"),
+    RemovableFix("threw away an answer", followers_served_again, "not at rest"),
+    RemovableFix("flush.messages", early_acknowledgements, "lost"),
 )
