@@ -214,7 +214,11 @@ class Watch:
     def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
         flushes = partition.owner._flushes
         epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
-        is_begun = partition in flushes._wanted or flushes._under_way.get(partition) is not None
+        queue = flushes._queues.get(partition.log.disk)
+        is_wanted = queue is not None and (
+            partition in queue.records or partition in queue.checkpoints
+        )
+        is_begun = is_wanted or flushes._under_way.get(partition) is not None
         is_kept = is_begun or effect.entry.epoch in epochs
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
 
