@@ -188,8 +188,7 @@ def test_numbers_out_of_order_are_a_bug(field: str, value: int) -> None:
 
 
 def test_a_flush_without_records_does_not_postpone_the_next() -> None:
-    settings = Settings(log_flush_interval_ms=100)
-    held = log(5, flushed=3, settings=settings)
+    held = log(5, flushed=3, settings=EVERY_100_MS)
     held.flushed(Offset(3), 90)
     assert held.wants_flush(100)
     held.flushed(Offset(5), 100)
