@@ -146,15 +146,14 @@ class Watch:
 
     def acknowledged(self, partition: Partition, effect: Acknowledge) -> None:
         own = partition.replica.broker
-        end = next(
-            batch.header.end_offset
-            for batch in batches(partition.read(effect.base_offset, 1 << 20, 1 << 62))
-        )
+        found = batches(partition.read(effect.base_offset, 1 << 20, 1 << 62))
+        header = next(batch.header for batch in found)
+        end = header.end_offset
         written = self._copy(own, partition.name).written_end()
         self._check(written >= end, partition, f"acknowledges {end}, has written {written}")
         self._holds(own, partition, end, f"acknowledges {end}")
         copy = self._copy(own, partition.name)
-        is_known = partition.replica.leader_epoch in copy.durable_epochs()
+        is_known = header.leader_epoch in copy.durable_epochs()  # maybe an earlier epoch of ours
         is_found = effect.base_offset >= copy.durable_recovery_point()
         self._check(is_known or is_found, partition, "acknowledges in an epoch it would not find")
 
@@ -214,7 +213,11 @@ class Watch:
     def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
         flushes = partition.owner._flushes
         epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
-        is_begun = partition in flushes._wanted or flushes._under_way.get(partition) is not None
+        queue = flushes._queues.get(partition.log.disk)
+        is_wanted = queue is not None and (
+            partition in queue.records or partition in queue.checkpoints
+        )
+        is_begun = is_wanted or flushes._under_way.get(partition) is not None
         is_kept = is_begun or effect.entry.epoch in epochs
         self._check(is_kept or partition.replica.has_failed, partition, "forgets its epoch")
 

@@ -185,3 +185,11 @@ def test_numbers_out_of_order_are_a_bug(field: str, value: int) -> None:
     setattr(held, field, value)
     with pytest.raises(AssertionError):
         held.check_invariants()
+
+
+def test_a_flush_without_records_does_not_postpone_the_next() -> None:
+    held = log(5, flushed=3, settings=EVERY_100_MS)
+    held.flushed(Offset(3), 90)
+    assert held.wants_flush(100)
+    held.flushed(Offset(5), 100)
+    assert not held.wants_flush(150)

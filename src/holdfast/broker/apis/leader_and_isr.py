@@ -57,8 +57,6 @@ class _Roles:
         ]
         self._assignments: list[PartitionAssignment] = []
         """Of this part."""
-        self._own: list[PartitionFact | None] = []
-        """The state that we have without the store."""
         self._new: dict[TopicPartition, None] = {}
         """The partitions to read in the store: those with a new state."""
         self._errors: dict[bytes, list[LeaderAndIsrPartitionError]] = {}
@@ -77,11 +75,10 @@ class _Roles:
             )
             for topic, one in part
         ]
-        self._own = [_own(self._broker, one) for one in self._assignments]
         self._new = {
             one.name: None
-            for one, known in zip(self._assignments, self._own, strict=True)
-            if not is_known(one.topic_id, one.state, known)
+            for one in self._assignments
+            if not is_known(one.topic_id, one.state, _own(self._broker, one))
         }
         return list(self._new)
 
@@ -121,11 +118,14 @@ class _Roles:
     def _confirmed(self, facts: Facts) -> list[PartitionAssignment | ErrorCode]:
         """The store's state of each partition, or the error for it.
 
-        An entry that is not new is answered without the store, from our current state.
+        An entry that is not new is answered without the store, from our current state. Another
+        command of the round may have changed that state since `next_part`.
         """
         roles: list[PartitionAssignment | ErrorCode] = []
-        for one, known in zip(self._assignments, self._own, strict=True):
-            fact = facts.get(one.name) if one.name in self._new else known
+        for one in self._assignments:
+            known = None if one.name in self._new else _own(self._broker, one)
+            is_confirmed = is_known(one.topic_id, one.state, known)
+            fact = known if is_confirmed else facts.get(one.name)
             role = role_of(self._broker.id, one.topic_id, one.state, fact)
             roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
         return roles

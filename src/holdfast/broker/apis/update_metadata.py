@@ -172,13 +172,15 @@ class _PartitionUpdates:
                 yield ChangedPartition(name, topic_id, known._replace(offline=offline))
 
     def _known(self, name: TopicPartition, topic_id: bytes, facts: Facts) -> KnownPartition | None:
-        fact = self._own.get(name) or facts.get(name)
+        """The newest state: another command of the round may have brought a newer one."""
+        known = self._broker.metadata.partition(topic_id, name.partition)
+        fact = facts.get(name) or self._own.get(name)
         if fact is None:
-            return self._broker.metadata.partition(topic_id, name.partition)
+            return known
         state = fact.state
         if state is None or fact.topic_id != topic_id:
             return None
-        return KnownPartition(
+        found = KnownPartition(
             state.leader,
             state.leader_epoch,
             state.replicas,
@@ -186,6 +188,7 @@ class _PartitionUpdates:
             (),
             state.partition_epoch,
         )
+        return found if known is None or found.age >= known.age else known
 
     def is_contradicted(self, facts: Facts) -> bool:
         """Whether the store contradicts a partition that was read."""

@@ -49,7 +49,7 @@ LOG_INFOS: Final = 1_000
 
 
 MOST_GONE: Final = 100
-"""Deleted topics in one UpdateMetadata, each with all its partitions."""
+"""Deleted topics in one UpdateMetadata."""
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -54,7 +54,6 @@ class GoneTopic(NamedTuple):
 
     name: str
     topic_id: bytes
-    partitions: tuple[int, ...]
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
@@ -166,7 +165,7 @@ def update_metadata(
         UpdateMetadataTopicState(
             topic_name=topic.name,
             topic_id=topic.topic_id,
-            partition_states=[_ended(service, index) for index in topic.partitions],
+            partition_states=[_ended(service, 0)],  # one names the whole topic
         )
         for topic in gone
     ]

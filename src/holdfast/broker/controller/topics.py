@@ -232,7 +232,7 @@ class Topics:
             del self._reserved[name]
         del service.topics[name], service.topic_names[topic.topic_id]
         service.topic_configs.pop(name, None)
-        gone = GoneTopic(name, topic.topic_id, tuple(topic.replicas))
+        gone = GoneTopic(name, topic.topic_id)
         for broker, channel in service.channels.items():
             for partition in hosts.get(broker, ()):
                 channel.stop(partition, Stop(DURING_DELETION, delete=True))

@@ -95,6 +95,9 @@ class Maintenance:
             except LogOfflineError as error:
                 partition.failed(error)
                 continue
+            except OSError as error:
+                partition.failed(partition.log.fail(error))
+                continue
             if start > was:
                 partition.replica.log.advance_start_to(start)
                 has_moved = True

@@ -5,13 +5,14 @@ restarted broker lead where it has lost records. The controller epoch fences an 
 Anybody can guess both numbers, so the broker trusts nothing else in a command: it reads what the
 command names in the coordination store, and applies what it read (`command_confirmation`).
 
-Commands are carried out in rounds. A round takes the next part of every waiting command, reads what
-all of them need with one read of the store, and carries out one part after the other. One round is
+Commands are carried out in rounds. A round takes the next part of the oldest command of each
+connection, reads what all of them need with one read of the store, and carries out one part after
+the other. One round is
 in progress at a time, from its read to its end. Otherwise a command that has read that this broker
 no longer hosts a partition could remove the log after a later command has restored it.
 
-So a forged command delays the controller's by one part at most, however large it is, and a thousand
-commands that name the same partitions cost one read. A command that the store contradicts ends with
+So a forged command delays the controller's by one part at most, however large it is, and however
+many commands its sender has waiting. A command that the store contradicts ends with
 that part; a controller sends it again. After a fruitless read the next round waits
 (`core.LookPace`).
 """
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from holdfast.broker.metadata.store_facts import Facts, read_controller, read_partitions
 from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.broker.network.calls import Call
+from holdfast.broker.network.connection import Connection
 from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
 from holdfast.core import Found, Judgement, LookPace
@@ -44,6 +46,8 @@ MOST_PARTITIONS: Final = 200_000
 """In one command. A controller sends more in several (`controller.broker_channel`)."""
 PART: Final = 1_000
 """Partitions of one command in a round."""
+MOST_COMMANDS: Final = 20
+"""Commands in a round, one per connection."""
 MOST_BROKERS: Final = 10_000
 
 Command = LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest
@@ -78,14 +82,16 @@ class Work(Protocol):
 class _Waiting:
     """A command without an answer."""
 
-    __slots__ = ("answer", "bug", "command", "found", "make_work", "refused", "work")
+    __slots__ = ("answer", "bug", "command", "connection", "found", "make_work", "refused", "work")
 
     def __init__(
         self,
+        connection: Connection,
         command: Command,
         make_work: Callable[[], Work],
         refused: Callable[[ErrorCode], Response],
     ) -> None:
+        self.connection = connection
         self.command = command
         self.make_work = make_work
         self.refused = refused
@@ -124,7 +130,7 @@ class Commands:
             self._trace(command, error)
             call.answer(refused(error.code))
             return
-        one = _Waiting(command, lambda: work(self._broker, command), refused)
+        one = _Waiting(call.connection, command, lambda: work(self._broker, command), refused)
         self._waiting[one] = None
         answer_by(self._broker, call, self._answer_to(one))
 
@@ -143,11 +149,11 @@ class Commands:
         return one.answer
 
     async def _round(self) -> None:
-        """Carry out the next part of every waiting command."""
+        """Carry out the next part of some waiting commands."""
         clock = self._broker.clock
         if wait_ms := self._pace.wait_ms(clock.now_ms()):
             await asyncio.sleep(wait_ms / 1000)
-        some = [one for one in self._waiting if not one.is_over]
+        some = self._next_ones()
         try:
             await self._confirm_controller(some)
             facts = await self._look_up(some)
@@ -159,6 +165,21 @@ class Commands:
             if not one.is_over:
                 await self._do_part(one, facts)
         self._pace.looked(clock.now_ms(), [one.found for one in some])
+
+    def _next_ones(self) -> list[_Waiting]:
+        """The oldest command of each connection, and of the connections those that waited longest.
+
+        A connection's commands keep their order, and a client with many commands delays no other.
+        """
+        oldest: dict[Connection, _Waiting] = {}
+        for one in self._waiting:
+            if not one.is_over:
+                oldest.setdefault(one.connection, one)
+        some = list(oldest.values())[:MOST_COMMANDS]
+        turns = {one.connection: None for one in some}
+        for one in [one for one in self._waiting if one.connection in turns]:
+            self._waiting[one] = self._waiting.pop(one)
+        return some
 
     async def _confirm_controller(self, some: list[_Waiting]) -> None:
         """Refuse commands whose sender is not the controller; one read of the store for all."""
@@ -183,6 +204,7 @@ class Commands:
                 with _noting_bugs(one):
                     one.work = one.work or one.make_work()
                     wanted.update(dict.fromkeys(one.work.next_part()))
+                await asyncio.sleep(0)
         return await read_partitions(self._broker.store, list(wanted)) if wanted else {}
 
     async def _do_part(self, one: _Waiting, facts: Facts) -> None:

@@ -8,6 +8,7 @@ commands, which anybody can send, so invented names cost no read each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from holdfast.broker.metadata.metadata_cache import KnownBroker
@@ -114,9 +115,10 @@ async def _read_some(store: Store, names: Sequence[TopicPartition], facts: Facts
     ids = {topic: _topic_id(topic, node) for topic, node in found.items()}
     for name, state in zip(names, nodes, strict=False):
         topic_id, topic = ids[name.topic], found[name.topic]
-        if topic_id != UNREADABLE:
-            is_its = state is not None and topic is not None and state.created >= topic.created
-            facts[name] = PartitionFact(topic_id, _state(name, state) if is_its else None)
+        is_its = state is not None and topic is not None and state.created >= topic.created
+        with suppress(DamagedNodeError):
+            if topic_id != UNREADABLE:
+                facts[name] = PartitionFact(topic_id, _state(name, state) if is_its else None)
 
 
 def _topic_id(topic: str, node: Node | None) -> bytes | None:
@@ -127,10 +129,7 @@ def _topic_id(topic: str, node: Node | None) -> bytes | None:
 
 
 def _state(name: TopicPartition, node: Node | None) -> PartitionState | None:
-    try:
-        return None if node is None else decode_state(paths.partition_state(*name), node.data)
-    except DamagedNodeError:
-        return None
+    return None if node is None else decode_state(paths.partition_state(*name), node.data)
 
 
 async def read_brokers(store: Store, brokers: Sequence[BrokerId]) -> dict[BrokerId, KnownBroker]:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.replication.partition import Partition
 from holdfast.model import Offset
-from holdfast.storage import BackgroundFlush, LogOfflineError
+from holdfast.storage import BackgroundFlush, Disk, LogOfflineError
 
 if TYPE_CHECKING:
     from holdfast.broker.replication.replicas import Replicas
 
 DISK_THREADS: Final = 4
-"""Flushes that may wait for the disk at the same time."""
+"""Flushes that may wait for one disk at the same time."""
 MOST_THREADS: Final = 16
 """The same in `wait_for_all`, which blocks the event loop."""
 
@@ -37,16 +37,43 @@ def wait_for_all(flushes: Sequence[Callable[[], None]]) -> None:
         one.result()
 
 
+class _Queue:
+    """The flushes of one log directory: a disk that hangs delays no other."""
+
+    def __init__(self) -> None:
+        self.records: dict[Partition, None] = {}
+        self.checkpoints: dict[Partition, None] = {}
+        """Only the leader-epoch checkpoint."""
+        self.under_way = 0
+        self.threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.records and not self.checkpoints
+
+    def add(self, partition: Partition, *, has_records: bool) -> None:
+        if has_records:
+            self.checkpoints.pop(partition, None)
+            self.records[partition] = None
+        elif partition not in self.records:
+            self.checkpoints[partition] = None
+
+    def take(self) -> tuple[Partition, bool]:
+        """The next flush. Records come first: producers may wait for them."""
+        some = self.records or self.checkpoints
+        partition = next(iter(some))
+        del some[partition]
+        return partition, some is self.records
+
+
 class Flushes:
     """The flushes that are wanted and those in progress."""
 
     def __init__(self, owner: Replicas) -> None:
         self._owner = owner
-        self._wanted: dict[Partition, bool] = {}
-        """Whether to flush its records, or only its leader-epoch checkpoint."""
+        self._queues: dict[Disk, _Queue] = {}
         self._under_way: dict[Partition, bool | None] = {}
-        """The flush that follows, if one is wanted."""
-        self._threads = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="flush")
+        """The flush that follows, if one is wanted: of records, or of the checkpoint only."""
 
     def want(self, partition: Partition, *, has_records: bool = True) -> None:
         """Flush this log when the tick is over, or when its current flush has ended.
@@ -56,9 +83,12 @@ class Flushes:
         if partition in self._under_way:
             self._under_way[partition] = has_records or bool(self._under_way[partition])
             return
-        if not self._wanted:
-            self._owner.loop.call_soon(self._begin_some)
-        self._wanted[partition] = has_records or self._wanted.get(partition, False)
+        disk = partition.log.disk
+        if (queue := self._queues.get(disk)) is None:
+            queue = self._queues[disk] = _Queue()
+        if queue.is_empty:
+            self._owner.loop.call_soon(self._begin_some, queue)
+        queue.add(partition, has_records=has_records)
 
     def now(self, partition: Partition) -> None:
         """Flush this log before anything else happens."""
@@ -69,29 +99,34 @@ class Flushes:
             return
         self._ended(partition, end)
 
-    def _begin_some(self) -> None:
+    def _begin_some(self, queue: _Queue) -> None:
         """Start as many as there are threads: each holds file descriptors until it has ended."""
-        while self._wanted and len(self._under_way) < DISK_THREADS:
-            partition = next(iter(self._wanted))
-            has_records = self._wanted.pop(partition)
+        while not queue.is_empty and queue.under_way < DISK_THREADS:
+            partition, has_records = queue.take()
             if self._is_hosted(partition) and partition.log.offline is None:
-                self._begin(partition, has_records=has_records)
+                self._begin(queue, partition, has_records=has_records)
 
-    def _begin(self, partition: Partition, *, has_records: bool) -> None:
+    def _begin(self, queue: _Queue, partition: Partition, *, has_records: bool) -> None:
         try:
             work = BackgroundFlush(partition.log, has_records=has_records)
         except OSError as error:
             partition.failed(partition.log.fail(error))
             return
         self._under_way[partition] = None
-        future = self._owner.loop.run_in_executor(self._threads, work.run)
-        future.add_done_callback(lambda done: self._done(partition, work, done))
+        queue.under_way += 1
+        future = self._owner.loop.run_in_executor(queue.threads, work.run)
+        future.add_done_callback(lambda done: self._done(queue, partition, work, done))
 
     def _done(
-        self, partition: Partition, work: BackgroundFlush, done: asyncio.Future[None]
+        self,
+        queue: _Queue,
+        partition: Partition,
+        work: BackgroundFlush,
+        done: asyncio.Future[None],
     ) -> None:
         wanted = self._under_way.pop(partition)
-        self._owner.loop.call_soon(self._begin_some)
+        queue.under_way -= 1
+        self._owner.loop.call_soon(self._begin_some, queue)
         error = done.exception()
         assert error is None or isinstance(error, OSError), error
         try:

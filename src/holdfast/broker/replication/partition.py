@@ -49,7 +49,7 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.storage import Log, LogOfflineError, read, span_of
+from holdfast.storage import AppendRefusedError, Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
     from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
@@ -163,18 +163,17 @@ class Partition:
         try:
             self._append(batches, headers)
             effects = self.replica.appended(self.owner.clock.now_ms())
+            self.tail.trim(self.replica.log.high_watermark)
+            for header, data in zip(headers, batches, strict=True):
+                self.tail.add(header[0], header.end_offset, data)
+            self._trace(headers, as_leader=True)
+            self.run(effects)
         except LogOfflineError as error:
             self.failed(error)
-            return
         except Exception as error:  # noqa: BLE001  # only this partition is lost by it
             self._disagrees(error)
-            return
-        self.tail.trim(self.replica.log.high_watermark)
-        for header, data in zip(headers, batches, strict=True):
-            self.tail.add(header[0], header.end_offset, data)
-        self._trace(headers, as_leader=True)
-        self.run(effects)
-        self._finish_unacknowledged(ErrorCode.NONE)
+        else:
+            self._finish_unacknowledged(ErrorCode.NONE)
 
     def _finish_unacknowledged(self, error: ErrorCode) -> None:
         waiting, self._unacknowledged = self._unacknowledged, []
@@ -201,6 +200,7 @@ class Partition:
         """
         clock = self.owner.clock
         models = [as_copied(header) for header in headers]
+        high_watermark = Offset(leader_high_watermark)
         try:
             if len(records) <= self.log.settings.segment_bytes:
                 if headers:
@@ -208,12 +208,12 @@ class Partition:
             else:
                 span_of(headers, self.log.log_end_offset)  # All or none of the batches are refused.
                 self._append(split(records, headers), headers)
+            effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
         except LogOfflineError as error:
             self.failed(error)
             return False
-        high_watermark = Offset(leader_high_watermark)
-        try:
-            effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
+        except AppendRefusedError:
+            raise
         except Exception as error:  # noqa: BLE001  # only this partition is lost by it
             self._disagrees(error)
             return False

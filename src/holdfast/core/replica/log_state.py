@@ -89,9 +89,15 @@ class LogState:
         return settings.flushes_by_time and is_due and self.log_end_offset > self.flushed_offset
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
-        """The driver has flushed everything below `end_offset`."""
-        self.flushed_offset = Offset(max(self.flushed_offset, min(end_offset, self.log_end_offset)))
-        self.last_flush_ms = now_ms
+        """The driver has flushed everything below `end_offset`.
+
+        A flush that covers no new record, such as one of the leader-epoch checkpoint alone, does
+        not postpone the next one that flush.ms asks for.
+        """
+        was = self.flushed_offset
+        self.flushed_offset = Offset(max(was, min(end_offset, self.log_end_offset)))
+        if self.flushed_offset > was or self.flushed_offset == self.log_end_offset:
+            self.last_flush_ms = now_ms
 
     def truncate_to(self, end_offset: Offset) -> TruncateTo | None:
         """Truncate the log to `end_offset`; None if it ends there or before."""
