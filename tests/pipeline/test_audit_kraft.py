@@ -200,6 +200,41 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     assert str(bad) in trouble
 
 
+UNCLEAN = change(leader=3, isr=[3], leader_recovery_state=RECOVERING)
+
+
+@pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed segment", "last segment"])
+def test_a_damaged_length_is_no_write_in_progress(tmp_path: Path, is_sealed: bool) -> None:
+    """It reaches beyond the end of the file, as the length of an incomplete batch does."""
+    bad, good = tmp_path / "bad", tmp_path / "good"
+    made = [batch(0, *CREATED), batch(2, change(isr=[1])), batch(3, UNCLEAN), batch(4, NO_OP)]
+    for root in (bad, good):
+        write(root, f"{0:020}.log", *made)
+        if is_sealed:
+            write(root, f"{5:020}.log", batch(5, NO_OP))
+    content = bytearray(b"".join(made))
+    content[len(made[0]) + 9] ^= 0x10  # 1 MiB more.
+    path = write(bad, f"{0:020}.log", bytes(content))
+    metadata, [trouble], _ = read_metadata([bad], ["t"])
+    assert metadata is None
+    assert str(path.parent) in trouble
+    metadata, troubles, notes = read_metadata([bad, good], ["t"])
+    assert metadata is not None
+    assert elections(metadata) == [(1, 0, False), (3, 1, True)]
+    assert not troubles
+    # A damaged last segment ends earlier than the good one, which is read first then.
+    assert notes == ((trouble,) if is_sealed else ())
+
+
+def test_the_end_of_a_sealed_segment_is_not_left_out(tmp_path: Path) -> None:
+    """Only into the last one a controller may be writing."""
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED), batch(2, UNCLEAN)[:-5])
+    write(tmp_path, f"{3:020}.log", batch(3, NO_OP))
+    metadata, [trouble], _ = read_metadata([tmp_path], ["t"])
+    assert metadata is None
+    assert "cannot be read" in trouble
+
+
 def test_a_snapshot_that_was_cut_short_is_not_believed(tmp_path: Path) -> None:
     """It would lack topics, and no word of a log would bring them back."""
     whole = batch(0, *CREATED)
@@ -265,7 +300,7 @@ def test_memory_does_not_grow_with_a_file(tmp_path: Path) -> None:
         path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED), no_ops(2, count))
         tracemalloc.start()
         try:
-            assert len(list(kraft_log_reader.read_records(path, is_snapshot=False))) == 2
+            assert len(list(kraft_log_reader.read_records(path, is_complete=False))) == 2
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -12,7 +12,7 @@ a reassignment: its leader has just come into sync, unless it recovers.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -80,7 +80,7 @@ class Witness(NamedTuple):
     troubles: tuple[str, ...] = ()
     """Damaged logs, in sentences."""
     notes: tuple[str, ...] = ()
-    """Logs of a newer, unknown format, in sentences."""
+    """Logs of a newer, unknown format; damaged logs, if another one was read; in sentences."""
 
 
 class Metadata:
@@ -166,7 +166,7 @@ def read_metadata(logs: Iterable[Path], topics: Collection[str]) -> Witness:
     folders = [root / METADATA for root in logs if (root / METADATA).is_dir()]
     for folder in sorted(folders, key=_how_new, reverse=True):
         try:
-            return Witness(_read(folder, topics))
+            return Witness(_read(folder, topics), notes=tuple(troubles))
         except UnsupportedVersionError as error:
             notes.append(
                 f"the metadata log in {folder} is not used: {error}. Without it the audit knows"
@@ -210,14 +210,16 @@ def _read(folder: Path, topics: Collection[str]) -> Metadata:
         usable = [one for one in _snapshots(folder) if one[0] >= start]
         if usable:
             first, _, path = usable[0]
-            _apply(metadata, path, 0, is_snapshot=True)
+            for _, time_ms, record, place in _records(path, is_complete=True):
+                metadata.apply(record, time_ms, place, is_snapshot=True)
     for path in segments:
-        _apply(metadata, path, first, is_snapshot=False)
+        for offset, time_ms, record, place in _records(path, is_complete=path != segments[-1]):
+            if offset >= first:
+                metadata.apply(record, time_ms, place, is_snapshot=False)
     return metadata
 
 
-def _apply(metadata: Metadata, path: Path, first: int, *, is_snapshot: bool) -> None:
-    for offset, time_ms, record in read_records(path, is_snapshot=is_snapshot):
-        if offset >= first:
-            place = f"{path}, offset {offset}"
-            metadata.apply(record, time_ms, place, is_snapshot=is_snapshot)
+def _records(path: Path, *, is_complete: bool) -> Iterator[tuple[int, int, MetadataRecord, str]]:
+    """Offset, time and content of each record, and where it lies."""
+    for offset, time_ms, record in read_records(path, is_complete=is_complete):
+        yield offset, time_ms, record, f"{path}, offset {offset}"
