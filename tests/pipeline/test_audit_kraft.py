@@ -141,6 +141,23 @@ def test_a_leader_that_a_reassignment_brings_into_sync_was_elected_cleanly(tmp_p
     assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False)]
 
 
+def test_a_replica_that_a_reassignment_adds_need_not_have_records(tmp_path: Path) -> None:
+    created = TopicRecord(name="t", topic_id=A), partition(replicas=[1, 2], isr=[1])
+    steps = (
+        change(replicas=[3, 1, 2], adding_replicas=[3], removing_replicas=[1]),
+        change(isr=[1, 3]),
+        change(replicas=[3, 2], adding_replicas=[], removing_replicas=[], isr=[3]),
+    )
+    held = []
+    for nth in range(len(steps) + 1):
+        made = [batch(2 + at, step) for at, step in enumerate(steps[:nth])]
+        write(tmp_path, f"{0:020}.log", batch(0, *created), *made)
+        known = read(tmp_path).partition("t", 0)
+        assert known is not None
+        held.append(known.holders)
+    assert held == [{1, 2}, {1, 2}, {1, 2, 3}, {2, 3}]
+
+
 def test_topics_of_one_name_are_told_apart(tmp_path: Path) -> None:
     write(
         tmp_path,

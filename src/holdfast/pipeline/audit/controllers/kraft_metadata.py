@@ -70,6 +70,13 @@ class Partition(NamedTuple):
     leader_epoch: int
     elections: list[Election]
     """Oldest first. It grows while the log is read."""
+    adding: tuple[int, ...] = ()
+    """Replicas that a reassignment adds. They copy the log and may have nothing yet."""
+
+    @property
+    def holders(self) -> set[int]:
+        """The replicas that have the partition's records, or had them."""
+        return {*self.replicas} - {*self.adding} | {*self.isr}
 
 
 class Witness(NamedTuple):
@@ -132,6 +139,7 @@ class Metadata:
             tuple(record.eligible_leader_replicas or ()),
             record.leader_epoch,
             [first],
+            tuple(record.adding_replicas),
         )
 
     def _change(self, record: PartitionChangeRecord, time_ms: int, evidence: str) -> None:
@@ -145,6 +153,7 @@ class Metadata:
             replicas=old.replicas if record.replicas is None else tuple(record.replicas),
             isr=isr,
             eligible=old.eligible if eligible is None else tuple(eligible),
+            adding=old.adding if record.adding_replicas is None else tuple(record.adding_replicas),
         )
         if record.leader != NO_LEADER_CHANGE:
             # Every change of the leader begins an epoch, also a change to no leader.
