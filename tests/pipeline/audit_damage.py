@@ -262,12 +262,13 @@ class DamageTests:
         files.logs[follower].mkdir()
         finding = the_only(files.audit(), DIFFER)
         assert (offsets(finding), finding.lacks) == ((0, end - 1), (follower,))
-        files.forget_metadata()
-        audit = files.audit()
-        assert (audit.verdict.exit_code, audit.findings) == (Exit.UNDECIDED, ())
-        assert audit.missing == (
-            f"the log directory of {follower} is empty: {files.logs[follower]}",
-        )
+        files.logs["unnumbered"] = files.logs.pop(follower)
+        text = f"the log directory of unnumbered is empty: {files.logs['unnumbered']}"
+        for _ in ("with metadata", "without"):
+            audit = files.audit()
+            assert (audit.verdict.exit_code, audit.findings) == (Exit.UNDECIDED, ())
+            assert audit.missing == (text,)
+            files.forget_metadata()
 
     def test_another_leader_epoch_in_the_middle(self, known: Files) -> None:
         for broker in (known.followers[0], known.truth):

@@ -95,8 +95,7 @@ def find_replicas(
     metadata = witness.metadata
     if metadata is None:
         metadata = _from_store(brokers, topics, store)
-    if metadata is None:
-        missing += _empty(brokers)
+    missing += _empty(one for one in brokers if metadata is None or one.number is None)
     copies: dict[Name, list[Replica]] = {}
     strangers: dict[Name, list[Stranger]] = {}
     for broker in brokers:
@@ -126,7 +125,7 @@ def find_replicas(
 
 
 def _empty(brokers: Iterable[_Broker]) -> Iterable[str]:
-    """Directories that no broker has used, or whose files are gone; no metadata says which."""
+    """Directories that no broker has used, or whose files are gone; nothing says which."""
     for one in brokers:
         if not any(one.root.iterdir()):
             yield f"the log directory of {one.name} is empty: {one.root}"
