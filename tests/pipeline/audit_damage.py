@@ -6,6 +6,7 @@ that inherits `DamageTests`.
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -16,7 +17,13 @@ from holdfast.model import TopicPartition
 from holdfast.pipeline.audit import Audit, AuditInputs, Finding, run_here
 from holdfast.pipeline.audit.controllers.coordination_store import find_store
 from holdfast.pipeline.audit.controllers.kraft_metadata import METADATA
-from holdfast.pipeline.audit.findings.findings import DIFFER, INCONSISTENT, Exit
+from holdfast.pipeline.audit.findings.findings import (
+    DIFFER,
+    INCONSISTENT,
+    TOO_FEW,
+    UNDECIDED,
+    Exit,
+)
 from holdfast.pipeline.audit.replicas.replica_files import find_replicas
 from holdfast.pipeline.audit.replicas.truth import Replica
 from holdfast.protocol.records import RecordBatchHeader, batches
@@ -70,6 +77,13 @@ class Files:
     def followers(self) -> list[str]:
         return [one.broker for one in self.replicas()[1:]]
 
+    @property
+    def committed(self) -> int:
+        """Everything below the leader's high watermark must be in all copies."""
+        high_watermark = self.replicas()[0].high_watermark
+        assert high_watermark
+        return high_watermark
+
     def folder(self, broker: str) -> Path:
         return self.logs[broker] / f"{self.topic}-0"
 
@@ -115,6 +129,16 @@ class Files:
         disk, name = RealDisk(self.logs[broker]), TopicPartition(self.topic, 0)
         write_offsets(disk, HIGH_WATERMARKS, {name: high_watermark})
         write_offsets(disk, RECOVERY_POINTS, {name: 0})
+
+    def forget_checkpoints(self, broker: str) -> None:
+        """Checkpoints without the partition, as old as a file can be."""
+        for file in (HIGH_WATERMARKS, RECOVERY_POINTS):
+            write_offsets(RealDisk(self.logs[broker]), file, {})
+        self.age(broker)
+
+    def age(self, broker: str) -> None:
+        """As `cp -p` from an old backup leaves it, or a broker that died long ago."""
+        os.utime(self.logs[broker] / HIGH_WATERMARKS, (0, 0))
 
 
 def the_only(audit: Audit, kind: str) -> Finding:
@@ -184,6 +208,67 @@ class DamageTests:
         files.forget_metadata()
         files.checkpoint(follower, files.truncate(follower, 3))
         assert files.audit().verdict.exit_code == Exit.GOOD
+
+    @pytest.mark.parametrize("old", [2, 1, 0])
+    def test_records_that_only_the_leader_has_are_never_good(self, known: Files, old: int) -> None:
+        """The time of a copy is no proof that the copy is older than the acknowledgements."""
+        end, followers = known.replicas()[0].end, known.followers
+        starts = [known.truncate(one, 3) for one in followers]
+        for follower, start in zip(followers, starts, strict=True):
+            known.checkpoint(follower, start)
+        for follower in followers[:old]:
+            known.age(follower)
+        audit = known.audit()
+        [finding] = audit.findings
+        assert (offsets(finding), {*finding.lacks}) == ((max(starts), end - 1), {*followers})
+        if not old:
+            assert (audit.verdict.exit_code, finding.kind) == (Exit.WRONG, TOO_FEW)
+            return
+        assert (audit.verdict.exit_code, finding.kind) == (Exit.UNDECIDED, UNDECIDED)
+        [missing] = audit.missing
+        for text in (finding.detail, missing):
+            assert "may be older than the acknowledgement" in text
+            assert "audit copies of stopped brokers" in text
+
+    def test_folders_that_are_gone_are_no_older_copies(self, files: Files) -> None:
+        end, followers = files.replicas()[0].end, files.followers
+        for follower in followers:
+            shutil.rmtree(files.folder(follower))
+            files.forget_checkpoints(follower)
+        audit = files.audit()
+        assert (audit.verdict.exit_code, audit.missing) == (Exit.WRONG, ())
+        found = [(one.kind, offsets(one), one.lacks) for one in audit.findings]
+        few = (TOO_FEW, (0, end - 1), tuple(sorted(followers)))
+        differ = [(DIFFER, (0, files.committed - 1), (one,)) for one in followers]
+        assert sorted(found) == sorted([few, *differ])
+
+    def test_a_copy_that_is_gone_with_its_checkpoints(self, files: Files) -> None:
+        """The folder, or all records in it: the cluster's metadata names the replica."""
+        follower, end = files.followers[0], files.committed
+        files.forget_checkpoints(follower)
+        for path in files.folder(follower).iterdir():
+            path.write_bytes(b"")
+        for reason in ("is empty", "folder is not there"):
+            audit = files.audit()
+            finding = the_only(audit, DIFFER)
+            assert (offsets(finding), finding.lacks) == ((0, end - 1), (follower,))
+            assert reason in finding.detail
+            assert not audit.notes
+            shutil.rmtree(files.folder(follower), ignore_errors=True)
+
+    def test_a_directory_that_is_empty(self, files: Files) -> None:
+        follower, end = files.followers[0], files.committed
+        shutil.rmtree(files.logs[follower])
+        files.logs[follower].mkdir()
+        finding = the_only(files.audit(), DIFFER)
+        assert (offsets(finding), finding.lacks) == ((0, end - 1), (follower,))
+        files.logs["unnumbered"] = files.logs.pop(follower)
+        text = f"the log directory of unnumbered is empty: {files.logs['unnumbered']}"
+        for _ in ("with metadata", "without"):
+            audit = files.audit()
+            assert (audit.verdict.exit_code, audit.findings) == (Exit.UNDECIDED, ())
+            assert audit.missing == (text,)
+            files.forget_metadata()
 
     def test_another_leader_epoch_in_the_middle(self, known: Files) -> None:
         for broker in (known.followers[0], known.truth):

@@ -242,7 +242,7 @@ def test_the_metadata_log_is_read_as_kafka_reads_it(snapshots: dict[str, Snapsho
     ]
     names = {kind.__name__ for kind in KINDS.values()}
     wanted = [one for one in theirs if f"{one['type'].title().replace('_', '')}" in names]
-    ours = [record for _, _, record in read_records(log, is_snapshot=False)]
+    ours = [record for _, _, record in read_records(log, is_complete=False)]
     assert len(ours) == len(wanted) > 20
     for mine, other in zip(ours, wanted, strict=True):
         for name, value in other["data"].items():

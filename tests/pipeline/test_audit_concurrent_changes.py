@@ -24,7 +24,12 @@ from holdfast.storage.checkpoints.checkpoint_file import (
     write_epochs,
     write_offsets,
 )
-from holdfast.storage.file_names import CLEANER_OFFSETS, EPOCH_CHECKPOINT, HIGH_WATERMARKS
+from holdfast.storage.file_names import (
+    CLEANER_OFFSETS,
+    EPOCH_CHECKPOINT,
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+)
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate, value
 from tests.pipeline.audit_reference import Line
 from tests.pipeline.audit_world import NAME, TOPIC, batches
@@ -157,7 +162,11 @@ def test_a_cleaner_that_died_before_its_checkpoint_is_no_loss(estate: Estate) ->
 
 
 def test_copies_of_different_moments_are_no_fault(tmp_path: Path) -> None:
-    """The followers are copied, producers go on, and then the leader and the store are copied."""
+    """The followers are copied, producers go on, and then the leader and the store are copied.
+
+    One copy alone has the newest records. The same files are left if both followers lost them, so
+    the audit cannot decide; but it claims no error.
+    """
     live, copied = tmp_path / "live", Estate(tmp_path / "copied")
     with Cluster(live / "cluster", brokers=3) as cluster:
         cluster.create_topic(TOPIC, partitions=1)
@@ -176,9 +185,22 @@ def test_copies_of_different_moments_are_no_fault(tmp_path: Path) -> None:
             shutil.copy(file, copied.root / "cluster")
     del producer
     audit = run_here(AuditInputs(ledger=copied.ledger, logs=copied.logs))
-    assert (audit.verdict.exit_code, audit.findings, audit.missing) == (Exit.GOOD, (), ())
+    assert audit.verdict.exit_code == Exit.UNDECIDED
+    [finding] = audit.findings
+    assert (finding.kind, finding.offset, finding.last_offset) == ("undecided", HALF, RECORDS - 1)
+    assert "may be older than the acknowledgement" in finding.detail
     noted = [f"ends at {HALF}, before the high watermark {RECORDS}" in one for one in audit.notes]
     assert noted == [True, True]
+
+
+def test_one_copy_of_an_earlier_moment_leaves_enough_others(estate: Estate) -> None:
+    """Two of three have every record."""
+    follower = estate.followers[0]
+    (estate.log(follower).parent / f"{HALF:020}.log").unlink()
+    for file in (HIGH_WATERMARKS, RECOVERY_POINTS):
+        write_offsets(RealDisk(estate.logs[follower]), file, {NAME: HALF})
+    done = run_here(AuditInputs(ledger=estate.ledger, logs=estate.logs))
+    assert (done.verdict.exit_code, done.findings, done.missing) == (Exit.GOOD, (), ())
 
 
 def _is_checkpointed(root: Path, offset: int) -> bool:

@@ -141,6 +141,23 @@ def test_a_leader_that_a_reassignment_brings_into_sync_was_elected_cleanly(tmp_p
     assert elections(read(tmp_path)) == [(1, 0, False), (2, 1, False)]
 
 
+def test_a_replica_that_a_reassignment_adds_need_not_have_records(tmp_path: Path) -> None:
+    created = TopicRecord(name="t", topic_id=A), partition(replicas=[1, 2], isr=[1])
+    steps = (
+        change(replicas=[3, 1, 2], adding_replicas=[3], removing_replicas=[1]),
+        change(isr=[1, 3]),
+        change(replicas=[3, 2], adding_replicas=[], removing_replicas=[], isr=[3]),
+    )
+    held = []
+    for nth in range(len(steps) + 1):
+        made = [batch(2 + at, step) for at, step in enumerate(steps[:nth])]
+        write(tmp_path, f"{0:020}.log", batch(0, *created), *made)
+        known = read(tmp_path).partition("t", 0)
+        assert known is not None
+        held.append(known.holders)
+    assert held == [{1, 2}, {1, 2}, {1, 2, 3}, {2, 3}]
+
+
 def test_topics_of_one_name_are_distinguished(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -198,6 +215,41 @@ def test_of_a_damaged_log_the_next_best_is_read(tmp_path: Path) -> None:
     metadata, [trouble], _ = read_metadata([bad], ["t"])
     assert metadata is None
     assert str(bad) in trouble
+
+
+UNCLEAN = change(leader=3, isr=[3], leader_recovery_state=RECOVERING)
+
+
+@pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed segment", "last segment"])
+def test_a_damaged_length_is_no_write_in_progress(tmp_path: Path, is_sealed: bool) -> None:
+    """It reaches beyond the end of the file, as the length of an incomplete batch does."""
+    bad, good = tmp_path / "bad", tmp_path / "good"
+    made = [batch(0, *CREATED), batch(2, change(isr=[1])), batch(3, UNCLEAN), batch(4, NO_OP)]
+    for root in (bad, good):
+        write(root, f"{0:020}.log", *made)
+        if is_sealed:
+            write(root, f"{5:020}.log", batch(5, NO_OP))
+    content = bytearray(b"".join(made))
+    content[len(made[0]) + 9] ^= 0x10  # 1 MiB more.
+    path = write(bad, f"{0:020}.log", bytes(content))
+    metadata, [trouble], _ = read_metadata([bad], ["t"])
+    assert metadata is None
+    assert str(path.parent) in trouble
+    metadata, troubles, notes = read_metadata([bad, good], ["t"])
+    assert metadata is not None
+    assert elections(metadata) == [(1, 0, False), (3, 1, True)]
+    assert not troubles
+    # A damaged last segment ends earlier than the good one, which is read first then.
+    assert notes == ((trouble,) if is_sealed else ())
+
+
+def test_the_end_of_a_sealed_segment_is_not_left_out(tmp_path: Path) -> None:
+    """Only into the last one a controller may be writing."""
+    write(tmp_path, f"{0:020}.log", batch(0, *CREATED), batch(2, UNCLEAN)[:-5])
+    write(tmp_path, f"{3:020}.log", batch(3, NO_OP))
+    metadata, [trouble], _ = read_metadata([tmp_path], ["t"])
+    assert metadata is None
+    assert "cannot be read" in trouble
 
 
 def test_an_incomplete_snapshot_is_refused(tmp_path: Path) -> None:
@@ -265,7 +317,7 @@ def test_memory_does_not_grow_with_a_file(tmp_path: Path) -> None:
         path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED), no_ops(2, count))
         tracemalloc.start()
         try:
-            assert len(list(kraft_log_reader.read_records(path, is_snapshot=False))) == 2
+            assert len(list(kraft_log_reader.read_records(path, is_complete=False))) == 2
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast import __version__
 from holdfast.pipeline.audit.causes import Past, explain, faults
-from holdfast.pipeline.audit.findings.details import KIND_NUMBER, PLACES
+from holdfast.pipeline.audit.findings.details import KIND_NUMBER, PLACES, Why
 from holdfast.pipeline.audit.findings.findings import (
     LOST,
     UNSEEN_TAIL,
@@ -170,6 +170,13 @@ class Run:
             if facts["acked"] and (topic, partition) not in self.cluster.partitions:
                 yield f"no directory holds a log of {topic}-{partition}"
         for one in topic_findings:
+            older = int(one.table["count"][one.table["why"] == Why.OLDER].sum())
+            if older:
+                yield (
+                    f"{one.topic}: {older} records that were acknowledged with acks=all are in"
+                    " fewer copies than min.insync.replicas. The other copies may be older than the"
+                    " acknowledgement: audit copies of stopped brokers, or take newer copies"
+                )
             is_tail = one.table["kind"] == KIND_NUMBER[UNSEEN_TAIL]
             for place in np.unique(one.table["place"][is_tail]).tolist():
                 count = int(one.table["count"][is_tail & (one.table["place"] == place)].sum())

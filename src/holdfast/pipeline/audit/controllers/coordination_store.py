@@ -122,4 +122,5 @@ def _partition(topic_id: bytes, path: str, data: bytes, store: str) -> Partition
             Election(one.leader, one.leader_epoch, one.wall_ms, one.isr, True, f"{store}: {path}")
             for one in decode_unclean(path, data)
         ],
+        state.adding,
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,7 @@ from holdfast.protocol.kraft_records.definitions import KINDS
 from holdfast.protocol.records import MalformedBatchError
 from holdfast.protocol.records.arrow.batch_walk import Untrue, batch_starts
 from holdfast.protocol.records.arrow.reader import read_runs
+from holdfast.protocol.records.batch_header import HEADER_BYTES, MAGIC, MAGIC_POSITION, Batch
 
 PIECE_BYTES: Final = 1 << 20
 LARGEST_BATCH: Final = 64 << 20
@@ -32,15 +34,16 @@ _OTHERS: Final = pa.array(
 """First bytes of records that are not about topics and partitions."""
 
 
-def read_records(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
+def read_records(path: Path, *, is_complete: bool) -> Iterator[tuple[int, int, MetadataRecord]]:
     """Offset, time and content of the records about topics and partitions.
 
-    A controller may be writing: an incomplete batch at the end of the log is left out. A snapshot
-    gets its name when it is complete. MalformedBatchError, MalformedMessage or
-    UnsupportedVersionError if it cannot be read.
+    A controller may be writing into the last segment: an incomplete batch at its end is left out.
+    A snapshot gets its name when it is complete, and all other segments are complete
+    (`is_complete`). MalformedBatchError, MalformedMessage or UnsupportedVersionError if the file
+    cannot be read.
     """
     with opened(str(path)) as file:
-        for position, piece in _pieces(file, is_snapshot=is_snapshot):
+        for position, piece in _pieces(file, is_complete=is_complete):
             try:
                 for run in read_runs(piece, columns=COLUMNS):
                     yield from _decoded(run)
@@ -49,7 +52,7 @@ def read_records(path: Path, *, is_snapshot: bool) -> Iterator[tuple[int, int, M
                 raise MalformedBatchError(where, error.reason, error.error_code) from None
 
 
-def _pieces(file: int, *, is_snapshot: bool) -> Iterator[tuple[int, bytes]]:
+def _pieces(file: int, *, is_complete: bool) -> Iterator[tuple[int, bytes]]:
     """Whole batches, and their positions. Each round takes at least one batch."""
     position, size = 0, PIECE_BYTES
     while data := os.pread(file, size, position):
@@ -65,8 +68,8 @@ def _pieces(file: int, *, is_snapshot: bool) -> Iterator[tuple[int, bytes]]:
             yield position, data[: starts[-1]]
             position, size = position + starts[-1], PIECE_BYTES
         elif len(data) < size:  # The end of the file.
-            if is_snapshot:
-                yield position, data
+            if is_complete or _has_later_batch(data):
+                yield position, data  # The decoder reports the batch that does not end.
             return
         else:
             size = _size(after, position)
@@ -77,6 +80,29 @@ def _size(size: int, position: int) -> int:
     if size > LARGEST_BATCH:
         raise MalformedBatchError(position, f"a batch cannot be {size} bytes long")
     return size
+
+
+def _has_later_batch(data: bytes) -> bool:
+    """Whether a good batch follows the incomplete one that `data` starts with.
+
+    Then nobody is writing the incomplete one: its length is damaged.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    end = len(octets) - HEADER_BYTES + 1
+    if end <= 0:
+        return False
+    base = int.from_bytes(data[:8], "big")
+    is_likely = octets[MAGIC_POSITION : MAGIC_POSITION + end] == MAGIC
+    is_likely &= octets[:end] == 0  # No offset is as large as 2 ** 56.
+    return any(_is_batch_after(base, data, at) for at in np.flatnonzero(is_likely).tolist())
+
+
+def _is_batch_after(base: int, data: bytes, position: int) -> bool:
+    try:
+        batch = Batch(data, position)
+    except MalformedBatchError:
+        return False
+    return batch.header.base_offset > base and batch.crc_matches()
 
 
 def _decoded(run: Any) -> Iterator[tuple[int, int, MetadataRecord]]:

@@ -12,7 +12,7 @@ a reassignment: its leader has just come into sync, unless it recovers.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -70,6 +70,13 @@ class Partition(NamedTuple):
     leader_epoch: int
     elections: list[Election]
     """Oldest first. It grows while the log is read."""
+    adding: tuple[int, ...] = ()
+    """Replicas that a reassignment adds. They copy the log and may have nothing yet."""
+
+    @property
+    def holders(self) -> set[int]:
+        """The replicas that have the partition's records, or had them."""
+        return {*self.replicas} - {*self.adding} | {*self.isr}
 
 
 class Witness(NamedTuple):
@@ -80,7 +87,7 @@ class Witness(NamedTuple):
     troubles: tuple[str, ...] = ()
     """Damaged logs, in sentences."""
     notes: tuple[str, ...] = ()
-    """Logs of a newer, unknown format, in sentences."""
+    """Logs of a newer, unknown format; damaged logs, if another one was read; in sentences."""
 
 
 class Metadata:
@@ -132,6 +139,7 @@ class Metadata:
             tuple(record.eligible_leader_replicas or ()),
             record.leader_epoch,
             [first],
+            tuple(record.adding_replicas),
         )
 
     def _change(self, record: PartitionChangeRecord, time_ms: int, evidence: str) -> None:
@@ -145,6 +153,7 @@ class Metadata:
             replicas=old.replicas if record.replicas is None else tuple(record.replicas),
             isr=isr,
             eligible=old.eligible if eligible is None else tuple(eligible),
+            adding=old.adding if record.adding_replicas is None else tuple(record.adding_replicas),
         )
         if record.leader != NO_LEADER_CHANGE:
             # Every change of the leader begins an epoch, also a change to no leader.
@@ -166,7 +175,7 @@ def read_metadata(logs: Iterable[Path], topics: Collection[str]) -> Witness:
     folders = [root / METADATA for root in logs if (root / METADATA).is_dir()]
     for folder in sorted(folders, key=_how_new, reverse=True):
         try:
-            return Witness(_read(folder, topics))
+            return Witness(_read(folder, topics), notes=tuple(troubles))
         except UnsupportedVersionError as error:
             notes.append(
                 f"the metadata log in {folder} is not used: {error}. Without it the audit knows"
@@ -210,14 +219,16 @@ def _read(folder: Path, topics: Collection[str]) -> Metadata:
         usable = [one for one in _snapshots(folder) if one[0] >= start]
         if usable:
             first, _, path = usable[0]
-            _apply(metadata, path, 0, is_snapshot=True)
+            for _, time_ms, record, place in _records(path, is_complete=True):
+                metadata.apply(record, time_ms, place, is_snapshot=True)
     for path in segments:
-        _apply(metadata, path, first, is_snapshot=False)
+        for offset, time_ms, record, place in _records(path, is_complete=path != segments[-1]):
+            if offset >= first:
+                metadata.apply(record, time_ms, place, is_snapshot=False)
     return metadata
 
 
-def _apply(metadata: Metadata, path: Path, first: int, *, is_snapshot: bool) -> None:
-    for offset, time_ms, record in read_records(path, is_snapshot=is_snapshot):
-        if offset >= first:
-            place = f"{path}, offset {offset}"
-            metadata.apply(record, time_ms, place, is_snapshot=is_snapshot)
+def _records(path: Path, *, is_complete: bool) -> Iterator[tuple[int, int, MetadataRecord, str]]:
+    """Offset, time and content of each record, and where it lies."""
+    for offset, time_ms, record in read_records(path, is_complete=is_complete):
+        yield offset, time_ms, record, f"{path}, offset {offset}"

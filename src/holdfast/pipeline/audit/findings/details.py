@@ -40,6 +40,8 @@ class Why(IntEnum):
     NO_COPY = 23
     EPOCH = 24
     CHANGED = 25
+    OLDER = 26
+    EMPTY = 27
 
 
 SENTENCES: Final = {
@@ -68,5 +70,9 @@ SENTENCES: Final = {
     Why.DAMAGED: "the copy's batch is damaged",
     Why.NO_COPY: "no readable copy is left: the batch is damaged wherever it is",
     Why.EPOCH: "the batch names a leader epoch that the checkpoint or the other copies contradict",
+    Why.OLDER: "fewer copies than min.insync.replicas have it; the others may be older than the"
+    " acknowledgement: audit copies of stopped brokers, or take newer copies",
+    Why.EMPTY: "the copy is empty, though its own checkpoint or the cluster's metadata says that"
+    " its broker has records",
     Why.CHANGED: "a broker changed the files there while they were read; audit again",
 }

@@ -87,7 +87,7 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             UNDECIDED,
             Severity.UNDECIDED,
-            "acknowledged, and the place where it would be cannot be read",
+            "acknowledged, and a copy of it cannot be read or may be too old",
         ),
         Kind(
             EXPIRED,

@@ -56,7 +56,7 @@ def doubted(
 def _doubted(
     topic: TopicFindings, partitions: Mapping[tuple[str, int], Sequence[Replica]]
 ) -> TopicFindings:
-    is_claim: Bools = _CLAIMS[topic.table["kind"]]
+    is_claim: Bools = _CLAIMS[topic.table["kind"]] | (topic.table["why"] == Why.OLDER)
     is_doubtful = np.zeros(len(topic.table), np.bool_)
     for partition in np.unique(topic.partitions[is_claim]).tolist():
         is_here = is_claim & (topic.partitions == partition)

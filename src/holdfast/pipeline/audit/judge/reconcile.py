@@ -223,7 +223,8 @@ class Topic:
 
     def add_late(self, rows: Table, partitions: Ints) -> None:
         """Add sends out of order across stretches, unless they are findings already."""
-        is_named = self._is(LOST, AT_LOG) | self._is(REORDERED) | self._is(UNDECIDED)
+        is_named = self._is(LOST, AT_LOG) | self._is(REORDERED)
+        is_named |= self._is(UNDECIDED) & (self.found["why"] != Why.OLDER)
         fresh = ~_is_among(rows, self.found["row"][is_named])
         self._add(found(REORDERED, rows["offset"][fresh], row=rows[fresh]), partitions[fresh])
 

@@ -4,8 +4,8 @@ A leader epoch has one log, so two records of one epoch at one offset are always
 different epochs may differ above the copy's high watermark: there a broker that is down keeps the
 tail of an epoch that ended without it, and truncates it when it comes back.
 
-A copy may end before the truth does, if it is behind or was copied earlier; but not before what its
-own checkpoints say (`Replica.settled`). A compacted log has holes, and copies may be cleaned at
+A copy may end before the truth does, if it is behind or was copied earlier; but not before what it
+must have (`Replica.settled`). A compacted log has holes, and copies may be cleaned at
 different times.
 """
 
@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.pipeline.audit.findings.details import Why
+from holdfast.pipeline.audit.findings.details import KIND_NUMBER, Why
 from holdfast.pipeline.audit.findings.finding_tables import folded, found
-from holdfast.pipeline.audit.findings.findings import DIFFER, GAP, INCONSISTENT, TOO_FEW
-from holdfast.pipeline.audit.jobs.row_types import FOUND, Bools, Table
+from holdfast.pipeline.audit.findings.findings import (
+    DIFFER,
+    GAP,
+    INCONSISTENT,
+    TOO_FEW,
+    UNDECIDED,
+)
+from holdfast.pipeline.audit.jobs.row_types import FOUND, Bools, Ints, Table
 from holdfast.pipeline.audit.replicas.side_by_side import Copies, Copy
+from holdfast.pipeline.audit.replicas.truth import Replica
 
 if TYPE_CHECKING:
     from holdfast.pipeline.audit.judge.stretch_verdict import Rules
@@ -28,21 +35,33 @@ if TYPE_CHECKING:
 def too_few(copies: Copies, rows: Table, rules: Rules) -> Table:
     """Acknowledged with acks=all, in the truth, and on too few brokers.
 
-    A copy that was taken before the acknowledgement, and ends before the record, proves nothing.
+    A copy that ends before the record may be older than the acknowledgement. Nothing proves it: a
+    time in a directory may come from a backup, or from a broker that died early. So the excuse
+    leaves the record undecided.
     """
     if copies.truth is None or rules.min_insync < 2:
         return np.empty(0, FOUND)
     rows = rows[rules.is_acks_all[rows["who"]]]
     has = copies.holders(rows["offset"] - copies.first)
-    acked_ms = rows["time"] + rows["delay"]
     counts = np.bitwise_count(has).astype(np.int64)
-    for one in copies.replicas:
-        is_beyond = rows["offset"] >= max(one.end, one.settled)
-        counts += is_beyond & (acked_ms > one.taken_ms)
     is_short = counts < rules.min_insync
-    table = found(TOO_FEW, rows["offset"][is_short], has=has[is_short], row=rows[is_short])
-    table["lacks"] = copies.everyone & ~table["has"]
-    return folded(table)
+    is_open = counts + _older(copies, rows) >= rules.min_insync
+    table = found(TOO_FEW, rows["offset"], has=has, row=rows)
+    table["kind"][is_open] = KIND_NUMBER[UNDECIDED]
+    table["why"][is_open] = Why.OLDER
+    table["lacks"] = copies.everyone & ~has
+    return folded(table[is_short])
+
+
+def _older(copies: Copies, rows: Table) -> Ints:
+    """How many copies end before each record and may be older than its acknowledgement."""
+    acked_ms = rows["time"] + rows["delay"]
+    counts = np.zeros(len(rows), np.int64)
+    for one in copies.replicas:
+        if not one.is_absent:
+            is_beyond = rows["offset"] >= max(one.end, one.settled)
+            counts += is_beyond & (acked_ms > one.taken_ms)
+    return counts
 
 
 def differences(copies: Copies, is_named: Bools) -> list[Table]:
@@ -79,8 +98,8 @@ def _differences(copies: Copies, copy: Copy, is_reported: Bools) -> list[Table]:
     )
     is_hole &= ~copy.is_damaged & ~copies.is_out_of_reach & ~is_reported
     theirs, ours = copies.bits[truth.broker], copies.bits[replica.broker]
-    why = np.where(offsets[is_hole] < replica.end, Why.HOLE, Why.SHORT)
-    hole = found(DIFFER, offsets[is_hole], why=Why.NO_FOLDER if replica.is_absent else why)
+    why = np.where(offsets[is_hole] < replica.end, Why.HOLE, _short(replica))
+    hole = found(DIFFER, offsets[is_hole], why=why)
     hole["has"] = copies.holders(offsets[is_hole] - copies.first)
     hole["lacks"] = ours
 
@@ -98,6 +117,13 @@ def _differences(copies: Copies, copy: Copy, is_reported: Bools) -> list[Table]:
     extra["lacks"] = theirs
     is_reported[extra["first"] - copies.first] = True
     return [folded(hole), folded(contrary), folded(extra)]
+
+
+def _short(replica: Replica) -> Why:
+    """Why a copy lacks the records after its end."""
+    if replica.is_absent:
+        return Why.NO_FOLDER
+    return Why.EMPTY if replica.is_empty else Why.SHORT
 
 
 def _damaged(copies: Copies, copy: Copy, is_reported: Bools) -> Table:

@@ -95,6 +95,7 @@ def find_replicas(
     metadata = witness.metadata
     if metadata is None:
         metadata = _from_store(brokers, topics, store)
+    missing += _empty(one for one in brokers if metadata is None or one.number is None)
     copies: dict[Name, list[Replica]] = {}
     strangers: dict[Name, list[Stranger]] = {}
     for broker in brokers:
@@ -121,6 +122,13 @@ def find_replicas(
         {name: tuple(found) for name, found in strangers.items()},
         tuple(notes),
     )
+
+
+def _empty(brokers: Iterable[_Broker]) -> Iterable[str]:
+    """Directories that no broker has used, or whose files are gone; nothing says which."""
+    for one in brokers:
+        if not any(one.root.iterdir()):
+            yield f"the log directory of {one.name} is empty: {one.root}"
 
 
 def _older(replicas: Sequence[Replica], known: Partition | None) -> Iterable[str]:

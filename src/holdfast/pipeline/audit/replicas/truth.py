@@ -9,10 +9,12 @@ No checksum covers the epoch in a batch's header. So it counts only if something
 checkpoint, the controllers, or most of the copies. A last batch after a gap does not make a log
 longer, for no checksum covers its offset either; unless the cleaner made the gap.
 
-A copy must have (`settled`) what its own checkpoints of high watermark and flushed point say. That
-it is in the ISR and shorter than the leader's high watermark proves nothing: directories may be
-copies, taken one after the other while producers write and the ISR changes, and nothing in them
-shows their times. Such a copy is `behind`, which is worth a note.
+A copy must have (`settled`) what its own checkpoints of high watermark and flushed point say. An
+empty copy, or one without a folder, must have everything below the leader's high watermark if the
+controllers name its broker as a replica: its checkpoints may be gone with its records. That a copy
+with records is in the ISR and shorter than the leader's high watermark proves nothing: directories
+may be copies, taken one after the other while producers write and the ISR changes, and nothing in
+them shows their times. Such a copy is `behind`, which is worth a note.
 """
 
 from __future__ import annotations
@@ -61,6 +63,11 @@ class Replica(NamedTuple):
     write explains an error in it.
     """
 
+    @property
+    def is_empty(self) -> bool:
+        """It has no records, or no folder."""
+        return self.end <= self.start
+
 
 class Stranger(NamedTuple):
     """A log with the name of a partition, of a topic with another id."""
@@ -86,19 +93,25 @@ def standing(
         return (), strangers
     # A checkpoint beyond every log may be of an earlier topic with the same name.
     longest = max(one.end for one in ranked)
-    return tuple(_settled(one, longest) for one in ranked), strangers
+    committed = _committed(ranked[0])
+    return tuple(_settled(one, longest, committed, known) for one in ranked), strangers
 
 
-def _settled(copy: Replica, longest: int) -> Replica:
+def _settled(copy: Replica, longest: int, committed: int, known: Partition | None) -> Replica:
     said = max(copy.high_watermark or 0, copy.flushed or 0)
-    return copy._replace(settled=min(said, longest))
+    is_wiped = copy.is_empty and known is not None and copy.number in known.holders
+    return copy._replace(settled=min(max(said, committed if is_wiped else 0), longest))
+
+
+def _committed(truth: Replica) -> int:
+    return min(truth.high_watermark or 0, truth.end)
 
 
 def behind(ranked: Sequence[Replica], known: Partition | None) -> list[Replica]:
     """Members of the ISR that end before the leader's high watermark, and never claimed more."""
     if known is None or not ranked:
         return []
-    committed = min(ranked[0].high_watermark or 0, ranked[0].end)
+    committed = _committed(ranked[0])
     return [
         one for one in ranked if one.number in known.isr and max(one.end, one.settled) < committed
     ]
