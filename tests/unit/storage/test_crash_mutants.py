@@ -59,7 +59,7 @@ def snapshots_do_not_wait_for_the_flush(patch: pytest.MonkeyPatch) -> None:
     create = LogClass._create
 
     def write_first(log: Log, base: Offset) -> Segment:
-        log._snapshots.write(base)
+        log.snapshots.write(base)
         return create(log, base)
 
     patch.setattr(LogClass, "_create", write_first)
@@ -121,7 +121,9 @@ def test_the_crash_tests_see_it(
 ) -> None:
     broken(monkeypatch)
     policy = "compact" if story is follow else "delete"
-    life = Life(Bound(states=8, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
+    life = Life(
+        Bound(states=8, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,))
+    )
     with pytest.raises((AssertionError, BadBatchError)):  # what was lost, or cannot be read
         story(life)
 

@@ -155,7 +155,9 @@ STORIES = (grow, cut, begin_anew, leave, rest, transact, seal, take_back)
 def test_any_crash_leaves_a_prefix_with_everything_flushed(
     policy: str, story: Callable[[Life], None]
 ) -> None:
-    life = Life(Bound(states=6, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,)))
+    life = Life(
+        Bound(states=6, tear_points=1), settings=replace(SETTINGS, cleanup_policy=(policy,))
+    )
     story(life)
     assert life.crashes > 100
 

@@ -24,17 +24,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
+from holdfast.model import NO_EPOCH, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
-from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs, write_epochs
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
-from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
+from holdfast.storage.file_names import LOG, TRANSACTION_INDEX
 from holdfast.storage.log import Log
 from holdfast.storage.log_settings import LogSettings
 from holdfast.storage.producers.producer_snapshot import read_snapshot, snapshot_path
-from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.producers.producer_state import ProducerBook, ProducerEntry, marker_in
 from holdfast.storage.producers.replay import (
     headers_from,
     marker_of,
@@ -42,6 +41,7 @@ from holdfast.storage.producers.replay import (
     rebuild_producers,
 )
 from holdfast.storage.recovery.crash_cleanup import tidy_directory
+from holdfast.storage.recovery.epoch_recovery import RecoveredEpochs
 from holdfast.storage.segment.batch_scan import BadBatchError, Run, verified_runs
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.segment.transaction_index import AbortedTransaction
@@ -137,11 +137,11 @@ class _Opening:
         self.start = start
         self.end = start
         self.producers = ProducerBook()
-        self.epochs = EpochCache()
+        self.epochs = RecoveredEpochs(disk, directory, report.notes)
+        self.at_bases: dict[Offset, list[ProducerEntry]] = {}
+        """The producers at the base of each verified segment that has no snapshot yet."""
         self.proved: dict[int, None] = {}
         """Offsets below which nothing was lost, apart from what the cleaner removed."""
-        self.checkpointed: list[EpochEntry] | None = None
-        """The content of the leader-epoch checkpoint, so that it is written only if it changed."""
 
     def begin_at(self, offset: Offset) -> None:
         """Start an empty log."""
@@ -150,8 +150,7 @@ class _Opening:
         )
         self.segments = [segment]
         self.start = self.end = offset
-        if self.disk.exists(f"{self.directory}/{EPOCH_CHECKPOINT}"):
-            self._write_epochs()  # Remove the epochs of a deleted log.
+        self.epochs.clear()
 
     # After a clean shutdown.
 
@@ -168,8 +167,8 @@ class _Opening:
         """Trust what the last process wrote."""
         self.segments[-1].activate()
         self.producers = self._producers_at_end(snapshots)
-        self._load_epochs(self.segments, self.end)
-        self._write_epochs()
+        self.epochs.load(self.segments, self.start, self.end)
+        self.epochs.write()
 
     def _producers_at_end(self, snapshots: list[int]) -> ProducerBook:
         if self.end in snapshots:
@@ -184,7 +183,7 @@ class _Opening:
         place = self._first_to_verify(known.recovery_point)
         first = self.segments[place]
         self.producers = self._producers_at(first, snapshots)
-        self._load_epochs(self.segments[:place], Offset(first.base_offset))
+        self.epochs.load(self.segments[:place], self.start, Offset(first.base_offset))
         # A segment follows after a gap only if the one before it is known to be complete: by the
         # cleaner's checkpoint, or by the name of a snapshot (`pending_writes`).
         self.proved = dict.fromkeys(snapshots)
@@ -194,6 +193,8 @@ class _Opening:
             if not self._follows(segment, known.cleaned_below, is_first=index == place):
                 self._drop_from(index)
                 break
+            if index and int(segment.base_offset) not in self.proved:
+                self.at_bases[segment.base_offset] = list(self.producers.entries.values())
             if not self._verify(segment, self._limit_of(index)):
                 self._drop_from(index + 1)
                 break
@@ -202,8 +203,8 @@ class _Opening:
         if not self.segments[-1].is_active:
             self.segments[-1].activate()
         self._remove_snapshots_above(snapshots)
-        self.epochs.truncate_to(self.end)
-        self._write_epochs()
+        self.epochs.cache.truncate_to(self.end)
+        self.epochs.write()
 
     def _first_to_verify(self, recovery_point: Offset) -> int:
         places = [
@@ -278,7 +279,8 @@ class _Opening:
         A segment may have a million batches, so this reads fields by position.
         """
         end: int = self.end
-        latest = self.epochs.latest_epoch
+        epochs = self.epochs.cache
+        latest = epochs.latest_epoch
         place = 0
         for number, fields in enumerate(run.batches):
             base, epoch = fields[0], fields[2]
@@ -289,8 +291,8 @@ class _Opening:
                     segment.note_run(run._replace(batches=run.batches[:number]))
                     return run.start + place, _objection(base, end, epoch, latest)
                 if epoch > latest:
-                    self.epochs.assign(LeaderEpoch(epoch), Offset(base))
-                    latest = self.epochs.latest_epoch
+                    epochs.assign(LeaderEpoch(epoch), Offset(base))
+                    latest = epochs.latest_epoch
             end = base + fields[6] + 1
             if fields[9] >= 0:
                 self._note_producer(segment, RecordBatchHeader._make(fields), run, place)
@@ -338,39 +340,8 @@ class _Opening:
         )
         self._drop_from(0)
         self.producers = ProducerBook()
-        self.epochs = EpochCache()
+        self.at_bases = {}
         self.begin_at(self.start)
-
-    def _load_epochs(self, segments: list[Segment], upto: Offset) -> None:
-        """Load the leader epochs below `upto` from the checkpoint, or from the batches."""
-        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-        entries: list[EpochEntry] | None = None
-        try:
-            entries = self.checkpointed = read_epochs(self.disk, path)
-            if entries is None and upto > self.start:
-                self.report.notes.append(f"{path}: missing; rebuilt")
-        except DamagedFileError as error:
-            self.report.notes.append(f"{error}; rebuilt")
-        # Also the epochs before its first entry: after a crash the log may start at an older, lower
-        # log-start checkpoint than when the epochs were written.
-        known_from = entries[0].start_offset if entries else upto
-        self.epochs = EpochCache()
-        if known_from > self.start:
-            for _, found in headers_from(segments, self.start):
-                if found.header.base_offset >= known_from:
-                    break
-                model = found.header.to_model()
-                self.epochs.assign(model.leader_epoch, model.base_offset)
-        for epoch, start in entries or ():
-            self.epochs.assign(epoch, start)
-        self.epochs.advance_start_to(self.start)
-        self.epochs.truncate_to(upto)
-
-    def _write_epochs(self) -> None:
-        if self.epochs.entries != (self.checkpointed or []):
-            path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-            write_epochs(self.disk, path, self.epochs.entries)
-            self.checkpointed = list(self.epochs.entries)
 
     def log(self, known: LastKnown) -> Log:
         """The open log."""
@@ -380,12 +351,16 @@ class _Opening:
             self.directory,
             self.settings,
             segments=self.segments,
-            epochs=self.epochs,
+            epochs=self.epochs.cache,
             producers=self.producers,
             bounds=(self.start, self.end, Offset(max(0, point))),
         )
         self.segments[-1].reserve_indexes(self.settings.segment_index_bytes)
         log.names.changed()
+        for base, entries in self.at_bases.items():
+            # The next flush writes these snapshots. Without them nothing would prove a gap that the
+            # cleaner leaves between these segments.
+            log.snapshots.add(base, entries)
         for segment in self.segments[log.place_of(point) :]:
             # A killed process may have left bytes here that are only in the page cache. We serve
             # and acknowledge them, so the next flush must cover them.

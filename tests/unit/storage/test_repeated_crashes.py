@@ -1,0 +1,81 @@
+"""A log that meets a second fault: after a recovery, a restart, a shutdown or a full disk."""
+
+from __future__ import annotations
+
+import uuid
+
+from holdfast.model import TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk
+from holdfast.storage import Log, LogDirectory, LogSettings, clean
+from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
+from holdfast.storage.producers.replay import snapshot_offsets
+from tests.unit.storage.crashes import held_by
+from tests.unit.storage.support import NOW, batch
+
+T = TopicPartition("t", 0)
+SETTINGS = LogSettings(segment_bytes=500)
+COMPACTED = LogSettings(segment_bytes=500, cleanup_policy=("compact",))
+
+
+class KilledError(BaseException):
+    """Ends a call in the middle, as kill -9 does."""
+
+
+def directory_on(disk: ByteDisk, settings: LogSettings = SETTINGS) -> LogDirectory:
+    return LogDirectory(disk, lambda _: settings)
+
+
+def created(disk: ByteDisk, settings: LogSettings = SETTINGS) -> tuple[LogDirectory, Log]:
+    directory = directory_on(disk, settings)
+    return directory, directory.create(T, uuid.UUID(int=1))
+
+
+def after_a_kill(directory: LogDirectory, settings: LogSettings = SETTINGS) -> LogDirectory:
+    directory.release()
+    assert isinstance(directory.disk, ByteDisk)
+    return directory_on(directory.disk, settings)
+
+
+def fill(log: Log, end: int, *, epoch: int = 1) -> None:
+    for offset in range(log.log_end_offset, end):
+        keys = [b"k%d" % (offset % 3)]
+        log.append([batch(offset, [b"v%03d" % offset], epoch=epoch, keys=keys)], NOW)
+
+
+def complete(directory: LogDirectory, write: CheckpointWrite) -> None:
+    write.work.flush()
+    directory.put_in_place(write)
+    write.work.close()
+    write.work.flush_names()
+    for _ in directory.dropping(write, NOW):
+        pass
+
+
+def test_a_log_that_is_cleaned_after_a_recovery_survives_the_next_kill() -> None:
+    directory, log = created(ByteDisk(), COMPACTED)
+    directory.write_checkpoints({})
+    fill(log, 20)
+    directory = after_a_kill(directory, COMPACTED)
+    log = directory.log(T)
+    log.flush(NOW)
+    assert clean(log, 0, log.log_end_offset, NOW).cleaned_below == 18
+    expected = held_by(log)
+    again = after_a_kill(directory, COMPACTED).log(T)
+    assert held_by(again) == expected
+
+
+def test_recovery_keeps_the_name_of_each_snapshot_that_it_finds() -> None:
+    """The name may be the only proof of a gap: a file that is written again could lose it."""
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 20)
+    log.flush(NOW)
+    found = snapshot_offsets(disk, "t-0")
+    directory = after_a_kill(directory)
+    log = directory.log(T)
+    removed: list[str] = []
+    disk.on_step = lambda step: removed.append(step.path) if step.kind == "remove" else None
+    log.flush(NOW)
+    assert found
+    assert snapshot_offsets(disk, "t-0") == found
+    assert not [path for path in removed if path.endswith(".snapshot")]
