@@ -161,6 +161,7 @@ class Log:
     def _prove_gap(self, base: Offset) -> None:
         """Put a gap that is too wide for an index between two segments."""
         self._flush_segments()
+        self._flush_names()  # First: a snapshot proves that these segments exist.
         self.snapshots.add(base, self.producers.entries.values())
         self.snapshots.write(base)
         self._flush_names()
@@ -364,6 +365,7 @@ class Log:
     def _close_cleanly(self) -> None:
         self.active.become_sealed()
         self._flush_segments()
+        self._flush_names()  # First: a snapshot proves that these segments exist.
         self.snapshots.add(self.log_end_offset, self.producers.entries.values())
         self.snapshots.write(self.log_end_offset)
         self.names.changed()

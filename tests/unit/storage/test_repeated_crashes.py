@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 
 from holdfast.model import TopicPartition
-from holdfast.simulation.disk.byte_disk import ByteDisk
+from holdfast.simulation.disk.byte_disk import ByteDisk, Step
+from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Log, LogDirectory, LogSettings, clean
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
 from holdfast.storage.producers.replay import snapshot_offsets
@@ -79,3 +80,32 @@ def test_recovery_keeps_the_name_of_each_snapshot_that_it_finds() -> None:
     assert found
     assert snapshot_offsets(disk, "t-0") == found
     assert not [path for path in removed if path.endswith(".snapshot")]
+
+
+def test_a_power_failure_in_a_clean_shutdown_leaves_a_prefix() -> None:
+    disk = ByteDisk()
+    directory, log = created(disk, LogSettings(segment_bytes=330))
+    fill(log, 12)
+
+    def crash(step: Step) -> None:
+        for state in crash_states(disk, step, Bound(states=40, tear_points=1)):
+            held = list(held_by(directory_on(state.disk).log(T)))
+            assert held == list(range(len(held))), (state.what, step[:2])
+
+    disk.on_step = crash
+    assert directory.close(NOW, 1)
+
+
+def test_a_power_failure_at_a_gap_wider_than_an_index_leaves_no_other_gap() -> None:
+    disk = ByteDisk()
+    _, log = created(disk, LogSettings(segment_bytes=330))
+    fill(log, 12)
+    far = 1 << 32
+
+    def crash(step: Step) -> None:
+        for state in crash_states(disk, step, Bound(states=40, tear_points=1)):
+            held = [at for at in held_by(directory_on(state.disk).log(T)) if at < far]
+            assert held == list(range(len(held))), (state.what, step[:2])
+
+    disk.on_step = crash
+    log.append([batch(far, epoch=1)], NOW)
