@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import uuid
 
-from holdfast.model import TopicPartition
-from holdfast.simulation.disk.byte_disk import ByteDisk, Step
+import pytest
+
+from holdfast.model import Offset, TopicPartition
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, Step
 from holdfast.simulation.disk.crash_states import Bound, crash_states
-from holdfast.storage import Log, LogDirectory, LogSettings, clean
+from holdfast.storage import Log, LogDirectory, LogSettings, apply_retention, clean
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
+from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from holdfast.storage.producers.replay import snapshot_offsets
 from tests.unit.storage.crashes import held_by
 from tests.unit.storage.support import NOW, batch
@@ -109,3 +113,67 @@ def test_a_power_failure_at_a_gap_wider_than_an_index_leaves_no_other_gap() -> N
 
     disk.on_step = crash
     log.append([batch(far, epoch=1)], NOW)
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_a_log_whose_start_moved_opens_on_a_full_disk(is_clean: bool) -> None:
+    disk = ByteDisk()
+    settings = LogSettings(segment_bytes=700, retention_bytes=2000)
+    directory, log = created(disk, settings)
+    fill(log, 100)
+    log.flush(NOW)
+    apply_retention(log, 100, NOW)
+    complete(directory, directory.checkpoint({T: Offset(100)}))
+    log.flush(NOW)
+    directory.write_checkpoints({T: Offset(100)})
+    bounds = (log.log_start_offset, 100)
+    assert bounds > (0, 100)
+    if is_clean:
+        assert directory.close(NOW, 1)
+    else:
+        directory.release()
+    disk.room = 0
+    again = directory_on(disk, settings).log(T)
+    assert (again.log_start_offset, again.log_end_offset) == bounds
+    assert again.epochs.entries == [(1, bounds[0])]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_an_epoch_checkpoint_that_a_full_disk_refuses_waits_for_the_next_flush(code: int) -> None:
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 20)
+    directory.release()
+    disk.remove(f"t-0/{EPOCH_CHECKPOINT}") if disk.exists(f"t-0/{EPOCH_CHECKPOINT}") else None
+    disk.faults.append(Fault("append", EPOCH_CHECKPOINT, code))
+    directory = directory_on(disk)
+    log = directory.log(T)
+    assert log.epochs.entries == [(1, 0)]
+    assert log.epoch_file.is_behind
+    disk.faults.clear()
+    log.flush(NOW)
+    assert disk.exists(f"t-0/{EPOCH_CHECKPOINT}")
+    assert after_a_kill(directory).log(T).epochs.entries == [(1, 0)]
+
+
+def test_another_error_of_the_disk_still_keeps_a_log_from_opening() -> None:
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 20)
+    directory.release()
+    disk.faults.append(Fault("append", EPOCH_CHECKPOINT, errno.EIO))
+    directory = directory_on(disk)
+    with pytest.raises(OSError, match=EPOCH_CHECKPOINT):
+        directory.log(T)
+
+
+def test_a_log_that_is_empty_after_a_crash_has_no_epochs_of_lost_records() -> None:
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 3, epoch=7)
+    log.flush(NOW)
+    directory.release()
+    disk.remove(f"t-0/{0:020d}.log")
+    directory = directory_on(disk)
+    assert directory.log(T).epochs.entries == []
+    assert not disk.exists(f"t-0/{EPOCH_CHECKPOINT}")

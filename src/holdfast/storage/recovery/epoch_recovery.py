@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 from holdfast.core import EpochCache
@@ -21,14 +22,16 @@ class RecoveredEpochs:
         self._disk = disk
         self._path = f"{directory}/{EPOCH_CHECKPOINT}"
         self._notes = notes
-        self._checkpointed: list[EpochEntry] | None = None
-        """The content of the file, so that it is written only if it changed."""
+        self._checkpointed = EpochCache()
+        """The content of the file from the log start on: it is written only if that changed."""
+        self.is_behind = False
+        """Whether the file differs, because the disk had no room for it."""
 
     def load(self, segments: Sequence[Segment], start: Offset, upto: Offset) -> None:
         """Load the leader epochs from `start` to `upto`."""
         entries: list[EpochEntry] | None = None
         try:
-            entries = self._checkpointed = read_epochs(self._disk, self._path)
+            entries = read_epochs(self._disk, self._path)
             if entries is None and upto > start:
                 self._notes.append(f"{self._path}: missing; rebuilt")
         except DamagedFileError as error:
@@ -47,15 +50,28 @@ class RecoveredEpochs:
             self.cache.assign(epoch, first)
         self.cache.advance_start_to(start)
         self.cache.truncate_to(upto)
+        self._checkpointed = EpochCache(entries or ())
+        self._checkpointed.advance_start_to(start)
 
     def write(self) -> None:
-        """Write the cache to the file, unless the file has the same content."""
-        if self.cache.entries != (self._checkpointed or []):
+        """Write the cache to the file, unless the file has the same content.
+
+        A full disk must not keep a log from opening, because retention could not free its space.
+        The file may be older than the cache until the next flush (`leader_epoch_checkpoint`).
+        """
+        if self.cache.entries == self._checkpointed.entries:
+            return
+        try:
             write_epochs(self._disk, self._path, self.cache.entries)
-            self._checkpointed = list(self.cache.entries)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._notes.append(f"{error}; the next flush writes it")
+            self.is_behind = True
 
     def clear(self) -> None:
         """The log starts empty: remove the epochs of records that are gone."""
         self.cache = EpochCache()
+        self.is_behind = False
         if self._disk.exists(self._path):
-            self.write()
+            self._disk.remove(self._path)

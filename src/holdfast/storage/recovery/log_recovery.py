@@ -357,6 +357,8 @@ class _Opening:
         )
         self.segments[-1].reserve_indexes(self.settings.segment_index_bytes)
         log.names.changed()
+        if self.epochs.is_behind:
+            log.epoch_file.not_written()
         for base, entries in self.at_bases.items():
             # The next flush writes these snapshots. Without them nothing would prove a gap that the
             # cleaner leaves between these segments.
