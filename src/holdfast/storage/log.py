@@ -283,6 +283,7 @@ class Log:
         while self.segments:
             self._drop_last(now_ms)
         self.snapshots.drop_above(-1)
+        self._flush_names()  # One that came back would prove other records.
         self._add(self._create(offset), now_ms)
         self._flush_names()
 

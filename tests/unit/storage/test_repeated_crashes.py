@@ -177,3 +177,43 @@ def test_a_log_that_is_empty_after_a_crash_has_no_epochs_of_lost_records() -> No
     directory = directory_on(disk)
     assert directory.log(T).epochs.entries == []
     assert not disk.exists(f"t-0/{EPOCH_CHECKPOINT}")
+
+
+def test_a_kill_in_a_restart_leaves_no_snapshot_of_other_records() -> None:
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 30)
+    log.flush(NOW)
+    log.flush(NOW)
+    directory.write_checkpoints({})
+
+    def kill(step: Step) -> None:
+        if step.kind == "remove" and step.path.endswith(".snapshot"):
+            raise KilledError
+
+    disk.on_step = kill
+    with pytest.raises(KilledError):
+        log.restart_at(Offset(0), NOW)
+    disk.on_step = None
+    log = after_a_kill(directory).log(T)
+    assert log.log_end_offset == 0
+    assert snapshot_offsets(disk, "t-0") == []
+
+
+def test_a_power_failure_in_a_restart_leaves_no_snapshot_of_other_records() -> None:
+    disk = ByteDisk()
+    _, log = created(disk)
+    fill(log, 30)
+    log.flush(NOW)
+    log.flush(NOW)
+
+    def crash(step: Step) -> None:
+        for state in crash_states(disk, step, Bound(states=24, tear_points=1)):
+            again = directory_on(state.disk).log(T)
+            above = [at for at in snapshot_offsets(state.disk, "t-0") if at > again.log_end_offset]
+            assert not above, (state.what, step[:2])
+            if not again.log_end_offset:
+                assert not snapshot_offsets(state.disk, "t-0"), (state.what, step[:2])
+
+    disk.on_step = crash
+    log.restart_at(Offset(0), NOW)

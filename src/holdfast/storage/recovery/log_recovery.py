@@ -39,6 +39,7 @@ from holdfast.storage.producers.replay import (
     marker_of,
     newest_snapshot,
     rebuild_producers,
+    snapshot_offsets,
 )
 from holdfast.storage.recovery.crash_cleanup import tidy_directory
 from holdfast.storage.recovery.epoch_recovery import RecoveredEpochs
@@ -145,6 +146,8 @@ class _Opening:
 
     def begin_at(self, offset: Offset) -> None:
         """Start an empty log."""
+        # A restart that was killed leaves the snapshots of the records that it removed.
+        self._remove_snapshots(snapshot_offsets(self.disk, self.directory))
         segment = Segment.create(
             self.disk, self.directory, offset, self.settings.index_interval_bytes
         )
@@ -202,7 +205,7 @@ class _Opening:
                 segment.close()  # There may be more segments than descriptors.
         if not self.segments[-1].is_active:
             self.segments[-1].activate()
-        self._remove_snapshots_above(snapshots)
+        self._remove_snapshots([offset for offset in snapshots if offset > self.end])
         self.epochs.cache.truncate_to(self.end)
         self.epochs.write()
 
@@ -320,12 +323,10 @@ class _Opening:
             self.disk.flush_directory(self.directory)
         del self.segments[place:]
 
-    def _remove_snapshots_above(self, snapshots: list[int]) -> None:
-        above = [snapshot_path(self.directory, offset) for offset in snapshots if offset > self.end]
-        for path in above:
-            if self.disk.exists(path):
-                self.disk.remove(path)
-        if above:
+    def _remove_snapshots(self, offsets: list[int]) -> None:
+        for offset in offsets:
+            self.disk.remove(snapshot_path(self.directory, offset))
+        if offsets:
             # One that came back would be taken for the state of other records at this offset.
             self.disk.flush_directory(self.directory)
 
