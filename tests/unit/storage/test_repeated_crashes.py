@@ -217,3 +217,27 @@ def test_a_power_failure_in_a_restart_leaves_no_snapshot_of_other_records() -> N
 
     disk.on_step = crash
     log.restart_at(Offset(0), NOW)
+
+
+def moved_start(disk: ByteDisk) -> tuple[LogDirectory, Log]:
+    """The log-start checkpoint has a start that the next write omits; that write has begun."""
+    directory, log = created(disk)
+    fill(log, 100)
+    log.flush(NOW)
+    log.advance_start_to(log.segments[5].base_offset)
+    complete(directory, directory.checkpoint({T: Offset(100)}))
+    fill(log, 103)
+    log.flush(NOW)
+    log.flush(NOW)
+    directory.checkpoint({T: Offset(100)})
+    assert not directory.checkpoints.log_starts
+    return directory, log
+
+
+def test_a_start_that_is_only_on_the_disk_does_not_come_back_above_flushed_records() -> None:
+    directory, log = moved_start(ByteDisk())
+    log.restart_at(Offset(10), NOW)
+    fill(log, 60, epoch=2)
+    log.flush(NOW)
+    again = after_a_kill(directory).log(T)
+    assert (again.log_start_offset, again.log_end_offset) == (10, 60)
