@@ -69,7 +69,7 @@ class Log:
         self.deletions = Deletions()
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self.epoch_file = EpochFile(disk, directory, epochs)
-        self.names = Names()
+        self.names = Names(disk, directory)
         self.snapshots = Snapshots(disk, directory)
         self.truncations = 0
         """The number of truncations: one voids every flush that began before it."""
@@ -120,6 +120,8 @@ class Log:
             is_new_epoch = headers[-1][2] > (entries[-1][0] if entries else NO_EPOCH)
             if is_new_epoch:
                 self.epoch_file.assign(headers)
+            if first > self.log_end_offset:
+                self.names.mark_compacted()
             segment.append(buffers, headers)
             self.log_end_offset = end
             for header in headers:

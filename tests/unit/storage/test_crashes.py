@@ -147,7 +147,7 @@ STORIES = (grow, cut, begin_anew, leave, rest, transact, seal, take_back)
 @pytest.mark.parametrize(
     ("policy", "story"),
     [
-        *(("delete", story) for story in STORIES),
+        *(("delete", story) for story in (*STORIES, follow)),
         *(("compact", story) for story in (grow, cut, seal, follow)),
     ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,
@@ -167,7 +167,7 @@ def test_any_crash_leaves_a_prefix_with_everything_flushed(
 @pytest.mark.parametrize(
     ("policy", "story"),
     [
-        *(("delete", story) for story in STORIES),
+        *(("delete", story) for story in (*STORIES, follow)),
         *(("compact", story) for story in (*STORIES, follow)),
     ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,

@@ -8,12 +8,15 @@ import uuid
 import pytest
 
 from holdfast.model import Offset, TopicPartition
-from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, Step
+from holdfast.protocol.records.batch_header import HEADER_BYTES
+from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, FileNode, Step
 from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Log, LogDirectory, LogSettings, apply_retention, clean
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
+from holdfast.storage.file_names import COMPACTED as COMPACTED_MARK
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from holdfast.storage.producers.replay import snapshot_offsets
+from holdfast.storage.segment.batch_scan import CHUNK_BYTES, verified_runs
 from tests.unit.storage.crashes import held_by
 from tests.unit.storage.support import NOW, batch
 
@@ -144,7 +147,6 @@ def test_an_epoch_checkpoint_that_a_full_disk_refuses_waits_for_the_next_flush(c
     directory, log = created(disk)
     fill(log, 20)
     directory.release()
-    disk.remove(f"t-0/{EPOCH_CHECKPOINT}") if disk.exists(f"t-0/{EPOCH_CHECKPOINT}") else None
     disk.faults.append(Fault("append", EPOCH_CHECKPOINT, code))
     directory = directory_on(disk)
     log = directory.log(T)
@@ -241,3 +243,80 @@ def test_a_start_that_is_only_on_the_disk_does_not_come_back_above_flushed_recor
     log.flush(NOW)
     again = after_a_kill(directory).log(T)
     assert (again.log_start_offset, again.log_end_offset) == (10, 60)
+
+
+def content_of(disk: ByteDisk, base: int = 0) -> bytearray:
+    node = disk._node(f"t-0/{base:020d}.log")
+    assert isinstance(node, FileNode)
+    return node.visible
+
+
+def flip_base_offset(disk: ByteDisk, offset: int, bit: int) -> None:
+    """Change the base offset of a batch; all batches have the same size."""
+    at = offset * len(batch(0, [b"v000"], epoch=1, keys=[b"k0"]))
+    content_of(disk)[at : at + 8] = (offset ^ bit).to_bytes(8, "big")
+
+
+@pytest.mark.parametrize(("flipped", "bit"), [(12, 16), (12, 1), (12, 2), (19, 8), (19, 64)])
+def test_a_base_offset_that_rose_is_no_gap(flipped: int, bit: int) -> None:
+    disk = ByteDisk()
+    settings = LogSettings()
+    directory, log = created(disk, settings)
+    fill(log, 20)
+    flip_base_offset(disk, flipped, bit)
+    again = after_a_kill(directory, settings).log(T)
+    assert flipped ^ bit > flipped
+    assert again.log_end_offset == flipped
+    assert list(held_by(again)) == list(range(flipped))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_gap_that_was_copied_is_kept_even_at_the_end(count: int) -> None:
+    directory, log = created(ByteDisk())
+    fill(log, 3)
+    for offset in (7, 12)[:count]:
+        log.append([batch(offset, epoch=1)], NOW)
+    expected = held_by(log)
+    assert held_by(after_a_kill(directory).log(T)) == expected
+
+
+@pytest.mark.parametrize("chunk_bytes", [HEADER_BYTES, CHUNK_BYTES])
+def test_a_gap_of_a_log_without_a_mark_is_kept_if_the_next_batch_agrees(
+    monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    """An earlier release made no mark. The next batch may be in the next chunk."""
+    monkeypatch.setattr(verified_runs, "__defaults__", (chunk_bytes,))
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 3)
+    for offset in (7, 8, 12):
+        log.append([batch(offset, epoch=1)], NOW)
+    disk.remove(f"t-0/{COMPACTED_MARK}")
+    assert list(held_by(after_a_kill(directory).log(T))) == [0, 1, 2, 7, 8, 12]
+
+
+def test_a_snapshot_proves_no_gap_in_a_log_that_was_never_compacted() -> None:
+    """Apache Kafka writes it before the segment below it is flushed."""
+    disk = ByteDisk()
+    directory, log = created(disk)
+    fill(log, 20)
+    log.flush(NOW)
+    base = log.segments[1].base_offset
+    assert base in snapshot_offsets(disk, "t-0")
+    content = content_of(disk)
+    del content[len(content) // 2 :]
+    again = after_a_kill(directory).log(T)
+    assert list(held_by(again)) == list(range(base // 2))
+
+
+def test_a_log_that_was_compacted_keeps_a_gap_between_segments_under_another_policy() -> None:
+    """No checkpoint was written since the cleaning."""
+    directory, log = created(ByteDisk(), COMPACTED)
+    for offset in range(20):
+        key = b"first" if offset < 12 else b"k%d" % offset
+        log.append([batch(offset, epoch=1, keys=[key])], NOW)
+    log.flush(NOW)
+    clean(log, 0, log.log_end_offset, NOW)
+    expected = held_by(log)
+    assert next(iter(expected)) > 0
+    assert held_by(after_a_kill(directory).log(T)) == expected

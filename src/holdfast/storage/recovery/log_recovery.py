@@ -9,8 +9,10 @@ state anyway.
 A batch is bad if its CRC does not match, its offset falls, or its leader epoch falls. A gap inside
 a segment is not damage: bytes that a power failure takes leave a hole in the file, not two adjacent
 batches. The cleaner made the gap, here or on the leader that the segment was copied from, whatever
-cleanup.policy is now. A gap between two segments may also mean that the earlier file lost its end;
-so a gap there is accepted only after a segment that is known to be complete.
+cleanup.policy is now. But no CRC covers a base offset: a batch after a gap is bad if the next batch
+would follow without it, or if it is the last one and the only gap of a log that was never
+compacted. A gap between two segments may also mean that the earlier file lost its end; so a gap
+there is accepted only in a log with gaps, after a segment that is known to be complete.
 
 Damaged indexes, snapshots and checkpoints never stop a start. The report names each one that was
 rejected.
@@ -29,7 +31,7 @@ from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
-from holdfast.storage.file_names import LOG, TRANSACTION_INDEX
+from holdfast.storage.file_names import COMPACTED, LOG, TRANSACTION_INDEX
 from holdfast.storage.log import Log
 from holdfast.storage.log_settings import LogSettings
 from holdfast.storage.producers.producer_snapshot import read_snapshot, snapshot_path
@@ -43,7 +45,7 @@ from holdfast.storage.producers.replay import (
 )
 from holdfast.storage.recovery.crash_cleanup import tidy_directory
 from holdfast.storage.recovery.epoch_recovery import RecoveredEpochs
-from holdfast.storage.segment.batch_scan import BadBatchError, Run, verified_runs
+from holdfast.storage.segment.batch_scan import BadBatchError, Run, base_after, verified_runs
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.segment.transaction_index import AbortedTransaction
 
@@ -141,6 +143,8 @@ class _Opening:
         self.epochs = RecoveredEpochs(disk, directory, report.notes)
         self.at_bases: dict[Offset, list[ProducerEntry]] = {}
         """The producers at the base of each verified segment that has no snapshot yet."""
+        self.has_gaps = settings.is_compacted or disk.exists(f"{directory}/{COMPACTED}")
+        """Whether the log was compacted here, or has a gap that a leader's cleaner made."""
         self.proved: dict[int, None] = {}
         """Offsets below which nothing was lost, apart from what the cleaner removed."""
 
@@ -190,6 +194,7 @@ class _Opening:
         # A segment follows after a gap only if the one before it is known to be complete: by the
         # cleaner's checkpoint, or by the name of a snapshot (`pending_writes`).
         self.proved = dict.fromkeys(snapshots)
+        self.has_gaps = self.has_gaps or known.cleaned_below > 0
         self.end = first.base_offset
         for index in range(place, len(self.segments)):
             segment = self.segments[index]
@@ -233,7 +238,9 @@ class _Opening:
         base = segment.base_offset
         if is_first or base == self.end:
             return True
-        if base > self.end and (self.end < gaps_below or int(base) in self.proved):
+        # Only a log with gaps has one here, except one that is too wide for the indexes.
+        may_jump = self.has_gaps or base - self.end > LARGEST_RELATIVE_OFFSET
+        if base > self.end and (self.end < gaps_below or (may_jump and int(base) in self.proved)):
             return True
         self.report.notes.append(
             f"{self.directory}: segment {base} does not follow on {self.end}; it is dropped"
@@ -289,6 +296,8 @@ class _Opening:
             base, epoch = fields[0], fields[2]
             if base != end or epoch != latest:
                 is_outside = base < end or base + fields[6] >= limit
+                if base > end and not is_outside:
+                    is_outside = not self._is_gap(segment, run, number, end)
                 if is_outside or NO_EPOCH < epoch < latest:
                     self.end = Offset(end)
                     segment.note_run(run._replace(batches=run.batches[:number]))
@@ -303,6 +312,16 @@ class _Opening:
         self.end = Offset(end)
         segment.note_run(run)
         return run.end, ""
+
+    def _is_gap(self, segment: Segment, run: Run, number: int, end: int) -> bool:
+        """Whether offsets are missing before a batch; otherwise its base offset is damaged."""
+        fields = run.batches[number]
+        after = base_after(segment.file, run, number, segment.size)
+        if after is None or after < end:  # Recovery truncates the log after this batch.
+            return self.has_gaps or segment is not self.segments[-1]
+        is_gap = after > fields[0] + fields[6]
+        self.has_gaps = self.has_gaps or is_gap
+        return is_gap
 
     def _note_producer(
         self, segment: Segment, header: RecordBatchHeader, run: Run, place: int
