@@ -22,6 +22,8 @@ SWAP = ".swap"
 """Complete and flushed: replaces the segments it spans, also after a crash."""
 
 EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+COMPACTED = "compacted"
+"""Empty. Its name says that a cleaner removed offsets, here or on a leader."""
 PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"

@@ -69,8 +69,8 @@ class Log:
         self.deletions = Deletions()
         self._bases: list[int] = [segment.base_offset for segment in segments]
         self.epoch_file = EpochFile(disk, directory, epochs)
-        self.names = Names()
-        self._snapshots = Snapshots(disk, directory)
+        self.names = Names(disk, directory)
+        self.snapshots = Snapshots(disk, directory)
         self.truncations = 0
         """The number of truncations: one voids every flush that began before it."""
         self._active_since_ms: int | None = None  # Opened, not created: unknown.
@@ -120,6 +120,8 @@ class Log:
             is_new_epoch = headers[-1][2] > (entries[-1][0] if entries else NO_EPOCH)
             if is_new_epoch:
                 self.epoch_file.assign(headers)
+            if first > self.log_end_offset:
+                self.names.mark_compacted()
             segment.append(buffers, headers)
             self.log_end_offset = end
             for header in headers:
@@ -149,7 +151,7 @@ class Log:
         if is_far and self.active.base_offset == first:
             raise AppendRefusedError(f"a batch of more than {LARGEST_RELATIVE_OFFSET} offsets")
         self.active.become_sealed()
-        self._snapshots.add(base, self.producers.entries.values())
+        self.snapshots.add(base, self.producers.entries.values())
         if is_far:
             base = Offset(first)
             self._prove_gap(base)
@@ -161,8 +163,9 @@ class Log:
     def _prove_gap(self, base: Offset) -> None:
         """Put a gap that is too wide for an index between two segments."""
         self._flush_segments()
-        self._snapshots.add(base, self.producers.entries.values())
-        self._snapshots.write(base)
+        self._flush_names()  # First: a snapshot proves that these segments exist.
+        self.snapshots.add(base, self.producers.entries.values())
+        self.snapshots.write(base)
         self._flush_names()
 
     def _create(self, base: Offset) -> Segment:
@@ -205,7 +208,7 @@ class Log:
 
     def flushed_to(self, offset: Offset, now_ms: int) -> None:
         """Everything below `offset` is on the disk: raise the recovery point."""
-        if self.guarded(lambda: self._snapshots.write(offset)):
+        if self.guarded(lambda: self.snapshots.write(offset)):
             self.names.changed()
         self.recovery_point = Offset(max(self.recovery_point, offset))
         self.last_flush_ms = now_ms
@@ -259,7 +262,7 @@ class Log:
             self._drop_last(now_ms)
         end = self.active.truncate_to(offset)
         self.active.reserve_indexes(self.settings.segment_index_bytes)
-        self._snapshots.drop_above(end)
+        self.snapshots.drop_above(end)
         # The names, too: a segment that came back would follow other records than before.
         self._flush_names()
         return end
@@ -281,7 +284,8 @@ class Log:
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:
             self._drop_last(now_ms)
-        self._snapshots.drop_above(-1)
+        self.snapshots.drop_above(-1)
+        self._flush_names()  # One that came back would prove other records.
         self._add(self._create(offset), now_ms)
         self._flush_names()
 
@@ -300,7 +304,7 @@ class Log:
         assert self.finish_swap is no_swap, "the first segment is being replaced"
         base = self.segments[0].base_offset
         self.guarded(lambda: self._drop(0, now_ms))
-        self.guarded(lambda: self._snapshots.drop(base))
+        self.guarded(lambda: self.snapshots.drop(base))
 
     def _drop(self, place: int, now_ms: int) -> None:
         segment = self.segments[place]
@@ -364,8 +368,9 @@ class Log:
     def _close_cleanly(self) -> None:
         self.active.become_sealed()
         self._flush_segments()
-        self._snapshots.add(self.log_end_offset, self.producers.entries.values())
-        self._snapshots.write(self.log_end_offset)
+        self._flush_names()  # First: a snapshot proves that these segments exist.
+        self.snapshots.add(self.log_end_offset, self.producers.entries.values())
+        self.snapshots.write(self.log_end_offset)
         self.names.changed()
 
     def place_of(self, offset: int) -> int:

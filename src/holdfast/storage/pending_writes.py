@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.storage.disk import Disk
+from holdfast.storage.file_names import COMPACTED
 from holdfast.storage.producers.producer_snapshot import (
     encode_snapshot,
     snapshot_path,
@@ -29,9 +30,12 @@ class Names:
     It counts changes, because names may change while another thread flushes the directory.
     """
 
-    __slots__ = ("_durable", "changes")
+    __slots__ = ("_disk", "_durable", "_is_marked", "_mark", "changes")
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._mark = f"{directory}/{COMPACTED}"
+        self._is_marked = False
         self.changes = 0
         self._durable = 0
 
@@ -43,6 +47,20 @@ class Names:
     def changed(self) -> None:
         """Files were created, renamed or removed."""
         self.changes += 1
+
+    def mark_compacted(self) -> bool:
+        """Mark that offsets are missing in this log; True if it had no mark.
+
+        Recovery then accepts a gap that it would take for damage in other logs. The mark is durable
+        when the names are, so not later than the records after the gap.
+        """
+        if self._is_marked or self._disk.exists(self._mark):
+            self._is_marked = True
+            return False
+        self._disk.open(self._mark, create=True).close()
+        self._is_marked = True
+        self.changed()
+        return True
 
     def flushed(self, changes: int) -> None:
         """The directory was flushed after so many changes."""

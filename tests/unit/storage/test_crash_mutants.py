@@ -59,7 +59,7 @@ def snapshots_do_not_wait_for_the_flush(patch: pytest.MonkeyPatch) -> None:
     create = LogClass._create
 
     def write_first(log: Log, base: Offset) -> Segment:
-        log._snapshots.write(base)
+        log.snapshots.write(base)
         return create(log, base)
 
     patch.setattr(LogClass, "_create", write_first)

@@ -147,7 +147,7 @@ SCENARIOS = (grow, truncate, restart, leave, rest, transact, seal, take_back)
 @pytest.mark.parametrize(
     ("policy", "scenario"),
     [
-        *(("delete", scenario) for scenario in SCENARIOS),
+        *(("delete", scenario) for scenario in (*SCENARIOS, follow)),
         *(("compact", scenario) for scenario in (grow, truncate, seal, follow)),
     ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,
@@ -167,7 +167,7 @@ def test_any_crash_leaves_a_prefix_with_everything_flushed(
 @pytest.mark.parametrize(
     ("policy", "scenario"),
     [
-        *(("delete", scenario) for scenario in SCENARIOS),
+        *(("delete", scenario) for scenario in (*SCENARIOS, follow)),
         *(("compact", scenario) for scenario in (*SCENARIOS, follow)),
     ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,

@@ -68,6 +68,10 @@ class EpochFile:
             with suppress(OSError):
                 self.disk.remove(self.path + NEXT)
 
+    def not_written(self) -> None:
+        """Opening the log could not write the file: the next flush does."""
+        self._written = None
+
     def write(self) -> None:
         """Write the cache to the file; it is on the disk when this returns."""
         self.cancel_write()

@@ -56,6 +56,9 @@ class DirectoryCheckpoints:
         self.cleaner_offsets = self._read(CLEANER_OFFSETS)
         self.recovery_points = self._read(RECOVERY_POINTS)
         self.log_starts = self._read(LOG_STARTS)
+        self._highest_starts = dict(self.log_starts)
+        """The highest log starts that a file on the disk may have: a background write that omits
+        one may not be complete."""
         self._has_deleted_logs = False
         """Whether a file may name a log that was deleted."""
         self._writes: dict[str, int] = {}
@@ -73,6 +76,7 @@ class DirectoryCheckpoints:
         for offsets in (
             self.recovery_points,
             self.log_starts,
+            self._highest_starts,
             self.cleaner_offsets,
             self.high_watermarks,
         ):
@@ -98,7 +102,7 @@ class DirectoryCheckpoints:
             wrong[CLEANER_OFFSETS] = self.cleaner_offsets
         if self.recovery_points.get(partition, _ZERO) > log.recovery_point:
             wrong[RECOVERY_POINTS] = self._current_recovery_points()
-        if self.log_starts.get(partition, _ZERO) > log.log_start_offset:
+        if self._highest_starts.get(partition, _ZERO) > log.log_start_offset:
             wrong[LOG_STARTS] = self._current_log_starts()
         if wrong:
             self.write(wrong)
@@ -135,10 +139,15 @@ class DirectoryCheckpoints:
         for path in files:
             self._writes[path] = self._writes.get(path, 0) + 1
         write_together(self._disk, {path: offsets_content(one) for path, one in files.items()})
+        if LOG_STARTS in files:
+            self._highest_starts = dict(files[LOG_STARTS])
 
     def begin(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointWrite:
         """Begin to write all files; the caller waits for the disk on another thread."""
         current = self._current(high_watermarks)
+        for partition, start in current[LOG_STARTS].items():
+            known = self._highest_starts.get(partition, _ZERO)
+            self._highest_starts[partition] = max(start, known)
         contents = {path: offsets_content(offsets) for path, offsets in current.items()}
         starts = {
             partition: (log, log.log_start_offset)

@@ -288,15 +288,18 @@ class Cleaner:
         yield from self._swapping
 
     def _finish_swap(self) -> None:
-        for _ in self._swapping:  # Three rounds, and one for each segment.
+        for _ in self._swapping:  # At most four rounds, and one for each segment.
             pass
 
     def _swap(self, group: list[Segment], target: Segment) -> Iterator[int]:
         """Three steps, each durable before the next; `crash_cleanup` completes them after a crash.
 
-        Until the last step the log uses the old segments, even if they are already renamed.
+        Before them the first swap of a log marks it: recovery then accepts its gaps. Until
+        the last step the log uses the old segments, even if they are already renamed.
         """
         log = self._log
+        if log.names.mark_compacted():
+            yield from self._names_flushed()
         target.rename_to(SWAP)
         yield from self._names_flushed()
         gone: list[tuple[Segment, list[str]]] = []

@@ -9,8 +9,10 @@ state anyway.
 A batch is bad if its CRC does not match, its offset falls, or its leader epoch falls. A gap inside
 a segment is not damage: bytes that a power failure takes leave a hole in the file, not two adjacent
 batches. The cleaner made the gap, here or on the leader that the segment was copied from, whatever
-cleanup.policy is now. A gap between two segments may also mean that the earlier file lost its end;
-so a gap there is accepted only after a segment that is known to be complete.
+cleanup.policy is now. But no CRC covers a base offset: a batch after a gap is bad if the next batch
+would follow without it, or if it is the last one and the only gap of a log that was never
+compacted. A gap between two segments may also mean that the earlier file lost its end; so a gap
+there is accepted only in a log with gaps, after a segment that is known to be complete.
 
 Damaged indexes, snapshots and checkpoints never stop a start. The report names each one that was
 rejected.
@@ -24,25 +26,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, EpochEntry, LeaderEpoch, Offset
+from holdfast.model import NO_EPOCH, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
-from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs, write_epochs
+from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
-from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, TRANSACTION_INDEX
+from holdfast.storage.file_names import COMPACTED, LOG, TRANSACTION_INDEX
 from holdfast.storage.log import Log
 from holdfast.storage.log_settings import LogSettings
 from holdfast.storage.producers.producer_snapshot import read_snapshot, snapshot_path
-from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.producers.producer_state import ProducerBook, ProducerEntry, marker_in
 from holdfast.storage.producers.replay import (
     headers_from,
     marker_of,
     newest_snapshot,
     rebuild_producers,
+    snapshot_offsets,
 )
 from holdfast.storage.recovery.crash_cleanup import tidy_directory
-from holdfast.storage.segment.batch_scan import BadBatchError, Run, verified_runs
+from holdfast.storage.recovery.epoch_recovery import RecoveredEpochs
+from holdfast.storage.segment.batch_scan import BadBatchError, Run, base_after, verified_runs
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 from holdfast.storage.segment.transaction_index import AbortedTransaction
 
@@ -137,21 +140,24 @@ class _Opening:
         self.start = start
         self.end = start
         self.producers = ProducerBook()
-        self.epochs = EpochCache()
+        self.epochs = RecoveredEpochs(disk, directory, report.notes)
+        self.at_bases: dict[Offset, list[ProducerEntry]] = {}
+        """The producers at the base of each verified segment that has no snapshot yet."""
+        self.has_gaps = settings.is_compacted or disk.exists(f"{directory}/{COMPACTED}")
+        """Whether the log was compacted here, or has a gap that a leader's cleaner made."""
         self.proved: dict[int, None] = {}
         """Offsets below which nothing was lost, apart from what the cleaner removed."""
-        self.checkpointed: list[EpochEntry] | None = None
-        """The content of the leader-epoch checkpoint, so that it is written only if it changed."""
 
     def begin_at(self, offset: Offset) -> None:
         """Start an empty log."""
+        # A restart that was killed leaves the snapshots of the records that it removed.
+        self._remove_snapshots(snapshot_offsets(self.disk, self.directory))
         segment = Segment.create(
             self.disk, self.directory, offset, self.settings.index_interval_bytes
         )
         self.segments = [segment]
         self.start = self.end = offset
-        if self.disk.exists(f"{self.directory}/{EPOCH_CHECKPOINT}"):
-            self._write_epochs()  # Remove the epochs of a deleted log.
+        self.epochs.clear()
 
     # After a clean shutdown.
 
@@ -168,8 +174,8 @@ class _Opening:
         """Trust what the last process wrote."""
         self.segments[-1].activate()
         self.producers = self._producers_at_end(snapshots)
-        self._load_epochs(self.segments, self.end)
-        self._write_epochs()
+        self.epochs.load(self.segments, self.start, self.end)
+        self.epochs.write()
 
     def _producers_at_end(self, snapshots: list[int]) -> ProducerBook:
         if self.end in snapshots:
@@ -184,16 +190,19 @@ class _Opening:
         place = self._first_to_verify(known.recovery_point)
         first = self.segments[place]
         self.producers = self._producers_at(first, snapshots)
-        self._load_epochs(self.segments[:place], Offset(first.base_offset))
+        self.epochs.load(self.segments[:place], self.start, Offset(first.base_offset))
         # A segment follows after a gap only if the one before it is known to be complete: by the
         # cleaner's checkpoint, or by the name of a snapshot (`pending_writes`).
         self.proved = dict.fromkeys(snapshots)
+        self.has_gaps = self.has_gaps or known.cleaned_below > 0
         self.end = first.base_offset
         for index in range(place, len(self.segments)):
             segment = self.segments[index]
             if not self._follows(segment, known.cleaned_below, is_first=index == place):
                 self._drop_from(index)
                 break
+            if index and int(segment.base_offset) not in self.proved:
+                self.at_bases[segment.base_offset] = list(self.producers.entries.values())
             if not self._verify(segment, self._limit_of(index)):
                 self._drop_from(index + 1)
                 break
@@ -201,9 +210,9 @@ class _Opening:
                 segment.close()  # There may be more segments than descriptors.
         if not self.segments[-1].is_active:
             self.segments[-1].activate()
-        self._remove_snapshots_above(snapshots)
-        self.epochs.truncate_to(self.end)
-        self._write_epochs()
+        self._remove_snapshots([offset for offset in snapshots if offset > self.end])
+        self.epochs.cache.truncate_to(self.end)
+        self.epochs.write()
 
     def _first_to_verify(self, recovery_point: Offset) -> int:
         places = [
@@ -229,7 +238,9 @@ class _Opening:
         base = segment.base_offset
         if is_first or base == self.end:
             return True
-        if base > self.end and (self.end < gaps_below or int(base) in self.proved):
+        # Only a log with gaps has one here, except one that is too wide for the indexes.
+        may_jump = self.has_gaps or base - self.end > LARGEST_RELATIVE_OFFSET
+        if base > self.end and (self.end < gaps_below or (may_jump and int(base) in self.proved)):
             return True
         self.report.notes.append(
             f"{self.directory}: segment {base} does not follow offset {self.end}; dropped"
@@ -278,19 +289,22 @@ class _Opening:
         A segment may have a million batches, so this reads fields by position.
         """
         end: int = self.end
-        latest = self.epochs.latest_epoch
+        epochs = self.epochs.cache
+        latest = epochs.latest_epoch
         place = 0
         for number, fields in enumerate(run.batches):
             base, epoch = fields[0], fields[2]
             if base != end or epoch != latest:
                 is_outside = base < end or base + fields[6] >= limit
+                if base > end and not is_outside:
+                    is_outside = not self._is_gap(segment, run, number, end)
                 if is_outside or NO_EPOCH < epoch < latest:
                     self.end = Offset(end)
                     segment.note_run(run._replace(batches=run.batches[:number]))
                     return run.start + place, _objection(base, end, epoch, latest)
                 if epoch > latest:
-                    self.epochs.assign(LeaderEpoch(epoch), Offset(base))
-                    latest = self.epochs.latest_epoch
+                    epochs.assign(LeaderEpoch(epoch), Offset(base))
+                    latest = epochs.latest_epoch
             end = base + fields[6] + 1
             if fields[9] >= 0:
                 self._note_producer(segment, RecordBatchHeader._make(fields), run, place)
@@ -298,6 +312,16 @@ class _Opening:
         self.end = Offset(end)
         segment.note_run(run)
         return run.end, ""
+
+    def _is_gap(self, segment: Segment, run: Run, number: int, end: int) -> bool:
+        """Whether offsets are missing before a batch; otherwise its base offset is damaged."""
+        fields = run.batches[number]
+        after = base_after(segment.file, run, number, segment.size)
+        if after is None or after < end:  # Recovery truncates the log after this batch.
+            return self.has_gaps or segment is not self.segments[-1]
+        is_gap = after > fields[0] + fields[6]
+        self.has_gaps = self.has_gaps or is_gap
+        return is_gap
 
     def _note_producer(
         self, segment: Segment, header: RecordBatchHeader, run: Run, place: int
@@ -318,12 +342,10 @@ class _Opening:
             self.disk.flush_directory(self.directory)
         del self.segments[place:]
 
-    def _remove_snapshots_above(self, snapshots: list[int]) -> None:
-        above = [snapshot_path(self.directory, offset) for offset in snapshots if offset > self.end]
-        for path in above:
-            if self.disk.exists(path):
-                self.disk.remove(path)
-        if above:
+    def _remove_snapshots(self, offsets: list[int]) -> None:
+        for offset in offsets:
+            self.disk.remove(snapshot_path(self.directory, offset))
+        if offsets:
             # One that came back would be taken for the state of other records at this offset.
             self.disk.flush_directory(self.directory)
 
@@ -338,39 +360,8 @@ class _Opening:
         )
         self._drop_from(0)
         self.producers = ProducerBook()
-        self.epochs = EpochCache()
+        self.at_bases = {}
         self.begin_at(self.start)
-
-    def _load_epochs(self, segments: list[Segment], upto: Offset) -> None:
-        """Load the leader epochs below `upto` from the checkpoint, or from the batches."""
-        path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-        entries: list[EpochEntry] | None = None
-        try:
-            entries = self.checkpointed = read_epochs(self.disk, path)
-            if entries is None and upto > self.start:
-                self.report.notes.append(f"{path}: missing; rebuilt")
-        except DamagedFileError as error:
-            self.report.notes.append(f"{error}; rebuilt")
-        # Also the epochs before its first entry: after a crash the log may start at an older, lower
-        # log-start checkpoint than when the epochs were written.
-        known_from = entries[0].start_offset if entries else upto
-        self.epochs = EpochCache()
-        if known_from > self.start:
-            for _, found in headers_from(segments, self.start):
-                if found.header.base_offset >= known_from:
-                    break
-                model = found.header.to_model()
-                self.epochs.assign(model.leader_epoch, model.base_offset)
-        for epoch, start in entries or ():
-            self.epochs.assign(epoch, start)
-        self.epochs.advance_start_to(self.start)
-        self.epochs.truncate_to(upto)
-
-    def _write_epochs(self) -> None:
-        if self.epochs.entries != (self.checkpointed or []):
-            path = f"{self.directory}/{EPOCH_CHECKPOINT}"
-            write_epochs(self.disk, path, self.epochs.entries)
-            self.checkpointed = list(self.epochs.entries)
 
     def log(self, known: LastKnown) -> Log:
         """The open log."""
@@ -380,12 +371,18 @@ class _Opening:
             self.directory,
             self.settings,
             segments=self.segments,
-            epochs=self.epochs,
+            epochs=self.epochs.cache,
             producers=self.producers,
             bounds=(self.start, self.end, Offset(max(0, point))),
         )
         self.segments[-1].reserve_indexes(self.settings.segment_index_bytes)
         log.names.changed()
+        if self.epochs.is_behind:
+            log.epoch_file.not_written()
+        for base, entries in self.at_bases.items():
+            # The next flush writes these snapshots. Without them nothing would prove a gap that the
+            # cleaner leaves between these segments.
+            log.snapshots.add(base, entries)
         for segment in self.segments[log.place_of(point) :]:
             # A killed process may have left bytes here that are only in the page cache. We serve
             # and acknowledge them, so the next flush must cover them.

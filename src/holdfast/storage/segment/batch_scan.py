@@ -143,6 +143,17 @@ def verified_runs(
         position += place
 
 
+def base_after(file: File, run: Run, number: int, end: int) -> int | None:
+    """The base offset of the batch after one in a run; None if no valid batch follows."""
+    if number + 1 < len(run.batches):
+        return run.batches[number + 1][0]
+    try:
+        following = next(verified_runs(file, run.end, end, HEADER_BYTES), None)
+    except BadBatchError:
+        return None
+    return following.batches[0][0] if following else None
+
+
 def _good_batches(chunk: bytes) -> tuple[list[Fields], int]:
     """The valid batches at the start of a chunk, and where they end.
 
