@@ -38,22 +38,25 @@ def headers_of(buffers: Sequence[Buffer]) -> list[RecordBatchHeader]:
     return headers
 
 
-def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Offset, int]:
+def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Offset, int, bool]:
     """The first offset of these batches, the log end offset after them, and their size in bytes.
 
-    The log ends at `end` now, and offsets must not fall. Runs once for every append, so it reads
-    fields by position.
+    Also whether offsets are missing, before them or between them. The log ends at `end` now, and
+    offsets must not fall. Runs once for every append, so it reads fields by position.
     """
     if not headers:
         raise AppendRefusedError("nothing to append")
     size = 0
+    has_gap = False
     for header in headers:
         base = header[0]
-        if base < end:
-            raise AppendRefusedError(f"a batch at offset {base}, below the end {end}")
+        if base != end:
+            has_gap = True
+            if base < end:
+                raise AppendRefusedError(f"a batch at offset {base}, below the end {end}")
         end = base + header[6] + 1
         size += header[1] + LENGTH_END
-    return Offset(headers[0][0]), Offset(end), size
+    return Offset(headers[0][0]), Offset(end), size, has_gap
 
 
 def note_producers(

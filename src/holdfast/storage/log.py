@@ -108,7 +108,7 @@ class Log:
             raise self.offline
         if headers is None:
             headers = headers_of(buffers)
-        first, end, size = span_of(headers, self.log_end_offset)
+        first, end, size, has_gap = span_of(headers, self.log_end_offset)
         assert size == sum(map(len, buffers)), "headers of other batches"
         segment = self.segments[-1]
         age_ms = 0 if self._active_since_ms is None else now_ms - self._active_since_ms
@@ -120,7 +120,7 @@ class Log:
             is_new_epoch = headers[-1][2] > (entries[-1][0] if entries else NO_EPOCH)
             if is_new_epoch:
                 self.epoch_file.assign(headers)
-            if first > self.log_end_offset:
+            if has_gap:
                 self.names.mark_compacted()
             segment.append(buffers, headers)
             self.log_end_offset = end

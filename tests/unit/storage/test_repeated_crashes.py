@@ -280,6 +280,12 @@ def test_a_gap_that_was_copied_is_kept_even_at_the_end(count: int) -> None:
     assert held_by(after_a_kill(directory).log(T)) == expected
 
 
+def test_a_gap_that_was_copied_in_the_middle_of_an_append_is_kept() -> None:
+    directory, log = created(ByteDisk())
+    log.append([batch(offset, epoch=1) for offset in (0, 1, 5)], NOW)
+    assert list(held_by(after_a_kill(directory).log(T))) == [0, 1, 5]
+
+
 @pytest.mark.parametrize("chunk_bytes", [HEADER_BYTES, CHUNK_BYTES])
 def test_a_gap_of_a_log_without_a_mark_is_kept_if_the_next_batch_agrees(
     monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
