@@ -63,7 +63,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Named at once: the end of the run, where all are named, may not come."""
+    """Name it immediately: the end of the run, where all are named, may not come."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         os.write(2, f"\nfailed: {report.nodeid}\n".encode())
 

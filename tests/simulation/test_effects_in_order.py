@@ -153,7 +153,7 @@ class Watch:
         self._check(written >= end, partition, f"acknowledges {end}, has written {written}")
         self._holds(own, partition, end, f"acknowledges {end}")
         copy = self._copy(own, partition.name)
-        is_known = header.leader_epoch in copy.durable_epochs()  # maybe an earlier epoch of ours
+        is_known = header.leader_epoch in copy.durable_epochs()  # maybe an earlier one
         is_found = effect.base_offset >= copy.durable_recovery_point()
         self._check(is_known or is_found, partition, "acknowledges in an epoch it would not find")
 

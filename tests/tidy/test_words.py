@@ -7,9 +7,12 @@ from pathlib import Path
 from tests.tidy.test_tidy import expect_none
 from tests.tidy.words import ENGLISH, VOCABULARY, misused
 
-PAGES = ("README.md", "docs/*.md", "bench/README.md")
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "bench/README.md")
+SOURCE = ("src/holdfast/**/*.py", "src/holdfast/**/*.scenario", "src/holdfast/**/*.txt")
+TESTS = ("tests/[!t]*/**/*.py", "tests/*.py", "bench/*.py")
 
 ALLOWED = {
+    "ARCHITECTURE.md": ("`/holdfast/lives/N`",),
     "README.md": (
         "expire-session, heal\n",
         "`heal`",
@@ -19,6 +22,39 @@ ALLOWED = {
     "docs/testserver.md": ("`cut`", "`heal`"),
 }
 """Commands, faults and output of the program, as they are today."""
+
+
+COMMANDS = ("cut", "heal")
+"""Faults that users type, and kinds of trace events: no words to search for in source code."""
+
+IN_SOURCE = {
+    "src/holdfast/broker/membership/registration.py": ("/holdfast/lives/N",),
+    "src/holdfast/cli/lab/pictures.py": ('"stories": ',),
+    "src/holdfast/coordination/embedded/sessions.py": ("{session}.bell",),
+    "src/holdfast/coordination/paths.py": ("/holdfast/lives",),
+    "src/holdfast/lab/judge/explain.py": (
+        '"promised": ',
+        '"isr_at_promise": ',
+        '"holders_at_promise": ',
+        '"lives": ',
+    ),
+    "src/holdfast/search/advise/losses.py": ('"story": ',),
+    "src/holdfast/search/advise/safer.py": ('"told": ',),
+    "tests/unit/cli/test_lab.py": ('["stories"]', '"title", "stories"'),
+    "tests/unit/cli/test_lab_broker.py": ('["stories"]',),
+    "tests/unit/lab/test_explain.py": (
+        '"promised",',
+        '"isr_at_promise",',
+        '"holders_at_promise",',
+        '"lives",',
+    ),
+}
+"""Paths, files and JSON keys that users' programs read."""
+
+
+def test_source_and_tests_use_kafkas_words() -> None:
+    words = {word: say for word, say in VOCABULARY.items() if not word.startswith(COMMANDS)}
+    expect_none(misused((*SOURCE, *TESTS), words, IN_SOURCE))
 
 
 def test_pages_use_kafkas_words() -> None:
