@@ -49,7 +49,7 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.storage import AppendRefusedError, Log, LogOfflineError, read, span_of
+from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
     from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
@@ -212,9 +212,9 @@ class Partition:
         except LogOfflineError as error:
             self.failed(error)
             return False
-        except AppendRefusedError:
-            raise
-        except Exception as error:  # noqa: BLE001  # only this partition is lost by it
+        except Exception as error:
+            if self.log.log_end_offset == self.replica.log.log_end_offset:
+                raise  # Nothing was appended: the fetcher tries again.
             self._disagrees(error)
             return False
         self._trace(headers, as_leader=False)
