@@ -115,7 +115,15 @@ class Listener:
         """Close all connections, also those that are being accepted."""
         self._is_closed = True
         if self._server is not None:
-            self._server.close()
+            sockets = getattr(self._server, "sockets", ())
+            for one in sockets:
+                self.loop.remove_reader(one.fileno())
+            if sockets:
+                # A connection that was just accepted gets its transport in the next turn of the
+                # loop. asyncio leaves it open, without any word, if its server is closed by then.
+                self.loop.call_soon(self._server.close)
+            else:
+                self._server.close()
         for connection in tuple(self.connections):
             connection.close()
 

@@ -8,6 +8,8 @@ import io
 import socket
 from collections.abc import AsyncIterator, Callable
 
+import pytest
+
 from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
@@ -263,5 +265,23 @@ def test_a_client_that_is_being_accepted_during_the_close_is_disconnected() -> N
             client = Client(*await asyncio.open_connection(sock=theirs))
             assert await client.is_hung_up()
             client.writer.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_a_connection_that_was_just_accepted_ends_with_the_listener(turns: int) -> None:
+    """Its transport may be created after the listener has closed."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with desk() as here:
+            with socket.create_connection(("127.0.0.1", here.port)) as client:
+                client.setblocking(False)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                here.listener.close()
+                with contextlib.suppress(ConnectionError):
+                    assert await asyncio.wait_for(loop.sock_recv(client, 1), 60.0) == b""
 
     asyncio.run(scenario())
