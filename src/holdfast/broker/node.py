@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.clock import Clock
@@ -42,7 +42,7 @@ from holdfast.broker.replication.replica_fetcher import Fetchers
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
-from holdfast.broker.tasks import in_parts
+from holdfast.broker.tasks import RequestTasks, in_parts
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerIncarnation
 from holdfast.model import BrokerId
@@ -89,8 +89,7 @@ class Broker:
         self.rng = rng
         self.store = store
         self.trace = trace
-        self.running: dict[asyncio.Task[Any], None] = {}
-        """Tasks that answer a call. The loop holds tasks weakly, so they are kept here."""
+        self.tasks = RequestTasks(loop, log)
         self._strays: asyncio.Task[None] | None = None
         self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
 from holdfast.protocol import Response
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 
 AT_ONCE: Final = 20
 """Steps of long work before the event loop runs: some milliseconds, more on a slow disk."""
@@ -26,20 +23,28 @@ async def in_parts(work: Iterable[object]) -> None:
             await asyncio.sleep(0)
 
 
-def answer_by(broker: Broker, call: Call, work: Coroutine[Any, Any, Response]) -> None:
-    """Answer with the result of the work; a bug in it closes the connection, not the broker."""
-    task = broker.loop.create_task(work)
-    broker.running[task] = None
+class RequestTasks:
+    """Tasks that answer a call. The loop holds tasks weakly, so they are kept here."""
 
-    def done(task: asyncio.Task[Response]) -> None:
-        broker.running.pop(task, None)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is None:
-            call.answer(task.result())
-        else:
-            broker.log.bug("request failed", error, api=call.api.name)
-            call.connection.close()
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: LogLines) -> None:
+        self._loop = loop
+        self._log = log
+        self._running: dict[asyncio.Task[Response], None] = {}
 
-    task.add_done_callback(done)
+    def answer_by(self, call: Call, work: Coroutine[Any, Any, Response]) -> None:
+        """Answer with the result of the work; a bug in it closes the connection, not the broker."""
+        task = self._loop.create_task(work)
+        self._running[task] = None
+
+        def done(task: asyncio.Task[Response]) -> None:
+            self._running.pop(task, None)
+            if task.cancelled():
+                return
+            error = task.exception()
+            if error is None:
+                call.answer(task.result())
+            else:
+                self._log.bug("request failed", error, api=call.api.name)
+                call.connection.close()
+
+        task.add_done_callback(done)

@@ -15,7 +15,6 @@ from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.store_writer import ControllerMovedError
 from holdfast.broker.metadata.store_nodes import DamagedNodeError
 from holdfast.broker.network.calls import Call
-from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
 from holdfast.model import ErrorCode
 from holdfast.protocol import Response
@@ -34,7 +33,7 @@ Refuse = Callable[[ErrorCode, str], Response]
 
 def answer_as_controller(broker: Broker, call: Call, work: Work, refuse: Refuse) -> None:
     """Answer here if we are the controller, else forward the request."""
-    answer_by(broker, call, _answer(broker, call, work, refuse))
+    broker.tasks.answer_by(call, _answer(broker, call, work, refuse))
 
 
 async def _answer(broker: Broker, call: Call, work: Work, refuse: Refuse) -> Response:

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.network.calls import Call
-from holdfast.broker.tasks import answer_by
 from holdfast.core import Leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.offsets import (
@@ -31,7 +30,7 @@ def handle(broker: Broker, call: Call) -> None:
     """Delete records, then wait until every in-sync replica has deleted them."""
     request = call.request
     assert isinstance(request, DeleteRecordsRequest)
-    answer_by(broker, call, _delete(broker, request))
+    broker.tasks.answer_by(call, _delete(broker, request))
 
 
 async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:

@@ -19,7 +19,6 @@ from holdfast.broker.settings import (
     describe_group,
     describe_topic,
 )
-from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError, paths
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (
@@ -39,7 +38,7 @@ def handle(broker: Broker, call: Call) -> None:
     """Answer from the store, so that a client sees its change as soon as it is acknowledged."""
     request = call.request
     assert isinstance(request, DescribeConfigsRequest)
-    answer_by(broker, call, _describe_all(broker, request))
+    broker.tasks.answer_by(call, _describe_all(broker, request))
 
 
 async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.network.calls import Call
-from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
@@ -22,7 +21,7 @@ def handle(broker: Broker, call: Call) -> None:
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         call.answer(InitProducerIdResponse(error_code=error, producer_epoch=-1))
         return
-    answer_by(broker, call, _take(broker))
+    broker.tasks.answer_by(call, _take(broker))
 
 
 async def _take(broker: Broker) -> InitProducerIdResponse:

@@ -10,7 +10,6 @@ from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER, OF_TOPI
 from holdfast.broker.metadata.metadata_cache import KnownTopic
 from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, invalid_name_reason
 from holdfast.broker.network.calls import Call
-from holdfast.broker.tasks import answer_by
 from holdfast.model import ErrorCode
 from holdfast.protocol import ZERO_UUID
 from holdfast.protocol.messages.metadata import (
@@ -38,7 +37,7 @@ def handle(broker: Broker, call: Call) -> None:
     refresh its metadata for a long time.
     """
     if broker.metadata.controller is None:
-        answer_by(broker, call, _after_first_update(broker, call))
+        broker.tasks.answer_by(call, _after_first_update(broker, call))
     else:
         call.answer(_response(broker, call))
 

@@ -28,7 +28,6 @@ from holdfast.broker.metadata.store_facts import Facts, read_controller, read_pa
 from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
-from holdfast.broker.tasks import answer_by
 from holdfast.coordination import StoreError
 from holdfast.core import Found, Judgement, LookPace
 from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, TopicPartition
@@ -132,7 +131,7 @@ class Commands:
             return
         one = _Waiting(call.connection, command, lambda: work(self._broker, command), refused)
         self._waiting[one] = None
-        answer_by(self._broker, call, self._answer_to(one))
+        self._broker.tasks.answer_by(call, self._answer_to(one))
 
     async def _answer_to(self, one: _Waiting) -> Response:
         """The command whose turn it is carries out a round for all."""
