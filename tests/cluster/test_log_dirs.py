@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.cluster import Cluster
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
+from holdfast.storage.power_loss.unflushed_bytes import unflushed_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.holdfast(log_dirs=2)]
 
@@ -132,7 +132,7 @@ def test_a_power_failure_takes_what_was_not_flushed_from_every_directory(cluster
     produce(cluster, "not flushed")
     [truncated] = cluster.power_loss(victim).values()
     for log in cluster.files(victim).logs:
-        assert log.with_name(f"{log.name}{UNFLUSHED}").is_dir()
+        assert unflushed_of(log).is_dir()
         for partition in kept_in(log):
             before, after = truncated[f"{log.name}/t-{partition}/00000000000000000000.log"]
             assert before > after > 0

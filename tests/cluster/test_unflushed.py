@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.broker.faults.faulty_disk import FaultyDisk
-from holdfast.broker.faults.unflushed_bytes import JOURNAL, KEPT, take_unflushed
 from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, FileNode, apply
 from holdfast.storage.disk import Disk, write_whole
+from holdfast.storage.power_loss.unflushed_bytes import JOURNAL, KEPT, take_unflushed
 from tests.support.disks import close_files
 
 NAMES = ("a", "b", "c")
@@ -241,7 +241,7 @@ def test_a_torn_last_line_is_ignored(disk: FaultyDisk) -> None:
 
 
 def test_the_journal_stays_short(disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.broker.faults.unflushed_bytes.LONGEST_BYTES", 2000)
+    monkeypatch.setattr("holdfast.storage.power_loss.unflushed_bytes.LONGEST_BYTES", 2000)
     file = disk.open("a", create=True)
     disk.flush_directory("")
     for _ in range(500):

@@ -18,10 +18,10 @@ from typing import NamedTuple
 from holdfast.cluster import Cluster
 from holdfast.cluster.client.client import Address, Connection, UnreachableError
 from holdfast.cluster.client.records import read_all, span_of
-from holdfast.cluster.processes.broker_settings import unflushed_of
 from holdfast.cluster.processes.ports import HOST
 from holdfast.lab import Verdict, load, run_scenario
 from holdfast.model import ErrorCode
+from holdfast.storage.power_loss.unflushed_bytes import unflushed_of
 from tests.real import wire
 from tests.real.cast import CONTROLLER, WAIT_S, Cast
 from tests.real.disks import assert_equal_logs

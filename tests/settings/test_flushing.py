@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.broker.faults.unflushed_bytes import UNFLUSHED, take_unflushed
 from holdfast.model import ErrorCode
+from holdfast.storage.power_loss.unflushed_bytes import take_unflushed, unflushed_of
 from tests.settings.conftest import Give
 from tests.settings.servers import Server, Servers, record
 from tests.support.waiting import wait_until
@@ -52,8 +52,7 @@ def power_loss(*servers: Server) -> None:
     for server in servers:
         server.kill()
     for server in servers:
-        side = server.log_dir.with_name(f"{server.log_dir.name}{UNFLUSHED}")
-        take_unflushed(str(server.log_dir), str(side))
+        take_unflushed(str(server.log_dir), str(unflushed_of(server.log_dir)))
 
 
 def test_flush_messages(three: Servers) -> None:

@@ -17,12 +17,12 @@ class Clock:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, wall_s: Callable[[], float] = time.time
     ) -> None:
-        self._loop = loop
+        self.loop = loop
         self._wall_s = wall_s
 
     def now_ms(self) -> int:
         """Monotonic milliseconds."""
-        return int(self._loop.time() * 1000)
+        return int(self.loop.time() * 1000)
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970."""

@@ -11,23 +11,29 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from pathlib import Path
+from typing import Final, TypeVar
 
 from holdfast.broker.apis import HANDLERS
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
+from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.errors import StartError
+from holdfast.broker.faults.control_socket import ControlSocket
+from holdfast.broker.faults.control_target import ControlledBroker
+from holdfast.broker.faults.faulty_disk import FaultyDisk
 from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.maintenance import Maintenance
-from holdfast.broker.maintenance.stray_logs import delete_stray_logs
+from holdfast.broker.maintenance.stray_logs import StrayLogs
 from holdfast.broker.membership.controlled_shutdown import move_leaderships
 from holdfast.broker.membership.registration import RETRY_S, Membership
 from holdfast.broker.metadata.auto_topic_creation import AutoCreation
+from holdfast.broker.metadata.controller_channel import ControllerChannel
 from holdfast.broker.metadata.controller_fencing import Commands
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
@@ -36,13 +42,16 @@ from holdfast.broker.network.listener import Limits, Listener
 from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.producer_ids import ProducerIds
+from holdfast.broker.replication.flushes import wait_for_all
 from holdfast.broker.replication.isr_proposals import Proposals
 from holdfast.broker.replication.log_failures import FailureReports
-from holdfast.broker.replication.replica_fetcher import Fetchers
-from holdfast.broker.replication.replicas import Replicas
+from holdfast.broker.replication.replica_fetcher import FetcherParts
+from holdfast.broker.replication.replica_fetcher_manager import Fetchers
+from holdfast.broker.replication.replicas import ReplicaParts, Replicas
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.tasks import RequestTasks, in_parts
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
 from holdfast.core import BrokerIncarnation
 from holdfast.model import BrokerId
@@ -53,10 +62,9 @@ from holdfast.storage import (
     LogDirectories,
     LogDirectory,
     NoLogDirectoryError,
+    RealDisk,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.trace_events import BrokerTrace
+from holdfast.storage.power_loss.unflushed_bytes import unflushed_of
 
 T = TypeVar("T")
 
@@ -65,66 +73,114 @@ SPARE_S: Final = 2.0
 """How much longer than a session timeout we wait for an old session that holds our id."""
 
 
-class Broker:
-    """One broker. The caller passes in the loop, disks, store, random generator and clock.
+def _nothing() -> None:
+    pass
 
-    `disks`: one for each of log.dirs, by its path.
+
+class Broker:
+    """One broker. The caller passes in the event loop with its clock, the disks, the store and the
+    random generator.
+
+    `disks`: one for each of log.dirs, by its path. `begin_stop` asks the caller to call `stop`.
     """
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
         layers: Layers,
         disks: Disks,
         store: Store,
         log: LogLines,
         rng: random.Random,
+        *,
         trace: BrokerTrace | None = None,
-        clock: Clock | None = None,
+        begin_stop: Callable[[], None] = _nothing,
     ) -> None:
         settings = BrokerSettings.of(layers)
         self.id = BrokerId(settings.node_id)
-        self.loop = loop
+        self.clock = clock
+        self.loop = loop = clock.loop
         self.log = log
         self.rng = rng
         self.store = store
         self.trace = trace
-        self.tasks = RequestTasks(loop, log)
-        self._strays: asyncio.Task[None] | None = None
+        self.begin_stop = begin_stop
         self.is_started = self.is_stopping = False
-        self.clock = clock or Clock(loop)
+        self.endpoint = Endpoint("", 0)
+        self._reload: asyncio.Task[None] | None = None
+        self.tasks = RequestTasks(loop, log)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop, rng)
-        self.peers = Peers(loop, self.links, self.id, _peer_timeouts(settings))
-        self.membership = Membership(self.id, store, self.clock, log, rng, self._registered)
+        self.peers = Peers(loop, self.links, self.id, PeerTimeouts.of(settings))
         self.metadata = Metadata("")
-        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, rng)
-        self.leader_quota = Quota(
-            self.clock, lambda: self.settings.leader_replication_throttled_rate
-        )
-        self.follower_quota = Quota(
-            self.clock, lambda: self.settings.follower_replication_throttled_rate
-        )
+        self.membership = Membership(self.id, store, clock, log, rng, self._registered)
+        self.commands = Commands(self.membership, store, clock, self.tasks, trace)
         self.producer_ids = ProducerIds(self.id, store)
-        self.controller: ControllerService | None = None
-        self.commands = Commands(self)
         self.directory = self._open_directories(disks)
-        self.replicas = Replicas(self.id, loop, self.clock, self.directory, self.configs, log, rng)
-        self.replicas.trace = trace
-        self.replicas.fetchers = Fetchers(self)
-        self.replicas.proposals = Proposals(self)
-        self.failures = FailureReports(self)
-        self.replicas.on_failure = self.failures.report_soon
-        self.elector = Elector(self)
-        self.auto_creation = AutoCreation(self)
-        self.groups = GroupCoordinator(self)
-        self.maintenance = Maintenance(self)
+        self._put_replication_together(settings)
+        self._put_services_together()
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
-        self.endpoint = Endpoint("", 0)
-        self.on_no_directory: Callable[[], None] = _nothing
-        """Called when the last log directory has failed: there is nothing left to serve."""
-        self._reload: asyncio.Task[None] | None = None
+        self._control: ControlSocket | None = None
+        if settings.control is not None:
+            faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]
+            self._control = ControlSocket(ControlledBroker(self, faulty), settings.control, log)
+
+    def _put_replication_together(self, settings: BrokerSettings) -> None:
+        loop, clock, log, configs = self.loop, self.clock, self.log, self.configs
+        incarnation = self.membership.incarnation
+        self.controller_channel = ControllerChannel(self.peers, self.metadata)
+        self.fetch_sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots, self.rng
+        )
+        self.leader_quota = Quota(clock, lambda: self.settings.leader_replication_throttled_rate)
+        self.follower_quota = Quota(
+            clock, lambda: self.settings.follower_replication_throttled_rate
+        )
+        self.failures = FailureReports(
+            self.id, incarnation, loop, self.store, log, lambda: self.is_stopping
+        )
+        self.replicas = Replicas(
+            ReplicaParts(
+                broker=self.id,
+                loop=loop,
+                clock=clock,
+                log=log,
+                rng=self.rng,
+                trace=self.trace,
+                directory=self.directory,
+                configs=configs,
+                fetchers=Fetchers(
+                    FetcherParts(loop, self.peers, incarnation, configs, self.follower_quota, log)
+                ),
+                proposals=Proposals(
+                    self.id, incarnation, loop, self.controller_channel, self.trace
+                ),
+                failures=self.failures,
+            )
+        )
+
+    def _put_services_together(self) -> None:
+        loop, clock, log, configs = self.loop, self.clock, self.log, self.configs
+        self.elector = Elector(
+            Host(
+                id=self.id,
+                loop=loop,
+                clock=clock,
+                log=log,
+                rng=self.rng,
+                trace=self.trace,
+                store=self.store,
+                peers=self.peers,
+                configs=configs,
+            )
+        )
+        self.auto_creation = AutoCreation(self.controller_channel, configs, log)
+        self.groups = GroupCoordinator(self)
+        self.stray_logs = StrayLogs(loop, self.store, self.replicas, log)
+        self.maintenance = Maintenance(
+            loop, clock, log, configs, self.replicas, lambda: self.is_stopping
+        )
 
     def _open_directories(self, disks: Disks) -> LogDirectories:
         try:
@@ -142,6 +198,11 @@ class Broker:
         return self.configs.settings
 
     @property
+    def controller(self) -> ControllerService | None:
+        """The controller, while this broker is it."""
+        return self.elector.controller
+
+    @property
     def incarnation(self) -> BrokerIncarnation:
         """Our registration."""
         return self.membership.incarnation
@@ -156,13 +217,15 @@ class Broker:
     async def start(self) -> None:
         """Start; returns when this broker is registered and listens."""
         settings = self.settings
+        if self._control is not None:
+            await self._control.open()
         await self._listen(settings)
         await self.store.open()
         identify = partial(self.membership.identify, self.directory)
         self.metadata.cluster_id = await self._patiently(identify)
         self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
         await self._patiently(partial(self.configs.reload, self.store))
-        await self._patiently(partial(delete_stray_logs, self, is_running=False))
+        await self._patiently(partial(self.stray_logs.delete, is_running=False))
         await self.replicas.load()
         for note in self.directory.take_notes():
             self.log.warning("log directory", note=note)
@@ -172,8 +235,7 @@ class Broker:
         self.is_started = True
         self.elector.start()
         self.maintenance.start()
-        if self.replicas.failures:
-            self.failures.report_soon()
+        self.failures.report_soon()
         self.log.info("started", host=self.endpoint.host, port=self.endpoint.port)
 
     @property
@@ -219,19 +281,13 @@ class Broker:
             self.trace.registered(self.incarnation.broker_epoch)
         if self.is_started:
             # We were away: topics may have been deleted meanwhile.
-            self._strays = self.loop.create_task(self._look_for_strays())
-
-    async def _look_for_strays(self) -> None:
-        try:
-            await delete_stray_logs(self, is_running=True)
-        except (StoreError, OSError) as error:
-            self.log.warning("stray logs not checked", error=error)
+            self.stray_logs.delete_soon()
 
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         self.replicas.directory_failed(directory, error)
         if not self.directory.live:
             self.log.error("no log directory is left")
-            self.on_no_directory()
+            self.begin_stop()
 
     # Settings.
 
@@ -265,7 +321,8 @@ class Broker:
             return
         self.is_stopping = True
         if self.settings.controlled_shutdown_enable:
-            await move_leaderships(self)
+            channel, own = self.controller_channel, self.incarnation
+            await move_leaderships(channel, self.settings, own, self.log)
         await self.elector.stop()
         self.listener.close()
         self.peers.close()
@@ -284,23 +341,28 @@ class Broker:
             self.trace.stopped()
         self.log.info("stopped", clean=is_clean)
 
+    def close_control(self) -> None:
+        """Close the control socket, if there is one: the process is about to end."""
+        if self._control is not None:
+            self._control.close()
 
-def _nothing() -> None:
-    pass
+
+def make_disk(directory: Path, settings: BrokerSettings) -> RealDisk:
+    """The disk of one of log.dirs; one that can fail on request if there is a control socket."""
+    directory.mkdir(parents=True, exist_ok=True)
+    sharers = len(settings.log_dirs)
+    if settings.control is not None:
+        disk: RealDisk = FaultyDisk(directory, unflushed_of(directory), sharers=sharers)
+    else:
+        disk = RealDisk(directory, sharers=sharers)
+    disk.wait_for_all = wait_for_all
+    return disk
 
 
 def _session_s(settings: BrokerSettings) -> float:
     if settings.store is not None:
         return settings.broker_session_timeout_ms / 1000
     return settings.zookeeper_session_timeout_ms / 1000
-
-
-def _peer_timeouts(settings: BrokerSettings) -> PeerTimeouts:
-    return PeerTimeouts(
-        connect_s=settings.socket_connection_setup_timeout_ms / 1000,
-        answer_s=settings.request_timeout_ms / 1000,
-        fetch_s=settings.replica_socket_timeout_ms / 1000,
-    )
 
 
 def _limits(settings: BrokerSettings, layers: Layers) -> Limits:

@@ -6,18 +6,13 @@ import asyncio
 import random
 import resource
 import signal
-from pathlib import Path
 from typing import Final
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.errors import DisksLostError, StartError
-from holdfast.broker.faults.control_socket import ControlSocket
-from holdfast.broker.faults.control_target import ControlledBroker
-from holdfast.broker.faults.faulty_disk import FaultyDisk
-from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.node import Broker
+from holdfast.broker.node import Broker, make_disk
 from holdfast.broker.parent_watch import end_with_parent
-from holdfast.broker.replication.flushes import wait_for_all
 from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.broker.trace_file import TraceFile
@@ -49,20 +44,19 @@ async def _serve(layers: Layers) -> None:
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     end_with_parent()
-    disks = make_disks(settings)
     trace = None if settings.trace is None else TraceFile(settings.trace, settings.node_id)
-    broker = make_broker(loop, layers, settings, disks, trace, log)
-    broker.on_no_directory = stop.set
-    controlled, control = None, None
-    if settings.control is not None:
-        faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]
-        controlled = ControlledBroker(broker, faulty, stop.set)
-        control = ControlSocket(controlled, settings.control, log)
-        await control.open()
+    broker = Broker(
+        Clock(loop),
+        layers,
+        make_disks(settings),
+        make_store(settings),
+        log,
+        random.Random(),  # noqa: S311
+        trace=None if trace is None else BrokerTrace(trace),
+        begin_stop=stop.set,
+    )
     try:
         await broker.start()
-        if controlled is not None:
-            controlled.is_started = True
         await stop.wait()
         await broker.stop()
         if not broker.directory.live:
@@ -70,8 +64,7 @@ async def _serve(layers: Layers) -> None:
     except StoreError as error:
         raise StartError(str(error)) from error
     finally:
-        if control is not None:
-            control.close()
+        broker.close_control()
         if trace is not None:
             trace.close()
 
@@ -82,49 +75,15 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def make_disks(settings: BrokerSettings) -> dict[str, RealDisk | OSError]:
-    """One disk, or its error, for each of log.dirs; disks that can fail on request if the broker
-    has a control socket.
-    """
+def make_disks(settings: BrokerSettings) -> Disks:
+    """One disk, or its error, for each of log.dirs."""
     disks: dict[str, RealDisk | OSError] = {}
-    is_faulty, sharers = settings.control is not None, len(settings.log_dirs)
     for directory in settings.log_dirs:
         try:
-            disks[str(directory)] = _make_disk(directory, sharers, is_faulty=is_faulty)
+            disks[str(directory)] = make_disk(directory, settings)
         except OSError as error:
             disks[str(directory)] = error
     return disks
-
-
-def _make_disk(directory: Path, sharers: int, *, is_faulty: bool) -> RealDisk:
-    directory.mkdir(parents=True, exist_ok=True)
-    side = directory.with_name(f"{directory.name}{UNFLUSHED}")
-    if is_faulty:
-        disk: RealDisk = FaultyDisk(directory, side, sharers=sharers)
-    else:
-        disk = RealDisk(directory, sharers=sharers)
-    disk.wait_for_all = wait_for_all
-    return disk
-
-
-def make_broker(
-    loop: asyncio.AbstractEventLoop,
-    layers: Layers,
-    settings: BrokerSettings,
-    disks: Disks,
-    trace: TraceFile | None,
-    log: LogLines,
-) -> Broker:
-    """A broker on these disks and the store that the settings name."""
-    return Broker(
-        loop,
-        layers,
-        disks,
-        make_store(settings),
-        log,
-        random.Random(),  # noqa: S311
-        None if trace is None else BrokerTrace(trace),
-    )
 
 
 def make_store(settings: BrokerSettings) -> Store:

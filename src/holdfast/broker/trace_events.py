@@ -6,6 +6,7 @@ those of `model.trace.KINDS`, the same as in the lab.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core import (
@@ -124,16 +125,19 @@ class BrokerTrace:
         self._emit("disk-failed", partition.name, error=reason)
         self._emit("went-offline", partition.name, reason=reason)
 
-    def appended(self, partition: Partition, header: RecordBatchHeader, *, as_leader: bool) -> None:
-        self._emit(
-            "appended",
-            partition.name,
-            base_offset=header.base_offset,
-            end_offset=header.end_offset,
-            leader_epoch=header.leader_epoch,
-            records=[],
-            as_leader=as_leader,
-        )
+    def appended(
+        self, partition: Partition, headers: Sequence[RecordBatchHeader], *, as_leader: bool
+    ) -> None:
+        for header in headers:
+            self._emit(
+                "appended",
+                partition.name,
+                base_offset=header.base_offset,
+                end_offset=header.end_offset,
+                leader_epoch=header.leader_epoch,
+                records=[],
+                as_leader=as_leader,
+            )
 
     def truncated(self, partition: Partition, truncation: TruncateTo) -> None:
         self._emit(

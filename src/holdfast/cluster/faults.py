@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from holdfast.broker.faults.unflushed_bytes import take_unflushed
 from holdfast.broker.trace_file import TraceFile
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.processes import manifest
-from holdfast.cluster.processes.broker_settings import BrokerFiles, unflushed_of
+from holdfast.cluster.processes.broker_settings import BrokerFiles
 from holdfast.cluster.processes.lifecycle import STOP_S, Lifecycle
 from holdfast.cluster.processes.processes import KILL, PAUSE, RESUME, STOP, BrokerProcess
 from holdfast.cluster.waiting import wait_for
 from holdfast.model import TopicPartition
+from holdfast.storage.power_loss.unflushed_bytes import take_unflushed, unflushed_of
 
 CLIENTS: Final = "clients"
 """Names all clients where the other end of a link is asked for."""

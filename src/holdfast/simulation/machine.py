@@ -120,10 +120,12 @@ class Machine:
         clock = Clock(loop, self.around.wall_s)
         try:
             disks = {name: DiskFolder(self.disk, name) for name in LOG_DIRS}
-            broker = Broker(loop, self._layers, disks, store, self.log, rng, trace, clock)
-            self.broker = broker
-            broker.on_no_directory = self.stop
-            await broker.start()
+            self.broker = Broker(
+                *(clock, self._layers, disks, store, self.log, rng),
+                trace=trace,
+                begin_stop=self.stop,
+            )
+            await self.broker.start()
             self.is_ready = True
         except (StartError, StoreError) as error:
             # A process that cannot start logs the reason and ends.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.node import Broker
 from holdfast.broker.settings import Layers
@@ -43,13 +44,13 @@ class Three:
             **self._settings,
         }
         layers = Layers(static=static)
-        loop, log = asyncio.get_running_loop(), LogLines(number, self.lines)
+        clock, log = Clock(asyncio.get_running_loop()), LogLines(number, self.lines)
         store = EmbeddedStore(self._folder / "store.sqlite")
         if disks is None:
             directory = self._folder / f"broker-{number}"
             directory.mkdir(exist_ok=True)
             disks = {str(directory): RealDisk(directory)}
-        return Broker(loop, layers, disks, store, log, random.Random(number))
+        return Broker(clock, layers, disks, store, log, random.Random(number))
 
     async def start(self, number: int) -> Broker:
         broker = self.make(number)

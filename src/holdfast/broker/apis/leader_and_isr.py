@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.metadata.controller_fencing import PART
@@ -39,7 +40,7 @@ def handle(broker: Broker, call: Call) -> None:
     """Apply every role that the store confirms, then answer; a refused command changes nothing."""
     request = call.request
     assert isinstance(request, LeaderAndIsrRequest)
-    broker.commands.obey(call, request, _Roles, _refused)
+    broker.commands.obey(call, request, partial(_Roles, broker), _refused)
 
 
 def _refused(error: ErrorCode) -> LeaderAndIsrResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.metadata.controller_fencing import PART
@@ -28,7 +29,7 @@ def handle(broker: Broker, call: Call) -> None:
     """Stop the replicas that the store no longer assigns to us; delete their logs if asked."""
     request = call.request
     assert isinstance(request, StopReplicaRequest)
-    broker.commands.obey(call, request, _Stops, _refused)
+    broker.commands.obey(call, request, partial(_Stops, broker), _refused)
 
 
 def _refused(error: ErrorCode) -> StopReplicaResponse:

@@ -7,6 +7,7 @@ roles confirm the partitions that we host; one read of the store confirms the re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.metadata.controller_fencing import PART
@@ -43,7 +44,7 @@ def handle(broker: Broker, call: Call) -> None:
     """Apply the updates that the store confirms."""
     request = call.request
     assert isinstance(request, UpdateMetadataRequest)
-    broker.commands.obey(call, request, _Updates, _refused)
+    broker.commands.obey(call, request, partial(_Updates, broker), _refused)
 
 
 def _refused(error: ErrorCode) -> UpdateMetadataResponse:

@@ -38,6 +38,8 @@ class Elector:
     """Campaigns for one broker."""
 
     def __init__(self, host: Host) -> None:
+        self.controller: ControllerService | None = None
+        """Set while this broker is the controller."""
         self._host = host
         self._campaign = RepeatedTask(host.loop, self._campaign_once, host.log)
         self._watches: list[Watch] = []
@@ -61,7 +63,7 @@ class Elector:
         if self._timer is not None:
             self._timer.cancel()
         self._campaign.close()
-        service = self._host.controller
+        service = self.controller
         if service is None:
             return
         self._end(service)
@@ -73,7 +75,7 @@ class Elector:
             self._host.log.warning("could not resign as controller", error=str(error))
 
     def _session_changed(self, state: SessionState) -> None:
-        service = self._host.controller
+        service = self.controller
         if state is SessionState.LOST and service is not None:
             self._ended("our session is lost")
         self._campaign.soon()
@@ -90,7 +92,7 @@ class Elector:
             return
         try:
             node, epoch = await host.store.get_many([paths.CONTROLLER, paths.CONTROLLER_EPOCH])
-            service = host.controller
+            service = self.controller
             if node is not None and node.owner == host.store.session_id and service is not None:
                 return
             if service is not None:
@@ -138,10 +140,10 @@ class Elector:
         elif self._is_stopped:
             service.end()
         else:
-            host.controller = service
+            self.controller = service
 
     def _ended(self, reason: str) -> None:
-        service = self._host.controller
+        service = self.controller
         if service is not None:
             self._host.log.info("no longer controller", reason=reason)
             self._end(service)
@@ -149,4 +151,4 @@ class Elector:
 
     def _end(self, service: ControllerService) -> None:
         service.end()
-        self._host.controller = None
+        self.controller = None

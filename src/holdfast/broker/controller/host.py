@@ -1,23 +1,21 @@
-"""The interface of the broker that the controller runs in."""
+"""The broker that a controller runs in."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.network.peer_connection import Answered
 from holdfast.broker.settings.listeners import Endpoint
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import Store
 from holdfast.model import BrokerId
 from holdfast.protocol import Request
-
-if TYPE_CHECKING:
-    from holdfast.broker.clock import Clock
-    from holdfast.broker.controller.service import ControllerService
-    from holdfast.broker.metadata.dynamic_configs import Configs
-    from holdfast.broker.trace_events import BrokerTrace
 
 
 class Sender(Protocol):
@@ -34,27 +32,16 @@ class Senders(Protocol):
     def update(self, broker: BrokerId, endpoint: Endpoint) -> None: ...
 
 
-class Host(Protocol):
-    """The parts of a broker that a controller needs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The parts of a broker that a controller uses."""
 
-    @property
-    def id(self) -> BrokerId: ...
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-    @property
-    def log(self) -> LogLines: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def rng(self) -> random.Random: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def peers(self) -> Senders: ...
-    @property
-    def configs(self) -> Configs: ...
-    @property
-    def trace(self) -> BrokerTrace | None: ...
-
-    controller: ControllerService | None
-    """Set while this broker is the controller."""
+    id: BrokerId
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    log: LogLines
+    rng: random.Random
+    trace: BrokerTrace | None
+    store: Store
+    peers: Senders
+    configs: Configs

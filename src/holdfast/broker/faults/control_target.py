@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.broker.faults.faulty_disk import FaultyDisk
@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 class ControlledBroker:
     """A broker that the control socket can operate."""
 
-    def __init__(
-        self, broker: Broker, disks: Sequence[FaultyDisk], begin_stop: Callable[[], None]
-    ) -> None:
+    def __init__(self, broker: Broker, disks: Sequence[FaultyDisk]) -> None:
         self._broker = broker
         self.disks = disks
-        self._begin_stop = begin_stop
-        self.is_started = False
 
     @property
     def links(self) -> Links:
@@ -50,7 +46,7 @@ class ControlledBroker:
     def _state(self) -> str:
         if self._broker.is_stopping:
             return "stopping"
-        return "running" if self.is_started else "starting"
+        return "running" if self._broker.is_started else "starting"
 
     def disconnect_store(self) -> None:
         self._broker.store.disconnect()
@@ -69,7 +65,7 @@ class ControlledBroker:
             self._broker.trace.flush()
 
     def begin_stop(self) -> None:
-        self._begin_stop()
+        self._broker.begin_stop()
 
 
 def _partition_status(partition: Partition) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from holdfast.broker.faults.unflushed_bytes import Journal
 from holdfast.storage.disk import Buffer, File
+from holdfast.storage.power_loss.unflushed_bytes import Journal
 from holdfast.storage.real_disk import RealDisk, RealFile, RealSharedFile
 
 FULL: Final = "full"

@@ -46,8 +46,8 @@ class GroupCoordinator:
         self._elsewhere.unload()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = 0.0
-        broker.replicas.on_role = self.role_changed
-        broker.replicas.on_high_watermark = self.high_watermark_moved
+        broker.replicas.role_changes.subscribe(OFFSETS_TOPIC, self.role_changed)
+        broker.replicas.high_watermark_moves.subscribe(OFFSETS_TOPIC, self.high_watermark_moved)
 
     def stop(self) -> None:
         """Stop all groups: the logs are about to be closed."""

@@ -12,8 +12,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from holdfast.broker.clock import Clock
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.tasks import in_parts
 from holdfast.model import TopicPartition
 from holdfast.storage import (
@@ -25,9 +28,6 @@ from holdfast.storage import (
     is_full,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 CHECKPOINTS: Final = "checkpoints"
 FILES: Final = "files"
 KINDS: Final = (CHECKPOINTS, FILES)
@@ -37,48 +37,57 @@ KINDS: Final = (CHECKPOINTS, FILES)
 class DirectoryUpkeep:
     """The work in progress, one task per directory and kind."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        log: LogLines,
+        replicas: Replicas,
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._log = log
+        self._replicas = replicas
+        self._directories = replicas.directory
         self._under_way: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._threads = ThreadPoolExecutor(
-            len(KINDS) * len(broker.directory.paths), thread_name_prefix="directory"
+            len(KINDS) * len(self._directories.paths), thread_name_prefix="directory"
         )
 
     def write_checkpoints(self) -> None:
         """Write the recovery points, log starts, high watermarks and cleaner offsets."""
-        for path, directory in self._broker.directory.live.items():
+        for path, directory in self._directories.live.items():
             if (path, CHECKPOINTS) not in self._under_way:
                 self._begin((path, CHECKPOINTS), self._write_checkpoints(path, directory))
 
     def remove_files(self) -> None:
         """Remove the files whose delay is over."""
-        for path, directory in self._broker.directory.live.items():
+        for path, directory in self._directories.live.items():
             if (path, FILES) not in self._under_way:
-                removal = directory.take_due(self._broker.clock.wall_ms())
+                removal = directory.take_due(self._clock.wall_ms())
                 if removal:
                     self._begin((path, FILES), self._remove_files(path, directory, removal))
 
     def _begin(self, key: tuple[str, str], work: Coroutine[Any, Any, None]) -> None:
-        task = self._under_way[key] = self._broker.loop.create_task(work)
+        task = self._under_way[key] = self._loop.create_task(work)
         task.add_done_callback(lambda task: self._ended(key, task))
 
     def _ended(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
         self._under_way.pop(key, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._broker.log.bug(f"{key[1]} failed", error)
+            self._log.bug(f"{key[1]} failed", error)
 
     async def finish(self) -> None:
         """Wait until no work is in progress; none may be started meanwhile."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     async def _wait(self, work: Callable[[], None]) -> None:
-        await self._broker.loop.run_in_executor(self._threads, work)
+        await self._loop.run_in_executor(self._threads, work)
 
     async def _write_checkpoints(self, path: str, directory: LogDirectory) -> None:
-        broker = self._broker
         try:
-            write = directory.checkpoint(broker.replicas.high_watermarks())
+            write = directory.checkpoint(self._replicas.high_watermarks())
             try:
                 await self._wait(write.work.flush)
                 directory.put_in_place(write)
@@ -87,20 +96,20 @@ class DirectoryUpkeep:
             await self._wait(write.work.flush_names)
             await in_parts(self._dropping(directory, write))
         except OSError as error:
-            broker.log.error("checkpoints not written", directory=path, error=error)
+            self._log.error("checkpoints not written", directory=path, error=error)
             if is_full(error):
                 await self._drop_one_by_one(directory)
             else:
-                broker.directory.failed(directory, error)
+                self._directories.failed(directory, error)
 
     def _dropping(self, directory: LogDirectory, write: CheckpointWrite) -> Iterator[None]:
         """Remove segments below the written log starts from their logs."""
-        for name in directory.dropping(write, self._broker.clock.wall_ms()):
+        for name in directory.dropping(write, self._clock.wall_ms()):
             self._look_at(name)
             yield
 
     def _look_at(self, name: TopicPartition) -> None:
-        partition = self._broker.replicas.partitions.get(name)
+        partition = self._replicas.partitions.get(name)
         if partition is not None and partition.log.offline is not None:
             partition.failed(partition.log.offline)
 
@@ -111,7 +120,7 @@ class DirectoryUpkeep:
         for name, log in tuple(directory.logs.items()):
             # Both affect this log only: it may fail, or have been deleted meanwhile.
             with suppress(LogOfflineError, OSError):
-                for _ in dropped_below(log, log.log_start_offset, self._broker.clock.wall_ms()):
+                for _ in dropped_below(log, log.log_start_offset, self._clock.wall_ms()):
                     await self._wait(partial(log.disk.flush_directory, log.directory))
             self._look_at(name)
 
@@ -119,5 +128,5 @@ class DirectoryUpkeep:
         try:
             await self._wait(removal.run)
         except OSError as error:
-            self._broker.log.error("files not deleted", directory=path, error=error)
+            self._log.error("files not deleted", directory=path, error=error)
             directory.not_removed(removal)

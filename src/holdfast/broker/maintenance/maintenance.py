@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.clock import Clock
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.directory_upkeep import DirectoryUpkeep
+from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.replication.partition import Partition
-from holdfast.broker.replication.replicas import TICK_MS
+from holdfast.broker.replication.replicas import TICK_MS, Replicas
 from holdfast.storage import (
     Cleaner,
     LogOfflineError,
@@ -23,9 +26,6 @@ from holdfast.storage import (
     cleaning_need,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 FILES_S: Final = 1.0
 """How often to delete files whose delay is over."""
 
@@ -33,19 +33,32 @@ FILES_S: Final = 1.0
 class Maintenance:
     """The maintenance timers of a broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        log: LogLines,
+        configs: Configs,
+        replicas: Replicas,
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._log = log
+        self._configs = configs
+        self._replicas = replicas
+        self._is_stopping = is_stopping
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._cleaner: Cleaner | None = None
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._uncleanable: dict[Partition, None] = {}
         """Logs with a damaged batch: as in Kafka, the cleaner skips them."""
-        self._directories = DirectoryUpkeep(broker)
+        self._directories = DirectoryUpkeep(loop, clock, log, replicas)
 
     def start(self) -> None:
         """Start all timers."""
-        settings = self._broker.settings
-        self._every("tick", TICK_MS / 1000, self._broker.replicas.tick)
+        settings = self._configs.settings
+        self._every("tick", TICK_MS / 1000, self._replicas.tick)
         checkpoint_ms = settings.replica_high_watermark_checkpoint_interval_ms
         self._every("checkpoints", checkpoint_ms / 1000, self._directories.write_checkpoints)
         self._every("files", FILES_S, self._directories.remove_files)
@@ -55,7 +68,7 @@ class Maintenance:
 
     def settings_changed(self) -> None:
         """Apply the new log.cleaner.backoff.ms."""
-        settings = self._broker.settings
+        settings = self._configs.settings
         if settings.log_cleaner_enable:
             self._every("cleaning", settings.log_cleaner_backoff_ms / 1000, self._clean)
 
@@ -67,12 +80,12 @@ class Maintenance:
 
     def _every(self, name: str, seconds: float, work: Callable[[], None]) -> None:
         def run() -> None:
-            self._timers[name] = self._broker.loop.call_later(seconds, run)
+            self._timers[name] = self._loop.call_later(seconds, run)
             work()
 
         if name in self._timers:
             self._timers[name].cancel()
-        self._timers[name] = self._broker.loop.call_later(seconds, run)
+        self._timers[name] = self._loop.call_later(seconds, run)
 
     async def finish(self) -> None:
         """Wait for the disk work in progress."""
@@ -82,9 +95,9 @@ class Maintenance:
 
     def _apply_retention(self) -> None:
         """Move the log starts. Segments below are deleted after the checkpoint is written."""
-        wall_ms = self._broker.clock.wall_ms()
+        wall_ms = self._clock.wall_ms()
         has_moved = False
-        for partition in tuple(self._broker.replicas.partitions.values()):
+        for partition in tuple(self._replicas.partitions.values()):
             if partition.replica.has_failed:
                 continue
             was = partition.log.log_start_offset
@@ -110,15 +123,14 @@ class Maintenance:
         """Start cleaning the dirtiest log, unless one is being cleaned."""
         if self._cleaner is not None:
             return
-        broker = self._broker
-        wall_ms = broker.clock.wall_ms()
-        hosted = broker.replicas.partitions
+        wall_ms = self._clock.wall_ms()
+        hosted = self._replicas.partitions
         bad = self._uncleanable
         self._uncleanable = {one: None for one in bad if hosted.get(one.name) is one}
         wanted = []
         for partition in hosted.values():
             if self._may_clean(partition):
-                directory = broker.directory.of(partition.name)
+                directory = self._replicas.directory.of(partition.name)
                 checkpointed = directory.cleaner_offsets.get(partition.name, 0)
                 high_watermark = partition.replica.log.high_watermark
                 try:
@@ -139,8 +151,8 @@ class Maintenance:
         return is_wanted and partition not in self._uncleanable
 
     def _step(self, partition: Partition) -> None:
-        cleaner, broker = self._cleaner, self._broker
-        if cleaner is None or broker.is_stopping:
+        cleaner = self._cleaner
+        if cleaner is None or self._is_stopping():
             return
         try:
             progress = cleaner.step()
@@ -149,23 +161,23 @@ class Maintenance:
             partition.failed(error)
             return
         if progress is Progress.FLUSH:
-            flush = broker.loop.run_in_executor(self._threads, cleaner.flush)
+            flush = self._loop.run_in_executor(self._threads, cleaner.flush)
             flush.add_done_callback(lambda _: self._step(partition))
             return
         if progress is Progress.MORE:
-            broker.loop.call_soon(self._step, partition)
+            self._loop.call_soon(self._step, partition)
             return
         self._cleaner = None
         result = cleaner.result
         if result.problem:
             self._uncleanable[partition] = None
-            broker.log.error(
+            self._log.error(
                 "a log cannot be cleaned", partition=str(partition.name), error=result.problem
             )
         if cleaner.has_given_up:
             return
-        offsets = broker.directory.of(partition.name).cleaner_offsets
+        offsets = self._replicas.directory.of(partition.name).cleaner_offsets
         if result.cleaned_below > offsets.get(partition.name, 0):
             # Other logs may wait: log.cleaner.backoff.ms applies only when none does.
-            broker.loop.call_soon(self._clean)
+            self._loop.call_soon(self._clean)
         offsets[partition.name] = result.cleaned_below

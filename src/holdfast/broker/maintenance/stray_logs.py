@@ -8,31 +8,57 @@ only logs of deleted topics are removed: a topic id never returns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.store_facts import read_partitions
+from holdfast.broker.replication.replicas import Replicas
+from holdfast.coordination import Store, StoreError
 from holdfast.core import is_removed
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
+class StrayLogs:
+    """Finds stray logs and deletes them."""
 
-async def delete_stray_logs(broker: Broker, *, is_running: bool) -> None:
-    """Delete stray logs where the disk permits; StoreError if the store cannot be read."""
-    replicas = broker.replicas
-    own = {name: replicas.topic_id(name) for name in tuple(broker.directory.partitions)}
-    facts = await read_partitions(broker.store, list(own))
-    for name, identity in own.items():
-        fact = facts.get(name)
-        if fact is not None and is_running:
-            fact = fact._replace(state=None)
-        # A new topic of the same name may exist by now.
-        is_same = replicas.has(name) and replicas.topic_id(name) == identity
-        if is_same and is_removed(broker.id, identity, fact):
-            broker.log.warning("a stray log is deleted", partition=str(name))
-            try:
-                replicas.drop(name)
-            except OSError as error:
-                broker.log.error(
-                    "a stray log is not deleted", partition=str(name), error=str(error)
-                )
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        store: Store,
+        replicas: Replicas,
+        log: LogLines,
+    ) -> None:
+        self._loop = loop
+        self._store = store
+        self._replicas = replicas
+        self._log = log
+        self._task: asyncio.Task[None] | None = None
+
+    def delete_soon(self) -> None:
+        """Delete the stray logs of a broker that runs and was away."""
+        self._task = self._loop.create_task(self._delete_while_running())
+
+    async def _delete_while_running(self) -> None:
+        try:
+            await self.delete(is_running=True)
+        except (StoreError, OSError) as error:
+            self._log.warning("stray logs not checked", error=error)
+
+    async def delete(self, *, is_running: bool) -> None:
+        """Delete stray logs where the disk permits; StoreError if the store cannot be read."""
+        replicas = self._replicas
+        own = {name: replicas.topic_id(name) for name in tuple(replicas.directory.partitions)}
+        facts = await read_partitions(self._store, list(own))
+        for name, identity in own.items():
+            fact = facts.get(name)
+            if fact is not None and is_running:
+                fact = fact._replace(state=None)
+            # A new topic of the same name may exist by now.
+            is_same = replicas.has(name) and replicas.topic_id(name) == identity
+            if is_same and is_removed(replicas.broker, identity, fact):
+                self._log.warning("a stray log is deleted", partition=str(name))
+                try:
+                    replicas.drop(name)
+                except OSError as error:
+                    self._log.error(
+                        "a stray log is not deleted", partition=str(name), error=str(error)
+                    )

@@ -69,6 +69,7 @@ class Membership:
     ) -> None:
         self.broker = broker
         self.incarnation = BrokerIncarnation(1, None, Guards())
+        self.is_leaving = False
         self._store = store
         self._clock = clock
         self._log = log
@@ -80,7 +81,6 @@ class Membership:
         self._task: asyncio.Task[None] | None = None
         self._unwritten_changes = 0
         self._next_line: asyncio.TimerHandle | None = None
-        self.is_leaving = False
 
     async def identify(self, directories: LogDirectories) -> str:
         """Check that the directories are ours; returns the cluster id. StartError if not."""
@@ -146,7 +146,7 @@ class Membership:
         if mark is not None and last is not None and mark.broker_epoch == last.modified:
             intact = mark.intact_since if mark.intact_since >= 0 else mark.broker_epoch
             shutdown = CleanShutdown(BrokerEpoch(mark.broker_epoch), BrokerEpoch(intact))
-        self.incarnation = BrokerIncarnation(1, shutdown, Guards())
+        self.incarnation.started_after(shutdown)
         deadline = self._clock.now_ms() + int(patience_s * 1000)
         while not await self._register():
             if self._clock.now_ms() > deadline:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.controller_channel import ControllerChannel
+from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
 from holdfast.model import ErrorCode
 from holdfast.protocol import Response
@@ -14,9 +17,6 @@ from holdfast.protocol.messages.topics import (
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 CREATE_VERSION: Final = 7
 TIMEOUT_MS: Final = 10_000
 
@@ -24,16 +24,16 @@ TIMEOUT_MS: Final = 10_000
 class AutoCreation:
     """Asks the controller to create topics; one request per topic at a time."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, controller: ControllerChannel, configs: Configs, log: LogLines) -> None:
+        self._controller = controller
+        self._configs = configs
+        self._log = log
         self._asked: dict[str, None] = {}
 
     def create(self, names: list[str]) -> None:
         """Request topics with the cluster's defaults; clients retry until they exist."""
-        broker = self._broker
-        controller = broker.metadata.controller
         fresh = [name for name in names if name not in self._asked]
-        if not fresh or controller is None or not broker.peers.knows(controller):
+        if not fresh or not self._controller.is_open:
             return
         self._asked.update(dict.fromkeys(fresh))
         request = CreateTopicsRequest(
@@ -46,7 +46,7 @@ class AutoCreation:
             if isinstance(response, CreateTopicsResponse):
                 self._report(response)
 
-        broker.peers.to(controller).send(request, CREATE_VERSION, answered)
+        self._controller.send(request, CREATE_VERSION, answered)
 
     def _report(self, response: CreateTopicsResponse) -> None:
         """Log the topics that were not created. Clients retry; the log counts repetitions."""
@@ -54,10 +54,10 @@ class AutoCreation:
             error = ErrorCode(one.error_code)
             if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 why = one.error_message or error.name
-                self._broker.log.warning("topic not created", topic=one.name, reason=why)
+                self._log.warning("topic not created", topic=one.name, reason=why)
 
     def _topic(self, name: str) -> CreatableTopic:
-        settings = self._broker.settings
+        settings = self._configs.settings
         if name != OFFSETS_TOPIC:
             return CreatableTopic(
                 name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[]

@@ -22,14 +22,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.metadata.store_facts import Facts, read_controller, read_partitions
 from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
-from holdfast.coordination import StoreError
-from holdfast.core import Found, Judgement, LookPace
+from holdfast.broker.tasks import RequestTasks
+from holdfast.coordination import Store, StoreError
+from holdfast.core import BrokerIncarnation, Found, Judgement, LookPace
 from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, TopicPartition
 from holdfast.protocol import Response
 from holdfast.protocol.messages.control import (
@@ -37,9 +39,6 @@ from holdfast.protocol.messages.control import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
 MOST_PARTITIONS: Final = 200_000
 """In one command. A controller sends more in several (`controller.broker_channel`)."""
@@ -59,6 +58,19 @@ class CommandRefusedError(Exception):
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
         self.code = code
+
+
+class Registration(Protocol):
+    """This broker's registration, for which a command must be."""
+
+    incarnation: BrokerIncarnation
+    is_leaving: bool
+
+
+class RefusalTrace(Protocol):
+    """The trace of refused commands."""
+
+    def command_refused(self, controller_epoch: int, error: ErrorCode) -> None: ...
 
 
 class Work(Protocol):
@@ -107,8 +119,19 @@ class _Waiting:
 class Commands:
     """The controller's commands to this broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        registration: Registration,
+        store: Store,
+        clock: Clock,
+        tasks: RequestTasks,
+        trace: RefusalTrace | None,
+    ) -> None:
+        self._registration = registration
+        self._store = store
+        self._clock = clock
+        self._tasks = tasks
+        self._refusals = trace
         self._turn = asyncio.Lock()
         self._waiting: dict[_Waiting, None] = {}
         self._pace = LookPace()
@@ -117,7 +140,7 @@ class Commands:
         self,
         call: Call,
         command: C,
-        work: Callable[[Broker, C], Work],
+        work: Callable[[C], Work],
         refused: Callable[[ErrorCode], Response],
     ) -> None:
         """Carry out a command and answer, or refuse it without any change."""
@@ -129,9 +152,9 @@ class Commands:
             self._trace(command, error)
             call.answer(refused(error.code))
             return
-        one = _Waiting(call.connection, command, lambda: work(self._broker, command), refused)
+        one = _Waiting(call.connection, command, lambda: work(command), refused)
         self._waiting[one] = None
-        self._broker.tasks.answer_by(call, self._answer_to(one))
+        self._tasks.answer_by(call, self._answer_to(one))
 
     async def _answer_to(self, one: _Waiting) -> Response:
         """The command whose turn it is carries out a round for all."""
@@ -149,7 +172,7 @@ class Commands:
 
     async def _round(self) -> None:
         """Carry out the next part of some waiting commands."""
-        clock = self._broker.clock
+        clock = self._clock
         if wait_ms := self._pace.wait_ms(clock.now_ms()):
             await asyncio.sleep(wait_ms / 1000)
         some = self._next_ones()
@@ -184,7 +207,7 @@ class Commands:
         """Refuse commands whose sender is not the controller; one read of the store for all."""
         unsure = [one for one in some if self._is_unsure(one, is_newest=False)]
         if unsure:
-            self._broker.incarnation.confirm_controller(await read_controller(self._broker.store))
+            self._registration.incarnation.confirm_controller(await read_controller(self._store))
         for one in unsure:
             self._is_unsure(one, is_newest=True)
             one.found = Found.CONTRADICTION if one.is_over else Found.AS_COMMANDED
@@ -204,7 +227,7 @@ class Commands:
                     one.work = one.work or one.make_work()
                     wanted.update(dict.fromkeys(one.work.next_part()))
                 await asyncio.sleep(0)
-        return await read_partitions(self._broker.store, list(wanted)) if wanted else {}
+        return await read_partitions(self._store, list(wanted)) if wanted else {}
 
     async def _do_part(self, one: _Waiting, facts: Facts) -> None:
         assert one.work is not None
@@ -230,11 +253,10 @@ class Commands:
         self._judge(command, is_newest=True)
 
     def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
-        broker = self._broker
-        epoch = command.broker_epoch
-        if broker.membership.is_leaving or epoch < 0 or epoch != broker.incarnation.broker_epoch:
+        incarnation, epoch = self._registration.incarnation, command.broker_epoch
+        if self._registration.is_leaving or epoch < 0 or epoch != incarnation.broker_epoch:
             raise CommandRefusedError(ErrorCode.STALE_BROKER_EPOCH)
-        judgement = broker.incarnation.judge_controller(
+        judgement = incarnation.judge_controller(
             BrokerId(command.controller_id),
             ControllerEpoch(command.controller_epoch),
             is_newest=is_newest,
@@ -244,8 +266,8 @@ class Commands:
         return judgement
 
     def _trace(self, command: Command, error: CommandRefusedError) -> None:
-        if self._broker.trace is not None:
-            self._broker.trace.command_refused(command.controller_epoch, error.code)
+        if self._refusals is not None:
+            self._refusals.command_refused(command.controller_epoch, error.code)
 
 
 def _send_again(one: _Waiting) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
+from holdfast.broker.network.links import Links
 from holdfast.protocol import (
     UnsupportedVersionError,
     encode_unsupported_api_versions,

@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
-from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.network.frames import FrameReader
+from holdfast.broker.network.links import Links
 from holdfast.broker.network.listener import BROKER_CLIENT_ID
+from holdfast.broker.settings import BrokerSettings
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId
 from holdfast.protocol import (
@@ -44,6 +45,15 @@ class PeerTimeouts(NamedTuple):
     """request.timeout.ms: without an answer for this long, the connection is lost."""
     fetch_s: float = 30.0
     """replica.socket.timeout.ms: the same for fetches."""
+
+    @staticmethod
+    def of(settings: BrokerSettings) -> PeerTimeouts:
+        """The timeouts that the settings ask for."""
+        return PeerTimeouts(
+            settings.socket_connection_setup_timeout_ms / 1000,
+            settings.request_timeout_ms / 1000,
+            settings.replica_socket_timeout_ms / 1000,
+        )
 
 
 class _Waiting(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from holdfast.broker.faults.link_faults import Links
+from holdfast.broker.network.links import Links
 from holdfast.broker.network.peer_connection import Peer, PeerTimeouts
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId

@@ -8,6 +8,7 @@ from typing import Protocol
 from holdfast.model import NO_PRODUCER, BatchHeader, ErrorCode
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.batch_header import CONTROL
+from holdfast.storage import Log
 
 
 class ProduceWaiter(Protocol):
@@ -15,6 +16,14 @@ class ProduceWaiter(Protocol):
 
     def finished(self, error: ErrorCode, base_offset: int) -> None:
         """The batch is replicated as acks asks for, or failed with an error."""
+
+
+def append_all(
+    log: Log, batches: list[memoryview], headers: list[RecordBatchHeader], wall_ms: int
+) -> None:
+    """One write, or several if the batches do not fit into one segment."""
+    for part in fitting(batches, log.settings.segment_bytes):
+        log.append(batches[part], wall_ms, headers[part])
 
 
 def fitting(batches: Sequence[memoryview], largest: int) -> Iterator[slice]:

@@ -12,16 +12,15 @@ releases what waited for the flush.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.replication.partition import Partition
-from holdfast.model import Offset
+from holdfast.broker.replication.replica_fetcher_manager import Fetchers
+from holdfast.model import Offset, TopicPartition
 from holdfast.storage import BackgroundFlush, Disk, LogOfflineError
-
-if TYPE_CHECKING:
-    from holdfast.broker.replication.replicas import Replicas
 
 DISK_THREADS: Final = 4
 """Flushes that may wait for one disk at the same time."""
@@ -69,8 +68,17 @@ class _Queue:
 class Flushes:
     """The flushes that are wanted and those in progress."""
 
-    def __init__(self, owner: Replicas) -> None:
-        self._owner = owner
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        fetchers: Fetchers,
+        hosted: Mapping[TopicPartition, Partition],
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._fetchers = fetchers
+        self._hosted = hosted
         self._queues: dict[Disk, _Queue] = {}
         self._under_way: dict[Partition, bool | None] = {}
         """The flush that follows, if one is wanted: of records, or of the checkpoint only."""
@@ -87,13 +95,13 @@ class Flushes:
         if (queue := self._queues.get(disk)) is None:
             queue = self._queues[disk] = _Queue()
         if queue.is_empty:
-            self._owner.loop.call_soon(self._begin_some, queue)
+            self._loop.call_soon(self._begin_some, queue)
         queue.add(partition, has_records=has_records)
 
     def now(self, partition: Partition) -> None:
         """Flush this log before anything else happens."""
         try:
-            end = partition.log.flush(self._owner.clock.wall_ms())
+            end = partition.log.flush(self._clock.wall_ms())
         except LogOfflineError as error:
             partition.failed(error)
             return
@@ -114,7 +122,7 @@ class Flushes:
             return
         self._under_way[partition] = None
         queue.under_way += 1
-        future = self._owner.loop.run_in_executor(queue.threads, work.run)
+        future = self._loop.run_in_executor(queue.threads, work.run)
         future.add_done_callback(lambda done: self._done(queue, partition, work, done))
 
     def _done(
@@ -126,11 +134,11 @@ class Flushes:
     ) -> None:
         wanted = self._under_way.pop(partition)
         queue.under_way -= 1
-        self._owner.loop.call_soon(self._begin_some, queue)
+        self._loop.call_soon(self._begin_some, queue)
         error = done.exception()
         assert error is None or isinstance(error, OSError), error
         try:
-            end = work.end(error, self._owner.clock.wall_ms())
+            end = work.end(error, self._clock.wall_ms())
         except LogOfflineError as offline:
             if self._is_hosted(partition):
                 partition.failed(offline)
@@ -145,8 +153,8 @@ class Flushes:
     def _ended(self, partition: Partition, end: Offset) -> None:
         """The core may answer producers now, and a follower may fetch more."""
         partition.flushed(end)
-        self._owner.fetchers.flushed(partition)
+        self._fetchers.flushed(partition)
 
     def _is_hosted(self, partition: Partition) -> bool:
         """Whether we still host it. A flush must not restore a dropped partition."""
-        return self._owner.partitions.get(partition.name) is partition
+        return self._hosted.get(partition.name) is partition

@@ -6,10 +6,12 @@ Only a definite answer ends a proposal. Without one, the store may have accepted
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from holdfast.broker.metadata.controller_channel import ControllerChannel
 from holdfast.broker.replication.partition import Partition
-from holdfast.core import Leader
+from holdfast.broker.trace_events import BrokerTrace
+from holdfast.core import BrokerIncarnation, Leader
 from holdfast.model import BrokerId, ErrorCode, LeaderEpoch, PartitionEpoch, PartitionState
 from holdfast.protocol import Response
 from holdfast.protocol.messages.control import (
@@ -21,9 +23,6 @@ from holdfast.protocol.messages.control import (
     BrokerState,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 ALTER_VERSION: Final = 3
 RETRY_S: Final = 0.05
 
@@ -31,32 +30,43 @@ RETRY_S: Final = 0.05
 class Proposals:
     """The proposals without an answer. One request is in flight at a time."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(
+        self,
+        broker: BrokerId,
+        incarnation: BrokerIncarnation,
+        loop: asyncio.AbstractEventLoop,
+        controller: ControllerChannel,
+        trace: BrokerTrace | None,
+    ) -> None:
         self._broker = broker
-        self._open: dict[Partition, None] = {}
+        self._incarnation = incarnation
+        self._loop = loop
+        self._controller = controller
+        self._trace = trace
+        self._open: dict[tuple[bytes, int], Partition] = {}
         self._is_under_way = False
         self._timer: asyncio.Handle | None = None
 
     def add(self, partition: Partition) -> None:
         """A partition has a proposal."""
-        self._open[partition] = None
+        self._open[partition.topic_id, partition.name.partition] = partition
         self._send_soon(0.0)
 
     def forget(self, partition: Partition) -> None:
         """The partition has left this broker."""
-        self._open.pop(partition, None)
+        self._open.pop((partition.topic_id, partition.name.partition), None)
 
     def _send_soon(self, delay_s: float) -> None:
         if self._timer is None and not self._is_under_way:
-            self._timer = self._broker.loop.call_later(delay_s, self._send)
+            self._timer = self._loop.call_later(delay_s, self._send)
 
     def _send(self) -> None:
         self._timer = None
         topics: dict[bytes, list[AlterPartitionRequestPartitionData]] = {}
-        for partition in tuple(self._open):
+        for key, partition in tuple(self._open.items()):
             proposal = _proposal_of(partition)
             if proposal is None:
-                del self._open[partition]
+                del self._open[key]
                 continue
             members = [
                 BrokerState(broker_id=one.broker, broker_epoch=one.broker_epoch)
@@ -71,21 +81,19 @@ class Proposals:
             topics.setdefault(partition.topic_id, []).append(data)
         if not topics:
             return
-        broker = self._broker
-        controller = broker.metadata.controller
-        if controller is None or not broker.peers.knows(controller):
+        if not self._controller.is_open:
             self._send_soon(RETRY_S)
             return
         request = AlterPartitionRequest(
-            broker_id=broker.id,
-            broker_epoch=broker.incarnation.broker_epoch,
+            broker_id=self._broker,
+            broker_epoch=self._incarnation.broker_epoch,
             topics=[
                 AlterPartitionRequestTopicData(topic_id=identity, partitions=partitions)
                 for identity, partitions in topics.items()
             ],
         )
         self._is_under_way = True
-        broker.peers.to(controller).send(request, ALTER_VERSION, self._answered)
+        self._controller.send(request, ALTER_VERSION, self._answered)
 
     def _answered(self, response: Response | None) -> None:
         self._is_under_way = False
@@ -99,8 +107,8 @@ class Proposals:
     def _partition_answered(
         self, topic_id: bytes, data: AlterPartitionResponsePartitionData
     ) -> None:
-        partition = self._broker.replicas.find(topic_id, data.partition_index)
-        if partition is None or partition not in self._open:
+        partition = self._open.get((topic_id, data.partition_index))
+        if partition is None:
             return
         error = ErrorCode(data.error_code)
         if error in _ASK_AGAIN:
@@ -114,11 +122,11 @@ class Proposals:
                 isr=tuple(map(BrokerId, data.isr)),
                 partition_epoch=PartitionEpoch(data.partition_epoch),
             )
-        if error and self._broker.trace is not None:
-            self._broker.trace.isr_refused(partition, error)
+        if error and self._trace is not None:
+            self._trace.isr_refused(partition, error)
         partition.isr_answered(error, state)
         if _proposal_of(partition) is None:
-            self._open.pop(partition, None)
+            self.forget(partition)
 
 
 _ASK_AGAIN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.network.peer_connection import Peer
 from holdfast.model import BrokerId, LeaderEpoch, Offset, TopicPartition
 from holdfast.protocol import Response
 from holdfast.protocol.messages.offsets import (
@@ -15,17 +16,14 @@ from holdfast.protocol.messages.offsets import (
     ListOffsetsTopic,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 LIST_OFFSETS_VERSION: Final = 7
 EARLIEST: Final = -2
 LATEST: Final = -1
 
 
 def ask_bounds(
-    broker: Broker,
-    leader: BrokerId,
+    leader: Peer,
+    follower: BrokerId,
     name: TopicPartition,
     epoch: LeaderEpoch,
     found: Callable[[Offset, Offset], None],
@@ -48,8 +46,8 @@ def ask_bounds(
             partition_index=name.partition, current_leader_epoch=epoch, timestamp=which
         )
         request = ListOffsetsRequest(
-            replica_id=broker.id,
+            replica_id=follower,
             isolation_level=0,
             topics=[ListOffsetsTopic(name=name.topic, partitions=[partition])],
         )
-        broker.peers.to(leader).send(request, LIST_OFFSETS_VERSION, partial(answered, which))
+        leader.send(request, LIST_OFFSETS_VERSION, partial(answered, which))

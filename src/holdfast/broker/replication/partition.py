@@ -14,8 +14,9 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, cast
 
-from holdfast.broker.replication.append_batches import ProduceWaiter, as_copied, fitting, split
+from holdfast.broker.replication.append_batches import ProduceWaiter, append_all, as_copied, split
 from holdfast.broker.replication.append_cache import AppendCache
+from holdfast.broker.replication.partition_host import PartitionHost
 from holdfast.core import (
     Acknowledge,
     ConsiderExpand,
@@ -54,7 +55,6 @@ from holdfast.storage import Log, LogOfflineError, read, span_of
 if TYPE_CHECKING:
     from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
     from holdfast.broker.metadata.dynamic_configs import TopicConfig
-    from holdfast.broker.replication.replicas import Replicas
 
 
 class Partition:
@@ -66,10 +66,10 @@ class Partition:
         "_unwritten_headers",
         "append_time_ms",
         "copy_problem",
+        "host",
         "leader_high_watermark",
         "log",
         "name",
-        "owner",
         "replica",
         "rules",
         "sessions",
@@ -88,14 +88,14 @@ class Partition:
 
     def __init__(
         self,
-        owner: Replicas,
+        host: PartitionHost,
         name: TopicPartition,
         topic_id: bytes,
         replica: Replica,
         log: Log,
         settings: TopicConfig,
     ) -> None:
-        self.owner = owner
+        self.host = host
         self.name = name
         self.topic_id = topic_id
         self.replica = replica
@@ -104,7 +104,7 @@ class Partition:
         self.rules = settings.records
         self.state = None
         self.sessions = {}
-        self.tail = AppendCache(owner.tail_memory)
+        self.tail = AppendCache(host.tail_memory)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """The last one that a leader sent, for the lag."""
@@ -148,7 +148,7 @@ class Partition:
             return
         stamp(data, 0, answer.base_offset, answer.leader_epoch)
         if not self._unwritten:
-            self.owner.queue_write(self)
+            self.host.queue_write(self)
         self._unwritten.append(data)
         self._unwritten_headers.append(stamped(header, answer.base_offset, answer.leader_epoch))
         if not acks:
@@ -161,12 +161,14 @@ class Partition:
             return
         self._unwritten, self._unwritten_headers = [], []
         try:
-            self._append(batches, headers)
-            effects = self.replica.appended(self.owner.clock.now_ms())
+            clock = self.host.clock
+            append_all(self.log, batches, headers, clock.wall_ms())
+            effects = self.replica.appended(clock.now_ms())
             self.tail.trim(self.replica.log.high_watermark)
             for header, data in zip(headers, batches, strict=True):
                 self.tail.add(header[0], header.end_offset, data)
-            self._trace(headers, as_leader=True)
+            if self.host.trace is not None:
+                self.host.trace.appended(self, headers, as_leader=True)
             self.run(effects)
         except LogOfflineError as error:
             self.failed(error)
@@ -180,16 +182,6 @@ class Partition:
         for waiter, base_offset in waiting:
             waiter.finished(error, NO_OFFSET if error else base_offset)
 
-    def _append(self, batches: list[memoryview], headers: list[RecordBatchHeader]) -> None:
-        """One write, or several if the batches do not fit into one segment."""
-        for part in fitting(batches, self.log.settings.segment_bytes):
-            self.log.append(batches[part], self.owner.clock.wall_ms(), headers[part])
-
-    def _trace(self, headers: list[RecordBatchHeader], *, as_leader: bool) -> None:
-        if self.owner.trace is not None:
-            for header in headers:
-                self.owner.trace.appended(self, header, as_leader=as_leader)
-
     # Following.
 
     def copy(
@@ -198,7 +190,7 @@ class Partition:
         """Write batches from our leader; False if the log failed. AppendRefusedError if they cannot
         be appended: then nothing has changed.
         """
-        clock = self.owner.clock
+        clock = self.host.clock
         models = [as_copied(header) for header in headers]
         high_watermark = Offset(leader_high_watermark)
         try:
@@ -207,7 +199,7 @@ class Partition:
                     self.log.append([records], clock.wall_ms(), headers)
             else:
                 span_of(headers, self.log.log_end_offset)  # All or none of the batches are refused.
-                self._append(split(records, headers), headers)
+                append_all(self.log, split(records, headers), headers, clock.wall_ms())
             effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
         except LogOfflineError as error:
             self.failed(error)
@@ -217,11 +209,12 @@ class Partition:
                 raise  # Nothing was appended: the fetcher tries again.
             self._disagrees(error)
             return False
-        self._trace(headers, as_leader=False)
+        if self.host.trace is not None:
+            self.host.trace.appended(self, headers, as_leader=False)
         self.leader_high_watermark = leader_high_watermark
         self.run(effects)
         if self.replica.is_awaited:
-            self.owner.await_tick(self)
+            self.host.await_tick(self)
         return True
 
     def advance_start_to(self, offset: int) -> None:
@@ -243,12 +236,12 @@ class Partition:
         before = replica.role
         self._know(state)
         if state.leader == replica.broker:
-            effects = replica.become_leader(state, self.owner.clock.now_ms())
+            effects = replica.become_leader(state, self.host.clock.now_ms())
         else:
             effects = replica.become_follower(state)
         changed = replica.role is not before and not replica.has_failed
-        if changed and self.owner.trace is not None:
-            self.owner.trace.role_changed(self, state)
+        if changed and self.host.trace is not None:
+            self.host.trace.role_changed(self, state)
         self.run(effects)
 
     def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
@@ -256,7 +249,7 @@ class Partition:
         if state is not None:
             self._know(state)
         self.run(self.replica.isr_answer(error, state))
-        self.owner.await_tick(self)
+        self.host.await_tick(self)
 
     def _know(self, state: PartitionState) -> None:
         """Keep the newest: a repeated command may carry an older state."""
@@ -271,18 +264,18 @@ class Partition:
         """The disk has failed: take the replica offline and report it to the controller."""
         if self.replica.has_failed:
             return
-        self.owner.log_failed(self, error)
+        self.host.log_failed(self, error)
         self.tail.clear()
         self._unwritten, self._unwritten_headers = [], []
         self.run(self.replica.log_failed(str(error)))
         self._finish_unacknowledged(ErrorCode.KAFKA_STORAGE_ERROR)
-        self.owner.on_role(self)
+        self.host.role_changes.notify(self)
 
     def _disagrees(self, error: Exception) -> None:
         """A bug: the log and the core have different end offsets. The replica goes offline,
         because only a restart rebuilds the core's state from the log.
         """
-        self.owner.log.bug("a replica is taken offline", error, partition=str(self.name))
+        self.host.log.bug("a replica is taken offline", error, partition=str(self.name))
         self.failed(self.log.fail(OSError(errno.EIO, f"{type(error).__name__}: {error}")))
 
     def close(self) -> None:
@@ -320,32 +313,38 @@ class Partition:
             elif isinstance(effect, Refuse):
                 cast("ProduceWaiter", effect.waiter).finished(effect.error, effect.base_offset)
             elif isinstance(effect, ConsiderExpand):
-                self.owner.consider(self, effect.follower)
+                self.host.consider(self, effect.follower)
             elif isinstance(effect, ProposeIsr):
-                self.owner.propose(self, effect)
+                self._propose(effect)
             elif isinstance(effect, IsrApplied):
                 self._isr_applied(effect)
             elif isinstance(effect, Flush):
-                self.owner.flush(self)
+                self.host.flush(self)
             elif isinstance(effect, TruncateTo):
                 self._truncate(effect)
             elif isinstance(effect, WriteEpoch):
-                self.owner.write_epochs(self)
+                self.host.flush(self, has_records=False)
 
     def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
         for session in self.sessions:
             session.mark_moved(self)
-        self.owner.high_watermark_moved(self)
-        if self.owner.trace is not None:
-            self.owner.trace.high_watermark(self, moved)
+        self.host.high_watermark_moves.notify(self)
+        if self.host.trace is not None:
+            self.host.trace.high_watermark(self, moved)
+
+    def _propose(self, proposal: ProposeIsr) -> None:
+        if self.host.trace is not None:
+            self.host.trace.isr_proposed(self, proposal)
+        self.host.propose(self)
 
     def _isr_applied(self, applied: IsrApplied) -> None:
         for session, reader in self.sessions.items():
             session.isr_changed(reader, applied.isr)
-        self.owner.isr_applied(self, applied)
+        if self.host.trace is not None:
+            self.host.trace.isr_applied(self, applied)
 
     def _truncate(self, truncation: TruncateTo) -> None:
-        wall_ms = self.owner.clock.wall_ms()
+        wall_ms = self.host.clock.wall_ms()
         numbers = self.replica.log
         try:
             if numbers.log_start_offset > self.log.log_start_offset or (
@@ -360,14 +359,14 @@ class Partition:
             self.failed(error)
             return
         self.replica.truncated(self.log.producer_headers())
-        if self.owner.trace is not None:
-            self.owner.trace.truncated(self, truncation)
+        if self.host.trace is not None:
+            self.host.trace.truncated(self, truncation)
 
     def flushed(self, end_offset: Offset) -> None:
         """Everything below this offset is on the disk."""
-        if self.owner.trace is not None:
-            self.owner.trace.flushed(self, end_offset)
-        self.run(self.replica.flushed(end_offset, self.owner.clock.now_ms()))
+        if self.host.trace is not None:
+            self.host.trace.flushed(self, end_offset)
+        self.run(self.replica.flushed(end_offset, self.host.clock.now_ms()))
 
     # Queries.
 

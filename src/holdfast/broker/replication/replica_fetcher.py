@@ -1,4 +1,4 @@
-"""Replica fetchers: one per leader, for all partitions that we follow there.
+"""A replica fetcher: copies all partitions that we follow at one leader.
 
 A fetcher keeps one fetch session with its leader. A request names only what changed, and waits at
 the leader until a partition has grown. If the fetcher has changes to send while a request waits, it
@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.fetch.replication_throttle import is_throttled
-from holdfast.broker.network.peer_set import FETCH
+from holdfast.broker.fetch.replication_throttle import Quota, is_throttled
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.network.peer_set import FETCH, Peers
 from holdfast.broker.replication.leader_log_bounds import ask_bounds
 from holdfast.broker.replication.partition import Partition
-from holdfast.core import Follower, NextFetch
-from holdfast.model import NO_BROKER, BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
+from holdfast.core import BrokerIncarnation, NextFetch
+from holdfast.model import BrokerId, EpochEnd, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol import Response
 from holdfast.protocol.messages.fetch import (
     FetchForgottenTopic,
@@ -35,12 +38,22 @@ from holdfast.protocol.messages.fetch import (
 )
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader, batches, check_batch
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 FETCH_VERSION: Final = 17
 FIRST_BACKOFF_S: Final = 0.01
 MAX_UNDER_WAY: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherParts:
+    """The parts of a broker that a fetcher uses."""
+
+    loop: asyncio.AbstractEventLoop
+    peers: Peers
+    incarnation: BrokerIncarnation
+    configs: Configs
+    quota: Quota
+    """For throttled replicas (follower.replication.throttled.rate)."""
+    log: LogLines
 
 
 class _Followed:
@@ -60,48 +73,11 @@ class _Followed:
         self.backoff_s = FIRST_BACKOFF_S
 
 
-class Fetchers:
-    """All fetchers of a broker, by leader."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._fetchers: dict[BrokerId, Fetcher] = {}
-        self._leaders: dict[Partition, BrokerId] = {}
-
-    def follow(self, partition: Partition) -> None:
-        """Fetch from the replica's current leader, if it has one."""
-        role = partition.replica.role
-        leader = role.leader if isinstance(role, Follower) else NO_BROKER
-        known = self._leaders.get(partition, NO_BROKER)
-        if known not in (leader, NO_BROKER):
-            self._fetchers[known].remove(partition)
-        if leader == NO_BROKER:
-            self._leaders.pop(partition, None)
-            return
-        self._leaders[partition] = leader
-        fetcher = self._fetchers.get(leader)
-        if fetcher is None:
-            fetcher = self._fetchers[leader] = Fetcher(self._broker, leader)
-        fetcher.add(partition)
-
-    def flushed(self, partition: Partition) -> None:
-        """A flush has ended: a follower that reports only flushed records may fetch more."""
-        leader = self._leaders.get(partition, NO_BROKER)
-        if leader != NO_BROKER:
-            self._fetchers[leader].ask_again(partition)
-
-    def forget(self, partition: Partition) -> None:
-        """The partition has left this broker or gone offline."""
-        leader = self._leaders.pop(partition, NO_BROKER)
-        if leader != NO_BROKER:
-            self._fetchers[leader].remove(partition)
-
-
 class Fetcher:
     """Copies from one leader."""
 
-    def __init__(self, broker: Broker, leader: BrokerId) -> None:
-        self._broker = broker
+    def __init__(self, parts: FetcherParts, leader: BrokerId) -> None:
+        self._parts = parts
         self._leader = leader
         self._followed: dict[Partition, _Followed] = {}
         self._by_id: dict[tuple[bytes, int], _Followed] = {}
@@ -151,11 +127,11 @@ class Fetcher:
         """Send a request when this tick is over: more may change in it."""
         if not self._is_queued:
             self._is_queued = True
-            self._broker.loop.call_soon(self._ask)
+            self._parts.loop.call_soon(self._ask)
 
     def _ask(self) -> None:
         self._is_queued = False
-        peers = self._broker.peers
+        peers = self._parts.peers
         if not self._followed and not self._session_id:
             return
         has_changes = bool(self._changed or self._forgotten)
@@ -163,7 +139,7 @@ class Fetcher:
         if self._under_way >= (MAX_UNDER_WAY if may_overtake else 1):
             return
         if not peers.knows(self._leader):
-            self._broker.loop.call_later(self._backoff_s, self._queue)
+            self._parts.loop.call_later(self._backoff_s, self._queue)
             return
         request = self._request()
         if not request.topics and not self._followed:
@@ -175,7 +151,7 @@ class Fetcher:
         )
 
     def _request(self) -> FetchRequest:
-        settings = self._broker.settings
+        settings = self._parts.configs.settings
         self._requests += 1
         named = self._changed if self._session_epoch else dict.fromkeys(self._followed.values())
         topics: dict[bytes, list[FetchPartition]] = {}
@@ -189,7 +165,7 @@ class Fetcher:
         self._forgotten = {}
         request = FetchRequest(
             replica_state=FetchReplicaState(
-                replica_id=self._broker.id, replica_epoch=self._broker.incarnation.broker_epoch
+                replica_id=settings.node_id, replica_epoch=self._parts.incarnation.broker_epoch
             ),
             max_wait_ms=settings.replica_fetch_wait_max_ms,
             min_bytes=settings.replica_fetch_min_bytes,
@@ -230,7 +206,7 @@ class Fetcher:
                 fetch_offset=asked.fetch_offset,
                 last_fetched_epoch=asked.last_fetched_epoch,
                 log_start_offset=partition.log.log_start_offset,
-                partition_max_bytes=self._broker.settings.replica_fetch_max_bytes,
+                partition_max_bytes=self._parts.configs.settings.replica_fetch_max_bytes,
             )
         )
 
@@ -248,7 +224,7 @@ class Fetcher:
     def _set_aside(self, followed: _Followed, error: Exception) -> None:
         partition, problem = followed.partition, f"{type(error).__name__}: {error}"
         if problem != partition.copy_problem:
-            log, event = self._broker.log, "a partition cannot be copied; it is tried again"
+            log, event = self._parts.log, "a partition cannot be copied; it is tried again"
             where = {"partition": str(partition.name), "leader": self._leader}
             if isinstance(error, MalformedBatchError):
                 log.error(event, **where, error=problem)
@@ -282,11 +258,11 @@ class Fetcher:
         for followed in self._followed.values():
             followed.asked = None
             self._changed[followed] = None
-        self._broker.loop.call_later(self._backoff_s, self._queue)
+        self._parts.loop.call_later(self._backoff_s, self._queue)
         self._backoff_s = min(2 * self._backoff_s, self._longest_backoff_s())
 
     def _longest_backoff_s(self) -> float:
-        return self._broker.settings.replica_fetch_backoff_ms / 1000
+        return self._parts.configs.settings.replica_fetch_backoff_ms / 1000
 
     def _take(self, followed: _Followed, asked: NextFetch, data: FetchPartitionData) -> None:
         """Handle one partition's part of a response."""
@@ -320,8 +296,8 @@ class Fetcher:
             partition.advance_start_to(data.log_start_offset)
         followed.backoff_s = FIRST_BACKOFF_S
         partition.copy_problem = ""
-        if size and is_throttled(partition, self._broker.id, at_leader=False):
-            self._broker.follower_quota.spend(size)
+        if size and is_throttled(partition, partition.replica.broker, at_leader=False):
+            self._parts.quota.spend(size)
             if wait_s := self._throttled_s(partition):
                 self._pause(followed, wait_s)
                 return
@@ -343,7 +319,7 @@ class Fetcher:
     def _wake_in(self, followed: _Followed, seconds: float) -> None:
         if followed.waking is not None:
             followed.waking.cancel()
-        followed.waking = self._broker.loop.call_later(seconds, self._wake, followed)
+        followed.waking = self._parts.loop.call_later(seconds, self._wake, followed)
 
     def _wake(self, followed: _Followed) -> None:
         if not followed.is_paused or self._followed.get(followed.partition) is not followed:
@@ -357,8 +333,8 @@ class Fetcher:
 
     def _throttled_s(self, partition: Partition) -> float:
         """How long a throttled partition has to wait before its next fetch."""
-        is_slow = is_throttled(partition, self._broker.id, at_leader=False)
-        return self._broker.follower_quota.wait_s() if is_slow else 0.0
+        is_slow = is_throttled(partition, partition.replica.broker, at_leader=False)
+        return self._parts.quota.wait_s() if is_slow else 0.0
 
     # Out of range.
 
@@ -369,8 +345,8 @@ class Fetcher:
             if followed.partition.replica.accepts_answer(asked):
                 self._isolated(followed, partial(self._move_into, followed, start, end))
 
-        name, epoch = followed.partition.name, asked.sent_in_epoch
-        ask_bounds(self._broker, self._leader, name, epoch, found)
+        partition, leader = followed.partition, self._parts.peers.to(self._leader)
+        ask_bounds(leader, partition.replica.broker, partition.name, asked.sent_in_epoch, found)
 
     def _move_into(self, followed: _Followed, start: Offset, end: Offset) -> None:
         """Move our log into the leader's range."""

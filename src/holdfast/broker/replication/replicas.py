@@ -10,24 +10,28 @@ import asyncio
 import errno
 import random
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.replication.append_cache import AppendCacheMemory
 from holdfast.broker.replication.flushes import Flushes
+from holdfast.broker.replication.isr_proposals import Proposals
+from holdfast.broker.replication.log_failures import FailureReports
 from holdfast.broker.replication.log_loading import end_open_transactions, open_logs
 from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.partition_host import Subscribers
+from holdfast.broker.replication.replica_fetcher_manager import Fetchers
 from holdfast.broker.tasks import in_parts
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.broker.uuids import new_uuid
 from holdfast.core import (
-    IsrApplied,
     LogState,
     ProducerStates,
-    ProposeIsr,
     Replica,
     may_begin_empty,
 )
@@ -38,12 +42,6 @@ from holdfast.storage import (
     LogOfflineError,
     LogOpening,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.replication.isr_proposals import Proposals
-    from holdfast.broker.replication.replica_fetcher import Fetchers
-    from holdfast.broker.trace_events import BrokerTrace
-
 
 TICK_MS: Final = 250
 """How often to check for expired requests, due flushes and lagging followers."""
@@ -59,40 +57,45 @@ class PartitionAssignment(NamedTuple):
     state: PartitionState
 
 
-class Replicas:
-    """The partitions by name and by topic id."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaParts:
+    """The parts of a broker that its replicas use."""
 
-    def __init__(
-        self,
-        broker: BrokerId,
-        loop: asyncio.AbstractEventLoop,
-        clock: Clock,
-        directory: LogDirectories,
-        configs: Configs,
-        log: LogLines,
-        rng: random.Random,
-    ) -> None:
-        self.broker = broker
-        self.loop = loop
-        self.clock = clock
-        self.directory = directory
-        self.configs = configs
-        self.log = log
-        self._rng = rng
-        self.trace: BrokerTrace | None = None
+    broker: BrokerId
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    log: LogLines
+    rng: random.Random
+    trace: BrokerTrace | None
+    directory: LogDirectories
+    configs: Configs
+    fetchers: Fetchers
+    proposals: Proposals
+    failures: FailureReports
+
+
+class Replicas:
+    """The partitions by name and by topic id; the `PartitionHost` of all of them."""
+
+    def __init__(self, parts: ReplicaParts) -> None:
+        self.broker = parts.broker
+        self.clock = parts.clock
+        self.log = parts.log
+        self.trace = parts.trace
+        self.directory = parts.directory
+        self.fetchers = parts.fetchers
+        self._loop = parts.loop
+        self._rng = parts.rng
+        self._configs = parts.configs
+        self._proposals = parts.proposals
+        self._failures = parts.failures
+        self.high_watermark_moves = Subscribers(parts.log)
+        self.role_changes = Subscribers(parts.log)
         self.tail_memory = AppendCacheMemory()
         self.partitions: dict[TopicPartition, Partition] = {}
-        self.fetchers: Fetchers
-        self.proposals: Proposals
-        self.failures: list[TopicPartition] = []
-        """Failed logs that are not yet reported to the controller."""
-        self.on_failure: Callable[[], None] = _nothing
-        self.on_high_watermark: Callable[[Partition], None] = _nothing
-        self.on_role: Callable[[Partition], None] = _nothing
-        """Called with a partition whose high watermark moved or role changed (coordinators)."""
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._flushes = Flushes(self)
+        self._flushes = Flushes(parts.loop, parts.clock, parts.fetchers, self.partitions)
         self._awaited: dict[Partition, None] = {}
         """Partitions for the next tick: they have new records or waiters."""
         self._turn: list[Partition] = []
@@ -111,8 +114,8 @@ class Replicas:
 
     async def load(self) -> None:
         """Make a replica for every log on the disk; none has a role yet."""
-        openings, failed = await open_logs(self.loop, self.directory)
-        self.failures += failed
+        openings, failed = await open_logs(self._loop, self.directory)
+        self._failures.add(failed)
         await in_parts(self._adding(openings))
 
     def _adding(self, openings: Sequence[LogOpening]) -> Iterator[Partition | None]:
@@ -134,7 +137,7 @@ class Replicas:
         self, name: TopicPartition, topic_id: bytes, producers: ProducerStates | None = None
     ) -> Partition:
         log = self.directory.log(name)
-        settings = self.configs.of_topic(name.topic)
+        settings = self._configs.of_topic(name.topic)
         log.epochs.truncate_to(log.log_end_offset)
         numbers = LogState(
             settings.core,
@@ -152,7 +155,7 @@ class Replicas:
         log.producers_expired = numbers.producers.forget
         partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
         log.rolled = partial(self.flush, partition)
-        log.epochs_changed = partial(self.write_epochs, partition)
+        log.epochs_changed = partial(self.flush, partition, has_records=False)
         if log.has_unflushed_seals:
             self.flush(partition)
         self.partitions[name] = partition
@@ -206,9 +209,9 @@ class Replicas:
         if partition is not None:
             self._by_id.pop((partition.topic_id, name.partition), None)
             self.fetchers.forget(partition)
-            self.proposals.forget(partition)
+            self._proposals.forget(partition)
             partition.close()
-            self.on_role(partition)
+            self.role_changes.notify(partition)
         if delete and name in self.directory.partitions:
             self._discard(name)
 
@@ -236,10 +239,6 @@ class Replicas:
         is_offline = bool(self.directory.offline)
         return may_begin_empty(self.broker, state, is_directory_offline=is_offline)
 
-    def write_epochs(self, partition: Partition) -> None:
-        """The log's epochs have changed: start writing its leader-epoch checkpoint."""
-        self._flushes.want(partition, has_records=False)
-
     def _apply(self, name: TopicPartition, topic_id: bytes, state: PartitionState) -> ErrorCode:
         try:
             if name not in self.directory.partitions and not self._may_create(state):
@@ -254,7 +253,7 @@ class Replicas:
         if partition.replica.has_failed:
             return ErrorCode.KAFKA_STORAGE_ERROR
         self.fetchers.follow(partition)
-        self.on_role(partition)
+        self.role_changes.notify(partition)
         return ErrorCode.NONE
 
     # The end of a tick.
@@ -262,7 +261,7 @@ class Replicas:
     def queue_write(self, partition: Partition) -> None:
         """Write this partition's batches when the tick is over."""
         if not self._to_write:
-            self.loop.call_soon(self._write_all)
+            self._loop.call_soon(self._write_all)
         self._to_write.append(partition)
         self._awaited[partition] = None
 
@@ -279,25 +278,14 @@ class Replicas:
 
     def consider(self, partition: Partition, follower: BrokerId) -> None:
         """A follower may have caught up: check again when this tick is over."""
-        self.loop.call_soon(self._expand, partition, follower)
+        self._loop.call_soon(self._expand, partition, follower)
 
     def _expand(self, partition: Partition, follower: BrokerId) -> None:
         partition.run(partition.replica.expand_isr(follower))
 
-    def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
+    def propose(self, partition: Partition) -> None:
         """Propose another ISR to the controller."""
-        if self.trace is not None:
-            self.trace.isr_proposed(partition, proposal)
-        self.proposals.add(partition)
-
-    def isr_applied(self, partition: Partition, applied: IsrApplied) -> None:
-        """For the trace."""
-        if self.trace is not None:
-            self.trace.isr_applied(partition, applied)
-
-    def high_watermark_moved(self, partition: Partition) -> None:
-        """Notify the coordinator."""
-        self.on_high_watermark(partition)
+        self._proposals.add(partition)
 
     def log_failed(self, partition: Partition, error: LogOfflineError) -> None:
         """Report it to the controller; a failed log is offline until this process restarts."""
@@ -305,8 +293,8 @@ class Replicas:
         if self.trace is not None:
             self.trace.went_offline(partition, str(error))
         self.fetchers.forget(partition)
-        self.failures.append(partition.name)
-        self.on_failure()
+        self._failures.add([partition.name])
+        self._failures.report_soon()
 
     def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         """A whole log directory has failed: its partitions go offline."""
@@ -317,9 +305,9 @@ class Replicas:
             if partition is not None and partition.log.offline is not None:
                 partition.failed(partition.log.offline)
 
-    def flush(self, partition: Partition) -> None:
-        """Flush this log soon."""
-        self._flushes.want(partition)
+    def flush(self, partition: Partition, *, has_records: bool = True) -> None:
+        """Flush this log soon; without records, only its leader-epoch checkpoint."""
+        self._flushes.want(partition, has_records=has_records)
 
     def flush_all(self) -> None:
         """Force every log to the disk, now."""
@@ -349,7 +337,7 @@ class Replicas:
         """A share of all partitions: those without waiters are checked less often, for lag only."""
         if not self._turn:
             self._turn = list(self.partitions.values())
-        lag_ms = self.configs.settings.replica_lag_time_max_ms
+        lag_ms = self._configs.settings.replica_lag_time_max_ms
         ticks = max(1, min(LONGEST_TURN_MS, lag_ms // 8) // TICK_MS)
         count = -(-len(self.partitions) // ticks)
         some = self._turn[-count:]
@@ -365,8 +353,4 @@ class Replicas:
         wanted = None if topics is None else dict.fromkeys(topics)
         for name, partition in tuple(self.partitions.items()):
             if wanted is None or name.topic in wanted:
-                partition.use(self.configs.of_topic(name.topic))
-
-
-def _nothing(*_: object) -> None:
-    pass
+                partition.use(self._configs.of_topic(name.topic))

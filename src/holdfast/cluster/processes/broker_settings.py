@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from holdfast.broker.faults.unflushed_bytes import UNFLUSHED
 from holdfast.broker.settings import load
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.processes.manifest import ZOOKEEPER, BrokerEntry, Manifest
@@ -55,11 +54,6 @@ class BrokerFiles(NamedTuple):
 def files_of(folder: Path, broker: int, log_dirs: int = 1) -> BrokerFiles:
     """The paths of one broker below a data directory."""
     return BrokerFiles(folder / "brokers" / str(broker), log_dirs)
-
-
-def unflushed_of(log: Path) -> Path:
-    """The file in which a broker notes the flushed sizes of a log directory."""
-    return log.with_name(f"{log.name}{UNFLUSHED}")
 
 
 def trace_of(folder: Path, broker: int) -> Path:

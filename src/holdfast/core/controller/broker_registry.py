@@ -55,6 +55,10 @@ class BrokerIncarnation:
         self.guards = guards
         self.broker_epoch = NO_BROKER_EPOCH
         self.controller = NO_CONTROLLER
+        self.started_after(shutdown)
+
+    def started_after(self, shutdown: CleanShutdown | None) -> None:
+        """The last shutdown, as soon as it is known; None if it was not clean."""
         self.intact_since = shutdown.intact_since if shutdown else NO_BROKER_EPOCH
 
     def registration_answered(self, incarnation: int, broker_epoch: BrokerEpoch) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
+from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topics import PlannedTopic
 from holdfast.broker.log_lines import LogLines
@@ -135,20 +136,31 @@ class ControllerHarness:
     """A host for the controller."""
 
     def __init__(self, store: WatchedStore, broker: BrokerId = A) -> None:
-        self.id = broker
         self.loop = asyncio.get_running_loop()
         self.lines = io.StringIO()
         self.log = LogLines(broker, self.lines)
-        self.clock = Clock(self.loop)
-        self.rng = random.Random(7)
-        self.trace = None
         self.store = store
         self.peers = ScriptedPeers(self.loop)
         static = {"node.id": str(broker), "min.insync.replicas": "2"}
         layers = Layers(static=static | {"default.replication.factor": "3"})
         self.configs = Configs(broker, layers, self.log)
-        self.controller: ControllerService | None = None
-        self.elector = Elector(self)
+        self.elector = Elector(
+            Host(
+                id=broker,
+                loop=self.loop,
+                clock=Clock(self.loop),
+                log=self.log,
+                rng=random.Random(7),
+                trace=None,
+                store=store,
+                peers=self.peers,
+                configs=self.configs,
+            )
+        )
+
+    @property
+    def controller(self) -> ControllerService | None:
+        return self.elector.controller
 
     async def begin(self) -> ControllerService:
         self.elector.start()

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.metadata_cache import KnownPartition, KnownTopic
 from holdfast.broker.metadata.topic_names import OFFSETS_TOPIC
+from holdfast.broker.replication.partition_host import Subscribers
 from holdfast.model import NO_OFFSET, BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.records import RecordBatchHeader, Rules
 
@@ -118,17 +120,21 @@ class FakeBroker:
         topic = KnownTopic(OFFSETS_TOPIC, b"\1" * 16)
         topic.partitions[0] = KnownPartition(BrokerId(1), 1, (1,), (1,), (), 1)
         self.metadata = SimpleNamespace(topics={OFFSETS_TOPIC: topic})
-        self.replicas = SimpleNamespace(partitions={NAME: partition})
+        self.replicas = SimpleNamespace(
+            partitions={NAME: partition},
+            role_changes=Subscribers(LogLines(1)),
+            high_watermark_moves=Subscribers(LogLines(1)),
+        )
         self.partition = partition
         self.groups = GroupCoordinator(self)  # type: ignore[arg-type]
 
     def role_changed(self) -> None:
         """The controller has sent a state of the partition."""
-        self.replicas.on_role(self.partition)
+        self.replicas.role_changes.notify(self.partition)
         self.loop.run()
 
     def commit_moved(self) -> None:
         """The partition commits, and notifies the coordinator."""
         self.partition.commit()
-        self.replicas.on_high_watermark(self.partition)
+        self.replicas.high_watermark_moves.notify(self.partition)
         self.loop.run()

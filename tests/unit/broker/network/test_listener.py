@@ -237,7 +237,9 @@ def test_an_idle_client_is_disconnected() -> None:
 def test_requests_of_a_disconnected_broker_are_discarded_even_the_first() -> None:
     async def play() -> None:
         async with desk() as here:
-            here.listener.links.disconnect(2, both_ways=True)
+            links = here.listener.links
+            assert isinstance(links, Links)
+            links.disconnect(2, both_ways=True)
             disconnected, other = await client_of(here), await client_of(here)
             asked = MetadataRequest(topics=None)
             name = f"{BROKER_CLIENT_ID}2"
@@ -247,7 +249,7 @@ def test_requests_of_a_disconnected_broker_are_discarded_even_the_first() -> Non
             other.send(2)
             await eventually(lambda: len(here.calls) == 1, "others are heard")
             assert here.calls[0].correlation_id == 2
-            here.listener.links.clear_faults()
+            links.clear_faults()
             assert await disconnected.is_hung_up(), (
                 "what it said is lost, and only a new connection helps"
             )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.node import Broker
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.settings.topic_settings import ThrottledReplicas
@@ -110,7 +109,8 @@ def test_a_throttled_partition_stays_paused(tmp_path: Path, why: str) -> None:
         copy.settings = copy.settings._replace(
             topic=replace(copy.settings.topic, follower_throttled=ThrottledReplicas(("*",)))
         )
-        follower.follower_quota = Quota(follower.clock, lambda: 1)
+        quota = follower.follower_quota
+        quota._rate = lambda: 1
         await send(three, leader, 0, acks=1)
         await eventually(lambda: copy.log.log_end_offset == 1, "the quota is overdrawn once")
         await send(three, leader, 0, acks=1)
@@ -121,7 +121,7 @@ def test_a_throttled_partition_stays_paused(tmp_path: Path, why: str) -> None:
                 follower.replicas.fetchers.follow(copy)
             await asyncio.sleep(0.01)
         assert copy.log.log_end_offset == 1
-        follower.follower_quota = Quota(follower.clock, lambda: 1 << 30)
+        quota._rate = lambda: 1 << 30
         await eventually(lambda: copy.log.log_end_offset == 2, "it goes on without the throttle")
 
     play(tmp_path, scenario)

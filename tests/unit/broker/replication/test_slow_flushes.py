@@ -166,11 +166,11 @@ def test_a_new_leader_epoch_is_written_on_other_threads(
         slow = SlowFlushes()
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", slow)
-            for one in partitions:
+            for broker, one in zip(three.brokers.values(), partitions, strict=True):
                 assert one.state is not None
                 epoch = LeaderEpoch(one.state.leader_epoch + 1)
                 one.apply(one.state._replace(leader_epoch=epoch))
-                one.owner.fetchers.follow(one)
+                broker.replicas.fetchers.follow(one)
             await send(three, 1)
             await eventually(
                 lambda: all(

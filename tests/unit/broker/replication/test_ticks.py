@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast.broker.replication.append_cache import AppendCache, AppendCacheMemory
-from holdfast.broker.replication.replicas import TICK_MS, Replicas
+from holdfast.broker.replication.replicas import TICK_MS, ReplicaParts, Replicas
 from holdfast.model import BrokerId, TopicPartition
 
 
@@ -35,7 +35,19 @@ def replicas_of(partitions: list[Still], lag_ms: int) -> Replicas:
     loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(call_soon=lambda *_: None))
     nothing: Any = None
     replicas = Replicas(
-        BrokerId(1), loop, cast("Any", clock), nothing, cast("Any", configs), nothing, nothing
+        ReplicaParts(
+            broker=BrokerId(1),
+            loop=loop,
+            clock=cast("Any", clock),
+            log=nothing,
+            rng=nothing,
+            trace=None,
+            directory=nothing,
+            configs=cast("Any", configs),
+            fetchers=nothing,
+            proposals=nothing,
+            failures=nothing,
+        )
     )
     replicas.partitions = {one.name: cast("Any", one) for one in partitions}
     return replicas

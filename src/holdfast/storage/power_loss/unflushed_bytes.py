@@ -29,12 +29,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from holdfast.broker.faults.flushed_names import Change, Directory, FileName, NameTree
+from holdfast.storage.power_loss.flushed_names import Change, Directory, FileName, NameTree
 
 T = TypeVar("T")
 
-UNFLUSHED: Final = "-unflushed"
-"""The suffix of a log directory's name in the name of its `side`."""
 JOURNAL: Final = "journal"
 KEPT: Final = "kept"
 LONGEST_BYTES: Final = 4 * 1024 * 1024
@@ -43,6 +41,11 @@ LONGEST_BYTES: Final = 4 * 1024 * 1024
 _CREATES: Final = ("create", "create_directory")
 _CHANGES: Final = (*_CREATES, "rename", "remove", "truncate")
 """Recorded before they are made."""
+
+
+def unflushed_of(log: Path) -> Path:
+    """The `side` of a log directory: the directory of its journal."""
+    return log.with_name(f"{log.name}-unflushed")
 
 
 class Journal:
