@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.controller_relay import answer_as_controller
-from holdfast.broker.controller.reassignment import (
+from holdfast.broker.controller.elect_leaders import (
     PREFERRED,
     UNCLEAN,
     Elected,

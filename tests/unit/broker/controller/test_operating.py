@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.broker.controller.auto_leader_rebalance import imbalanced
 from holdfast.broker.controller.config_changes import alter_broker_configs, alter_topic_configs
-from holdfast.broker.controller.reassignment import PREFERRED, UNCLEAN, elect, reassign
+from holdfast.broker.controller.elect_leaders import PREFERRED, UNCLEAN, elect
+from holdfast.broker.controller.reassignment import reassign
 from holdfast.broker.controller.topic_validation import RefusedError
 from holdfast.broker.metadata.store_nodes import ReplicaFailures, encode_replica_failures
 from holdfast.broker.replication.log_failures import NOTIFICATIONS
