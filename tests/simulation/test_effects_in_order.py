@@ -211,7 +211,8 @@ class Watch:
             )
 
     def epoch_written(self, partition: Partition, effect: WriteEpoch) -> None:
-        flushes = partition.owner._flushes
+        assert isinstance(partition.host, replicas.Replicas)
+        flushes = partition.host._flushes
         epochs = self._copy(partition.replica.broker, partition.name).durable_epochs()
         queue = flushes._queues.get(partition.log.disk)
         is_wanted = queue is not None and (

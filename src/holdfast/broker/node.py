@@ -114,7 +114,8 @@ class Broker:
         self.peers = Peers(loop, self.links, self.id, PeerTimeouts.of(settings))
         self.metadata = Metadata("")
         self.membership = Membership(self.id, store, clock, log, rng, self._registered)
-        self.commands = Commands(self.membership, store, clock, self.tasks, trace)
+        refused = None if trace is None else trace.command_refused
+        self.commands = Commands(self.membership, store, clock, self.tasks, refused)
         self.producer_ids = ProducerIds(self.id, store)
         self.directory = self._open_directories(disks)
         self._put_replication_together(settings)
@@ -143,7 +144,6 @@ class Broker:
         self.replicas = Replicas(
             ReplicaParts(
                 broker=self.id,
-                loop=loop,
                 clock=clock,
                 log=log,
                 rng=self.rng,
@@ -153,9 +153,7 @@ class Broker:
                 fetchers=Fetchers(
                     FetcherParts(loop, self.peers, incarnation, configs, self.follower_quota, log)
                 ),
-                proposals=Proposals(
-                    self.id, incarnation, loop, self.controller_channel, self.trace
-                ),
+                proposals=Proposals(self.id, incarnation, loop, self.controller_channel),
                 failures=self.failures,
             )
         )
@@ -177,10 +175,8 @@ class Broker:
         )
         self.auto_creation = AutoCreation(self.controller_channel, configs, log)
         self.groups = GroupCoordinator(self)
-        self.stray_logs = StrayLogs(loop, self.store, self.replicas, log)
-        self.maintenance = Maintenance(
-            loop, clock, log, configs, self.replicas, lambda: self.is_stopping
-        )
+        self.stray_logs = StrayLogs(self.store, self.replicas, log)
+        self.maintenance = Maintenance(clock, log, configs, self.replicas, lambda: self.is_stopping)
 
     def _open_directories(self, disks: Disks) -> LogDirectories:
         try:

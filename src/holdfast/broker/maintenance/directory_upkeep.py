@@ -37,14 +37,8 @@ KINDS: Final = (CHECKPOINTS, FILES)
 class DirectoryUpkeep:
     """The work in progress, one task per directory and kind."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        clock: Clock,
-        log: LogLines,
-        replicas: Replicas,
-    ) -> None:
-        self._loop = loop
+    def __init__(self, clock: Clock, log: LogLines, replicas: Replicas) -> None:
+        self._loop = clock.loop
         self._clock = clock
         self._log = log
         self._replicas = replicas

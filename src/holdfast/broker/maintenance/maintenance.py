@@ -35,14 +35,13 @@ class Maintenance:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
         clock: Clock,
         log: LogLines,
         configs: Configs,
         replicas: Replicas,
         is_stopping: Callable[[], bool],
     ) -> None:
-        self._loop = loop
+        self._loop = clock.loop
         self._clock = clock
         self._log = log
         self._configs = configs
@@ -53,7 +52,7 @@ class Maintenance:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._uncleanable: dict[Partition, None] = {}
         """Logs with a damaged batch: as in Kafka, the cleaner skips them."""
-        self._directories = DirectoryUpkeep(loop, clock, log, replicas)
+        self._directories = DirectoryUpkeep(clock, log, replicas)
 
     def start(self) -> None:
         """Start all timers."""

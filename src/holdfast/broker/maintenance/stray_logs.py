@@ -20,14 +20,7 @@ from holdfast.core import is_removed
 class StrayLogs:
     """Finds stray logs and deletes them."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        store: Store,
-        replicas: Replicas,
-        log: LogLines,
-    ) -> None:
-        self._loop = loop
+    def __init__(self, store: Store, replicas: Replicas, log: LogLines) -> None:
         self._store = store
         self._replicas = replicas
         self._log = log
@@ -35,7 +28,7 @@ class StrayLogs:
 
     def delete_soon(self) -> None:
         """Delete the stray logs of a broker that runs and was away."""
-        self._task = self._loop.create_task(self._delete_while_running())
+        self._task = asyncio.get_running_loop().create_task(self._delete_while_running())
 
     async def _delete_while_running(self) -> None:
         try:

@@ -67,12 +67,6 @@ class Registration(Protocol):
     is_leaving: bool
 
 
-class RefusalTrace(Protocol):
-    """The trace of refused commands."""
-
-    def command_refused(self, controller_epoch: int, error: ErrorCode) -> None: ...
-
-
 class Work(Protocol):
     """One command, part by part."""
 
@@ -125,13 +119,13 @@ class Commands:
         store: Store,
         clock: Clock,
         tasks: RequestTasks,
-        trace: RefusalTrace | None,
+        refused: Callable[[int, ErrorCode], None] | None,
     ) -> None:
         self._registration = registration
         self._store = store
         self._clock = clock
         self._tasks = tasks
-        self._refusals = trace
+        self._on_refused = refused
         self._turn = asyncio.Lock()
         self._waiting: dict[_Waiting, None] = {}
         self._pace = LookPace()
@@ -266,8 +260,8 @@ class Commands:
         return judgement
 
     def _trace(self, command: Command, error: CommandRefusedError) -> None:
-        if self._refusals is not None:
-            self._refusals.command_refused(command.controller_epoch, error.code)
+        if self._on_refused is not None:
+            self._on_refused(command.controller_epoch, error.code)
 
 
 def _send_again(one: _Waiting) -> None:

@@ -70,12 +70,11 @@ class Flushes:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
         clock: Clock,
         fetchers: Fetchers,
         hosted: Mapping[TopicPartition, Partition],
     ) -> None:
-        self._loop = loop
+        self._loop = clock.loop
         self._clock = clock
         self._fetchers = fetchers
         self._hosted = hosted

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from holdfast.broker.metadata.controller_channel import ControllerChannel
 from holdfast.broker.replication.partition import Partition
-from holdfast.broker.trace_events import BrokerTrace
 from holdfast.core import BrokerIncarnation, Leader
 from holdfast.model import BrokerId, ErrorCode, LeaderEpoch, PartitionEpoch, PartitionState
 from holdfast.protocol import Response
@@ -36,13 +35,11 @@ class Proposals:
         incarnation: BrokerIncarnation,
         loop: asyncio.AbstractEventLoop,
         controller: ControllerChannel,
-        trace: BrokerTrace | None,
     ) -> None:
         self._broker = broker
         self._incarnation = incarnation
         self._loop = loop
         self._controller = controller
-        self._trace = trace
         self._open: dict[tuple[bytes, int], Partition] = {}
         self._is_under_way = False
         self._timer: asyncio.Handle | None = None
@@ -122,8 +119,6 @@ class Proposals:
                 isr=tuple(map(BrokerId, data.isr)),
                 partition_epoch=PartitionEpoch(data.partition_epoch),
             )
-        if error and self._trace is not None:
-            self._trace.isr_refused(partition, error)
         partition.isr_answered(error, state)
         if _proposal_of(partition) is None:
             self.forget(partition)

@@ -246,6 +246,8 @@ class Partition:
 
     def isr_answered(self, error: ErrorCode, state: PartitionState | None) -> None:
         """The controller has answered our proposal."""
+        if error and self.host.trace is not None:
+            self.host.trace.isr_refused(self, error)
         if state is not None:
             self._know(state)
         self.run(self.replica.isr_answer(error, state))
@@ -284,11 +286,9 @@ class Partition:
         self.tail.clear()
         replica = self.replica
         if not replica.has_failed:
-            state = PartitionState((), (), leader_epoch=replica.leader_epoch)
-            role = replica.role
-            if isinstance(role, Leader):
-                self.run(role.renounce(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-            self.state = state._replace(leader=NO_BROKER)
+            if isinstance(replica.role, Leader):
+                self.run(replica.role.renounce(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            self.state = PartitionState((), (), NO_BROKER, replica.leader_epoch)
         for session in tuple(self.sessions):
             session.forget(self)
 

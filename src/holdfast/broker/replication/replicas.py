@@ -6,7 +6,6 @@ flushes.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import random
 import uuid
@@ -62,7 +61,6 @@ class ReplicaParts:
     """The parts of a broker that its replicas use."""
 
     broker: BrokerId
-    loop: asyncio.AbstractEventLoop
     clock: Clock
     log: LogLines
     rng: random.Random
@@ -84,7 +82,7 @@ class Replicas:
         self.trace = parts.trace
         self.directory = parts.directory
         self.fetchers = parts.fetchers
-        self._loop = parts.loop
+        self._loop = parts.clock.loop
         self._rng = parts.rng
         self._configs = parts.configs
         self._proposals = parts.proposals
@@ -95,7 +93,7 @@ class Replicas:
         self.partitions: dict[TopicPartition, Partition] = {}
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._flushes = Flushes(parts.loop, parts.clock, parts.fetchers, self.partitions)
+        self._flushes = Flushes(parts.clock, parts.fetchers, self.partitions)
         self._awaited: dict[Partition, None] = {}
         """Partitions for the next tick: they have new records or waiters."""
         self._turn: list[Partition] = []

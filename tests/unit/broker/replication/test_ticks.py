@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -31,13 +30,12 @@ class Still:
 
 def replicas_of(partitions: list[Still], lag_ms: int) -> Replicas:
     configs = SimpleNamespace(settings=SimpleNamespace(replica_lag_time_max_ms=lag_ms))
-    clock = SimpleNamespace(now_ms=lambda: 0)
-    loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(call_soon=lambda *_: None))
+    loop = SimpleNamespace(call_soon=lambda *_: None)
+    clock = SimpleNamespace(now_ms=lambda: 0, loop=loop)
     nothing: Any = None
     replicas = Replicas(
         ReplicaParts(
             broker=BrokerId(1),
-            loop=loop,
             clock=cast("Any", clock),
             log=nothing,
             rng=nothing,
