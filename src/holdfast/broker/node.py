@@ -121,7 +121,7 @@ class Broker:
         self._put_replication_together(settings)
         self._put_services_together()
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
-        self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
+        self.listener = Listener(loop, handlers, Limits.of(settings, layers), self.links, log)
         self._control: ControlSocket | None = None
         if settings.control is not None:
             faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]
@@ -305,7 +305,7 @@ class Broker:
 
     def _settings_changed(self) -> None:
         """The broker's own settings have changed while it runs."""
-        self.listener.limits = _limits(self.settings, self.configs.layers)
+        self.listener.limits = Limits.of(self.settings, self.configs.layers)
         if self.is_started and not self.is_stopping:
             self.maintenance.settings_changed()
 
@@ -359,22 +359,3 @@ def _session_s(settings: BrokerSettings) -> float:
     if settings.store is not None:
         return settings.broker_session_timeout_ms / 1000
     return settings.zookeeper_session_timeout_ms / 1000
-
-
-def _limits(settings: BrokerSettings, layers: Layers) -> Limits:
-    def if_set(name: str, value: int) -> int:
-        return value if name in layers.static else -1
-
-    return Limits(
-        request_bytes=settings.socket_request_max_bytes,
-        connections=settings.max_connections,
-        connections_per_address=settings.max_connections_per_ip,
-        of_address=settings.max_connections_per_ip_overrides,
-        send_buffer_bytes=if_set("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
-        receive_buffer_bytes=if_set(
-            "socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes
-        ),
-        queued_bytes=settings.queued_max_request_bytes,
-        idle_s=settings.connections_max_idle_ms / 1000,
-        backlog=settings.socket_listen_backlog_size,
-    )

@@ -14,6 +14,7 @@ from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
 from holdfast.broker.network.links import Links
+from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.protocol import (
     UnsupportedVersionError,
     encode_unsupported_api_versions,
@@ -67,6 +68,27 @@ class Limits:
     """connections.max.idle.ms."""
     backlog: int = 50
     """socket.listen.backlog.size."""
+
+    @staticmethod
+    def of(settings: BrokerSettings, layers: Layers) -> Limits:
+        """The limits that the settings ask for."""
+
+        def if_set(name: str, value: int) -> int:
+            return value if name in layers.static else -1
+
+        return Limits(
+            request_bytes=settings.socket_request_max_bytes,
+            connections=settings.max_connections,
+            connections_per_address=settings.max_connections_per_ip,
+            of_address=settings.max_connections_per_ip_overrides,
+            send_buffer_bytes=if_set("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
+            receive_buffer_bytes=if_set(
+                "socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes
+            ),
+            queued_bytes=settings.queued_max_request_bytes,
+            idle_s=settings.connections_max_idle_ms / 1000,
+            backlog=settings.socket_listen_backlog_size,
+        )
 
 
 class Listener:
