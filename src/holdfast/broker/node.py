@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from holdfast.broker.apis import HANDLERS
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
@@ -22,6 +21,7 @@ from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.handlers import handlers
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.maintenance import Maintenance
 from holdfast.broker.maintenance.stray_logs import delete_stray_logs
@@ -35,6 +35,7 @@ from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.network.listener import Limits, Listener
 from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
+from holdfast.broker.network.requests import Requests
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.replication.isr_proposals import Proposals
 from holdfast.broker.replication.log_failures import FailureReports
@@ -89,7 +90,7 @@ class Broker:
         self.rng = rng
         self.store = store
         self.trace = trace
-        self.tasks = RequestTasks(loop, log)
+        self.tasks = RequestTasks(loop)
         self._strays: asyncio.Task[None] | None = None
         self.is_started = self.is_stopping = False
         self.clock = clock or Clock(loop)
@@ -119,8 +120,8 @@ class Broker:
         self.auto_creation = AutoCreation(self)
         self.groups = GroupCoordinator(self)
         self.maintenance = Maintenance(self)
-        handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
-        self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
+        requests, limits = Requests(handlers(self)), _limits(settings, layers)
+        self.listener = Listener(settings.listener_name, loop, requests, limits, self.links, log)
         self.endpoint = Endpoint("", 0)
         self.on_no_directory: Callable[[], None] = _nothing
         """Called when the last log directory has failed: there is nothing left to serve."""

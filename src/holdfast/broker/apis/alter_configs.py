@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from holdfast.broker.apis.alter_configs_common import ConfigResource, alter_each
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import Alteration, replacing
@@ -17,11 +15,8 @@ from holdfast.protocol.messages.configs import (
     AlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Replace settings, or (validate_only) check whether that is possible."""
     request = call.request
     assert isinstance(request, AlterConfigsRequest)
@@ -38,7 +33,7 @@ def handle(broker: Broker, call: Call) -> None:
         ]
         return AlterConfigsResponse(responses=responses)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _resource(asked: AlterConfigsResource) -> ConfigResource:

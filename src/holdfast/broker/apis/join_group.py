@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerJoin, Join, MemberProtocol
 from holdfast.protocol.messages.groups import (
@@ -12,15 +13,12 @@ from holdfast.protocol.messages.groups import (
     JoinGroupResponseMember,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 MEMBER_ID_REQUIRED_FROM: Final = 4
 NULL_PROTOCOL_FROM: Final = 7
 SKIPS_ASSIGNMENT_FROM: Final = 9
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the rebalance is complete."""
     request = call.request
     assert isinstance(request, JoinGroupRequest)
@@ -28,7 +26,7 @@ def handle(broker: Broker, call: Call) -> None:
     join = Join(
         group_id=request.group_id,
         member_id=request.member_id,
-        new_member_id=broker.groups.new_member_id(request.group_instance_id or client_id),
+        new_member_id=coordinator.new_member_id(request.group_instance_id or client_id),
         client_id=client_id,
         client_host=f"/{call.connection.host}",
         session_timeout_ms=request.session_timeout_ms,
@@ -46,7 +44,7 @@ def handle(broker: Broker, call: Call) -> None:
     def answer(effect: AnswerJoin) -> None:
         _answer(call, effect)
 
-    broker.groups.ask(request.group_id, lambda groups, now_ms: groups.join(join, answer, now_ms))
+    coordinator.ask(request.group_id, lambda groups, now_ms: groups.join(join, answer, now_ms))
 
 
 def _answer(call: Call, effect: AnswerJoin) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerLeave, Leaver
 from holdfast.protocol.messages.groups import (
@@ -12,13 +13,10 @@ from holdfast.protocol.messages.groups import (
     LeaveGroupResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 SEVERAL_FROM: Final = 3
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Remove members; the rest of the group rebalances."""
     request = call.request
     assert isinstance(request, LeaveGroupRequest)
@@ -29,7 +27,7 @@ def handle(broker: Broker, call: Call) -> None:
     def answer(effect: AnswerLeave) -> None:
         _answer(call, effect)
 
-    broker.groups.ask(
+    coordinator.ask(
         request.group_id,
         lambda groups, now_ms: groups.leave(request.group_id, leavers, answer, now_ms),
     )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerSync, Caller, Sync
 from holdfast.protocol.messages.groups import SyncGroupRequest, SyncGroupResponse
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the assignments are committed."""
     request = call.request
     assert isinstance(request, SyncGroupRequest)
@@ -35,4 +31,4 @@ def handle(broker: Broker, call: Call) -> None:
             )
         )
 
-    broker.groups.ask(request.group_id, lambda groups, now_ms: groups.sync(sync, answer, now_ms))
+    coordinator.ask(request.group_id, lambda groups, now_ms: groups.sync(sync, answer, now_ms))

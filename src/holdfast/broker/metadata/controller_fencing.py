@@ -117,7 +117,7 @@ class Commands:
         self,
         call: Call,
         command: C,
-        work: Callable[[Broker, C], Work],
+        work: Callable[[C], Work],
         refused: Callable[[ErrorCode], Response],
     ) -> None:
         """Carry out a command and answer, or refuse it without any change."""
@@ -129,7 +129,7 @@ class Commands:
             self._trace(command, error)
             call.answer(refused(error.code))
             return
-        one = _Waiting(call.connection, command, lambda: work(self._broker, command), refused)
+        one = _Waiting(call.connection, command, lambda: work(command), refused)
         self._waiting[one] = None
         self._broker.tasks.answer_by(call, self._answer_to(one))
 

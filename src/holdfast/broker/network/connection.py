@@ -12,7 +12,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.broker.network.calls import Call
+from holdfast.broker.log_lines import LogLines
+from holdfast.broker.network.calls import ANONYMOUS, Call, KafkaPrincipal
 from holdfast.broker.network.frames import FrameReader
 from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
@@ -51,6 +52,7 @@ class Connection(asyncio.BufferedProtocol):
         "bytes_under_way",
         "host",
         "last_active_s",
+        "principal",
         "refused",
         "transport",
         "unsent_bytes",
@@ -71,6 +73,8 @@ class Connection(asyncio.BufferedProtocol):
     """The broker at the other end, by its client id; None for a client."""
     last_active_s: float
     """When bytes were last received or sent."""
+    principal: KafkaPrincipal
+    """Who sends its requests."""
     refused: SequenceGapGuard
     """Batches that its producers must resend before any later one."""
 
@@ -90,6 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.broker = None
         self.last_active_s = listener.loop.time()
+        self.principal = ANONYMOUS
         self.refused = SequenceGapGuard()
         self.bytes_under_way = 0
 
@@ -123,22 +128,23 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take(self, frame: bytearray) -> None:
         listener, known = self._listener, self.broker
+        requests = listener.requests
         try:
-            call = listener.decode(self, frame)
+            call = requests.decode(self, frame)
         except (MalformedMessage, UnsupportedVersionError) as error:
             self.refuse(str(error))
             return
         except Exception as error:  # noqa: BLE001  # whatever it was, others are served
-            listener.log.bug("request not read", error, client=self.host)
+            self.log.bug("request not read", error, self.sender)
             self.close()
             return
         if self.broker != known and listener.links.swallows(self.broker, self.transport):
             return  # The first request identifies the broker.
         self._calls.append(call)
-        self._listener.bytes_came(self, len(frame))
+        listener.bytes_came(self, len(frame))
         if len(self._calls) >= MAX_CALLS:
             self.hold(_CALLS)
-        self._listener.handle(call)
+        requests.handle(call)
 
     def pause_writing(self) -> None:
         self.hold(_SLOW_READER)
@@ -251,12 +257,27 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, reason: str) -> None:
         """The input cannot be answered: log the reason, and disconnect."""
-        self.warn("request refused", reason=reason)
+        self.log.client_warning("request refused", self.sender, reason=reason)
         self.close()
 
-    def warn(self, event: str, **fields: object) -> None:
-        """Log what this client did."""
-        self._listener.log.client_warning(event, self.host, **fields)
+    @property
+    def log(self) -> LogLines:
+        """The broker's log."""
+        return self._listener.log
+
+    @property
+    def listener_name(self) -> str:
+        """The name of the listener that accepted it."""
+        return self._listener.name
+
+    @property
+    def sender(self) -> dict[str, object]:
+        """The client, for log lines."""
+        return {
+            "client": self.host,
+            "listener": self.listener_name,
+            "principal": self.principal,
+        }
 
     def stop_taking(self) -> None:
         """Accept no more requests; those in progress are answered."""
