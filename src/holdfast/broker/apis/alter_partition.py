@@ -29,8 +29,7 @@ from holdfast.protocol.messages.control import (
 
 def handle(controller: CurrentController, call: Call) -> None:
     """Pass each partition's proposal to the core; the last answer sends the response."""
-    request = call.request
-    assert isinstance(request, AlterPartitionRequest)
+    request: AlterPartitionRequest = call.request
     service = controller()
     error = ErrorCode.NOT_CONTROLLER if service is None else _refusal(service, request)
     if service is None or error:

@@ -19,8 +19,7 @@ from holdfast.protocol.messages.reassignments import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Start reassignments; answers when the store has them, not when they are done."""
-    request = call.request
-    assert isinstance(request, AlterPartitionReassignmentsRequest)
+    request: AlterPartitionReassignmentsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(

@@ -19,8 +19,7 @@ AGREE_S: Final = 5.0
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Move the leaderships that can move, and name the remaining partitions."""
-    request = call.request
-    assert isinstance(request, ControlledShutdownRequest)
+    request: ControlledShutdownRequest = call.request
 
     def refuse(error: ErrorCode, _: str) -> ControlledShutdownResponse:
         return ControlledShutdownResponse(error_code=error, remaining_partitions=[])

@@ -18,8 +18,7 @@ from holdfast.protocol.messages.topics import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Add partitions, or (validate_only) check whether that is possible."""
-    request = call.request
-    assert isinstance(request, CreatePartitionsRequest)
+    request: CreatePartitionsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> CreatePartitionsResponse:
         return CreatePartitionsResponse(

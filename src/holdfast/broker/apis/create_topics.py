@@ -22,8 +22,7 @@ from holdfast.protocol.messages.topics import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Create topics, or (validate_only) check whether that is possible."""
-    request = call.request
-    assert isinstance(request, CreateTopicsRequest)
+    request: CreateTopicsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> CreateTopicsResponse:
         results = [_failed(topic.name, error, message) for topic in request.topics]

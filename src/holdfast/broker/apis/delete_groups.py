@@ -15,8 +15,7 @@ from holdfast.protocol.messages.group_admin import (
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the tombstones of all groups are committed."""
-    request = call.request
-    assert isinstance(request, DeleteGroupsRequest)
+    request: DeleteGroupsRequest = call.request
     _Deletion(coordinator, call, request).begin()
 
 

@@ -31,8 +31,7 @@ def handle(
     tasks: RequestTasks, replicas: Replicas, metadata: Metadata, clock: Clock, call: Call
 ) -> None:
     """Delete records, then wait until every in-sync replica has deleted them."""
-    request = call.request
-    assert isinstance(request, DeleteRecordsRequest)
+    request: DeleteRecordsRequest = call.request
     tasks.answer_by(call, _delete(replicas, metadata, clock, request))
 
 

@@ -24,8 +24,7 @@ DELIVERY_TIMEOUT_S: Final = 1.0
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Delete topics; each may be created again as soon as this is answered."""
-    request = call.request
-    assert isinstance(request, DeleteTopicsRequest)
+    request: DeleteTopicsRequest = call.request
     wanted = list(request.topics)
     if call.version < BY_ID_FROM:
         wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]

@@ -19,8 +19,7 @@ BROKERS: Final = 1
 
 def handle(metadata: Metadata, call: Call) -> None:
     """Answer from the last UpdateMetadata."""
-    request = call.request
-    assert isinstance(request, DescribeClusterRequest)
+    request: DescribeClusterRequest = call.request
     if request.endpoint_type != BROKERS:
         call.answer(
             DescribeClusterResponse(

@@ -37,8 +37,7 @@ def handle(
     tasks: RequestTasks, metadata: Metadata, configs: Configs, store: Store, call: Call
 ) -> None:
     """Answer from the store, so that a client sees its change as soon as it is acknowledged."""
-    request = call.request
-    assert isinstance(request, DescribeConfigsRequest)
+    request: DescribeConfigsRequest = call.request
     tasks.answer_by(call, _describe_all(metadata, configs, store, request))
 
 

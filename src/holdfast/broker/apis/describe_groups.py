@@ -21,8 +21,7 @@ NAMES_MISSING_GROUP_FROM: Final = 6
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers immediately."""
-    request = call.request
-    assert isinstance(request, DescribeGroupsRequest)
+    request: DescribeGroupsRequest = call.request
     operations = OF_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [
         _described(coordinator.look(group_id).describe(group_id), operations, call.version)

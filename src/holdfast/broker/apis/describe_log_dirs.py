@@ -26,8 +26,7 @@ from holdfast.storage import LogDirectories, LogDirectory
 
 def handle(replicas: Replicas, directory: LogDirectories, call: Call) -> None:
     """Every log directory of this broker; a failed one only with its error."""
-    request = call.request
-    assert isinstance(request, DescribeLogDirsRequest)
+    request: DescribeLogDirsRequest = call.request
     found: dict[LogDirectory, dict[str, list[DescribeLogDirsPartition]]] = {}
     for name in _wanted(replicas, request):
         partition = replicas.partitions.get(name)

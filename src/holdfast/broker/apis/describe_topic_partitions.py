@@ -24,24 +24,23 @@ from holdfast.protocol.messages.metadata import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """One page, in the order of names and numbers."""
-    request = call.request
-    assert isinstance(request, DescribeTopicPartitionsRequest)
+    request: DescribeTopicPartitionsRequest = call.request
 
     def refuse(error: ErrorCode, _: str) -> DescribeTopicPartitionsResponse:
         topics = [_unknown(topic.name, error) for topic in request.topics]
         return DescribeTopicPartitionsResponse(topics=topics)
 
     async def work(service: ControllerService) -> DescribeTopicPartitionsResponse:
-        most = service.host.configs.settings.max_request_partition_size_limit
-        return _page(service, request, most)
+        return _page(service, request)
 
     relay.answer(call, work, refuse)
 
 
 def _page(
-    service: ControllerService, request: DescribeTopicPartitionsRequest, most: int
+    service: ControllerService, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     names = sorted({topic.name for topic in request.topics} or service.topics)
+    most = service.host.configs.settings.max_request_partition_size_limit
     left = min(max(request.response_partition_limit, 1), most)
     cursor = request.cursor
     topics: list[DescribeTopicPartitionsResponseTopic] = []

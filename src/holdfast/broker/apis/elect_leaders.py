@@ -23,8 +23,7 @@ from holdfast.protocol.messages.reassignments import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """Elect leaders for some partitions, or wherever it is needed."""
-    request = call.request
-    assert isinstance(request, ElectLeadersRequest)
+    request: ElectLeadersRequest = call.request
     named = tuple(
         dict.fromkeys(
             TopicPartition(topic.topic, number)

@@ -20,8 +20,7 @@ BATCHED_FROM: Final = 4
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """One coordinator for each key."""
-    request = call.request
-    assert isinstance(request, FindCoordinatorRequest)
+    request: FindCoordinatorRequest = call.request
     if call.version >= BATCHED_FROM:
         found = [_find(coordinator, request.key_type, key) for key in request.coordinator_keys]
         call.answer(FindCoordinatorResponse(coordinators=found))

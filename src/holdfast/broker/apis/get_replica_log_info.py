@@ -20,8 +20,7 @@ from holdfast.protocol.messages.control import (
 
 def handle(replicas: Replicas, membership: Membership, call: Call) -> None:
     """The end of each log."""
-    request = call.request
-    assert isinstance(request, GetReplicaLogInfoRequest)
+    request: GetReplicaLogInfoRequest = call.request
     topics = [
         TopicPartitionLogInfo(
             topic_id=topic.topic_id,

@@ -10,8 +10,7 @@ from holdfast.protocol.messages.groups import HeartbeatRequest, HeartbeatRespons
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers immediately."""
-    request = call.request
-    assert isinstance(request, HeartbeatRequest)
+    request: HeartbeatRequest = call.request
     caller = Caller(
         request.group_id, request.member_id, request.generation_id, request.group_instance_id
     )

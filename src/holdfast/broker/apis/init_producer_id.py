@@ -12,8 +12,7 @@ from holdfast.protocol.messages.transactions import InitProducerIdRequest, InitP
 
 def handle(tasks: RequestTasks, producer_ids: ProducerIds, call: Call) -> None:
     """A new producer id; transactions are not supported yet and are refused."""
-    request = call.request
-    assert isinstance(request, InitProducerIdRequest)
+    request: InitProducerIdRequest = call.request
     if request.transactional_id is not None:
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         call.answer(InitProducerIdResponse(error_code=error, producer_epoch=-1))

@@ -20,8 +20,7 @@ SKIPS_ASSIGNMENT_FROM: Final = 9
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the rebalance is complete."""
-    request = call.request
-    assert isinstance(request, JoinGroupRequest)
+    request: JoinGroupRequest = call.request
     client_id = call.client_id or ""
     join = Join(
         group_id=request.group_id,

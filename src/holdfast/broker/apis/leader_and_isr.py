@@ -52,8 +52,7 @@ class RoleParts:
 
 def handle(parts: RoleParts, call: Call) -> None:
     """Apply every role that the store confirms, then answer; a refused command changes nothing."""
-    request = call.request
-    assert isinstance(request, LeaderAndIsrRequest)
+    request: LeaderAndIsrRequest = call.request
     parts.commands.obey(call, request, partial(_Roles, parts), _refused)
 
 

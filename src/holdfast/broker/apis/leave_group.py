@@ -18,8 +18,7 @@ SEVERAL_FROM: Final = 3
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Remove members; the rest of the group rebalances."""
-    request = call.request
-    assert isinstance(request, LeaveGroupRequest)
+    request: LeaveGroupRequest = call.request
     leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
     if call.version < SEVERAL_FROM:
         leavers = [Leaver(request.member_id)]

@@ -19,8 +19,7 @@ CLASSIC: Final = "classic"
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """While a partition loads, its groups are missing and the answer has an error."""
-    request = call.request
-    assert isinstance(request, ListGroupsRequest)
+    request: ListGroupsRequest = call.request
     states = [state.lower() for state in request.states_filter]
     types = [kind.lower() for kind in request.types_filter]
     error = ErrorCode.NONE

@@ -30,8 +30,7 @@ LEADER_EPOCH_FROM: Final = 4
 
 def handle(replicas: Replicas, metadata: Metadata, call: Call) -> None:
     """One answer for each partition."""
-    request = call.request
-    assert isinstance(request, ListOffsetsRequest)
+    request: ListOffsetsRequest = call.request
     topics = [
         ListOffsetsTopicResponse(
             name=topic.name,

@@ -16,8 +16,7 @@ from holdfast.protocol.messages.reassignments import (
 
 def handle(relay: ControllerRelay, call: Call) -> None:
     """All reassignments, or those of some partitions."""
-    request = call.request
-    assert isinstance(request, ListPartitionReassignmentsRequest)
+    request: ListPartitionReassignmentsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> ListPartitionReassignmentsResponse:
         return ListPartitionReassignmentsResponse(

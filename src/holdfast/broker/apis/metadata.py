@@ -41,28 +41,25 @@ def handle(
     The answer waits for the first UpdateMetadata: a client that received no controller would not
     refresh its metadata for a long time.
     """
+
+    async def after_first_update() -> MetadataResponse:
+        until_s = loop.time() + PATIENCE_S
+        # Polling is enough: the wait is short, and happens once after a start.
+        while metadata.controller is None and loop.time() < until_s:  # noqa: ASYNC110
+            await asyncio.sleep(PAUSE_S)
+        return _response(metadata, auto_creation, configs, call)
+
     if metadata.controller is None:
-        tasks.answer_by(call, _after_first_update(metadata, auto_creation, configs, call))
+        loop = asyncio.get_running_loop()
+        tasks.answer_by(call, after_first_update())
     else:
         call.answer(_response(metadata, auto_creation, configs, call))
-
-
-async def _after_first_update(
-    metadata: Metadata, auto_creation: AutoCreation, configs: Configs, call: Call
-) -> MetadataResponse:
-    loop = asyncio.get_running_loop()
-    until_s = loop.time() + PATIENCE_S
-    # Polling is enough: the wait is short, and happens once after a start.
-    while metadata.controller is None and loop.time() < until_s:  # noqa: ASYNC110
-        await asyncio.sleep(PAUSE_S)
-    return _response(metadata, auto_creation, configs, call)
 
 
 def _response(
     metadata: Metadata, auto_creation: AutoCreation, configs: Configs, call: Call
 ) -> MetadataResponse:
-    request = call.request
-    assert isinstance(request, MetadataRequest)
+    request: MetadataRequest = call.request
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
         topics = [_described(topic) for topic in metadata.topics.values()]

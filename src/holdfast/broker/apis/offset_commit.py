@@ -31,8 +31,7 @@ NO_RETENTION: Final = -1
 
 def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Refuse unknown partitions here; pass the others to the group's coordinator."""
-    request = call.request
-    assert isinstance(request, OffsetCommitRequest)
+    request: OffsetCommitRequest = call.request
     known: list[tuple[TopicPartition, OffsetCommitRequestPartition]] = []
     answers: list[tuple[TopicPartition | None, OffsetCommitResponsePartition]] = []
     topics: list[OffsetCommitResponseTopic] = []

@@ -17,8 +17,7 @@ from holdfast.protocol.messages.committed_offsets import (
 
 def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Answers when the tombstones are committed."""
-    request = call.request
-    assert isinstance(request, OffsetDeleteRequest)
+    request: OffsetDeleteRequest = call.request
     known = [
         TopicPartition(topic.name, asked.partition_index)
         for topic in request.topics

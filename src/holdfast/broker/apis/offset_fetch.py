@@ -35,8 +35,7 @@ NOTHING: Final = CommittedOffset(Offset(-1))
 
 def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Answers immediately."""
-    request = call.request
-    assert isinstance(request, OffsetFetchRequest)
+    request: OffsetFetchRequest = call.request
     if call.version >= GROUPS_FROM:
         by_id = call.version >= BY_ID_FROM
         groups = [_group(coordinator, metadata, one, by_id=by_id) for one in request.groups]

@@ -17,8 +17,7 @@ from holdfast.protocol.messages.offsets import (
 
 def handle(replicas: Replicas, metadata: Metadata, call: Call) -> None:
     """One answer for each partition."""
-    request = call.request
-    assert isinstance(request, OffsetForLeaderEpochRequest)
+    request: OffsetForLeaderEpochRequest = call.request
     topics = [
         OffsetForLeaderTopicResult(
             topic=topic.topic,

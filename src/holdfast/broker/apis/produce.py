@@ -37,9 +37,7 @@ def handle(
     replicas: Replicas, metadata: Metadata, clock: Clock, trace: BrokerTrace | None, call: Call
 ) -> None:
     """Append to each partition; the last result sends the answer."""
-    request = call.request
-    assert isinstance(request, ProduceRequest)
-    _Produce(metadata, trace, call, request).begin(replicas, clock)
+    _Produce(metadata, trace, call).begin(replicas, clock)
 
 
 class _Produce:
@@ -47,9 +45,7 @@ class _Produce:
 
     __slots__ = ("call", "error", "has_moved", "metadata", "open", "responses", "trace")
 
-    def __init__(
-        self, metadata: Metadata, trace: BrokerTrace | None, call: Call, request: ProduceRequest
-    ) -> None:
+    def __init__(self, metadata: Metadata, trace: BrokerTrace | None, call: Call) -> None:
         self.metadata = metadata
         self.trace = trace
         self.call = call
@@ -61,12 +57,11 @@ class _Produce:
         """Another broker leads a partition, and the answer names it."""
         self.responses = [
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
-            for topic in request.topic_data
+            for topic in call.request.topic_data
         ]
 
     def begin(self, replicas: Replicas, clock: Clock) -> None:
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
+        request: ProduceRequest = self.call.request
         by_id = self.call.version >= _BY_ID_FROM
         wall_ms, deadline_ms = clock.wall_ms(), clock.now_ms() + request.timeout_ms
         find, refused = replicas.find, self.call.connection.refused
@@ -97,22 +92,12 @@ class _Produce:
         else:
             call.answer_nothing()
 
-    def trace_acknowledged(
-        self, trace: BrokerTrace, partition: Partition, base_offset: int
-    ) -> None:
-        """Trace the acknowledgement."""
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
-        trace.acknowledged(partition, self.call.client_id or "", base_offset, request.acks)
-
     def one_less(self) -> None:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
         if self.open or self.call.is_answered:
             return
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
-        if request.acks == ACKS_NONE:
+        if self.call.request.acks == ACKS_NONE:
             self._end_without_answer()
         else:
             topics = [topic.partition_responses for topic in self.responses]
@@ -159,7 +144,8 @@ class _Slot:
             answer.base_offset = base_offset
             trace = self._produce.trace
             if trace is not None and partition is not None:
-                self._produce.trace_acknowledged(trace, partition, base_offset)
+                call = self._produce.call
+                trace.acknowledged(partition, call.client_id or "", base_offset, call.request.acks)
         if partition is not None:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
@@ -182,9 +168,7 @@ class _Slot:
     def _transactional_refusal(self) -> ErrorCode:
         """Kafka's error for a transactional batch that belongs to no open transaction."""
         self._answer.error_message = NO_TRANSACTIONS
-        request = self._produce.call.request
-        assert isinstance(request, ProduceRequest)
-        if request.transactional_id is None:
+        if self._produce.call.request.transactional_id is None:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return ErrorCode.INVALID_TXN_STATE
 

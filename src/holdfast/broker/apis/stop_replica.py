@@ -25,8 +25,7 @@ NO_EPOCH: Final = -1
 
 def handle(commands: Commands, replicas: Replicas, call: Call) -> None:
     """Stop the replicas that the store no longer assigns to us; delete their logs if asked."""
-    request = call.request
-    assert isinstance(request, StopReplicaRequest)
+    request: StopReplicaRequest = call.request
     commands.obey(call, request, partial(_Stops, replicas), _refused)
 
 

@@ -10,8 +10,7 @@ from holdfast.protocol.messages.groups import SyncGroupRequest, SyncGroupRespons
 
 def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the assignments are committed."""
-    request = call.request
-    assert isinstance(request, SyncGroupRequest)
+    request: SyncGroupRequest = call.request
     sync = Sync(
         Caller(
             request.group_id, request.member_id, request.generation_id, request.group_instance_id

@@ -57,8 +57,7 @@ class UpdateParts:
 
 def handle(parts: UpdateParts, call: Call) -> None:
     """Apply the updates that the store confirms."""
-    request = call.request
-    assert isinstance(request, UpdateMetadataRequest)
+    request: UpdateMetadataRequest = call.request
     parts.commands.obey(call, request, partial(_Updates, parts), _refused)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast.protocol import Api, Payload, Request, Response, encode_response
 
@@ -42,6 +42,8 @@ class Call:
         "version",
     )
 
+    request: Any
+    """The request, of the class that its API has."""
     parts: list[Payload] | None
     """The bytes of the answer, once there is one; empty if none is sent."""
     answer_size: int
@@ -100,13 +102,13 @@ class Call:
 
     def fail(self, error: BaseException) -> None:
         """The broker has a bug: log it with the request that shows it, and disconnect."""
-        log = self.connection.log
+        log = self.connection.listener.log
         log.bug("request failed", error, self.sender, api=self.api.name, version=self.version)
         self.connection.close()
 
     def warn(self, event: str, **fields: object) -> None:
         """Log what the sender did."""
-        self.connection.log.client_warning(event, self.sender, **fields)
+        self.connection.listener.log.client_warning(event, self.sender, **fields)
 
     @property
     def principal(self) -> KafkaPrincipal:
@@ -116,7 +118,7 @@ class Call:
     @property
     def listener(self) -> str:
         """The name of the listener that received it."""
-        return self.connection.listener_name
+        return self.connection.listener.name
 
     @property
     def sender(self) -> dict[str, object]:
