@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from holdfast.broker.groups import GroupCoordinator
@@ -39,10 +40,7 @@ def handle(coordinator: GroupCoordinator, call: Call) -> None:
         requires_member_id=call.version >= MEMBER_ID_REQUIRED_FROM,
         may_skip_assignment=call.version >= SKIPS_ASSIGNMENT_FROM,
     )
-
-    def answer(effect: AnswerJoin) -> None:
-        _answer(call, effect)
-
+    answer = partial(_answer, call)
     coordinator.ask(request.group_id, lambda groups, now_ms: groups.join(join, answer, now_ms))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from holdfast.broker.groups import GroupCoordinator
@@ -22,10 +23,7 @@ def handle(coordinator: GroupCoordinator, call: Call) -> None:
     leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
     if call.version < SEVERAL_FROM:
         leavers = [Leaver(request.member_id)]
-
-    def answer(effect: AnswerLeave) -> None:
-        _answer(call, effect)
-
+    answer = partial(_answer, call)
     coordinator.ask(
         request.group_id,
         lambda groups, now_ms: groups.leave(request.group_id, leavers, answer, now_ms),

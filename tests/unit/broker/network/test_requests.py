@@ -6,18 +6,22 @@ import asyncio
 import io
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
 
+from holdfast.broker.apis import describe_cluster
 from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.handlers import handlers
 from holdfast.broker.log_lines import LogLines
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.listener import Limits, Listener
 from holdfast.broker.network.requests import Handler, Requests
 from holdfast.broker.tasks import RequestTasks
-from holdfast.protocol import APIS, Api, Response, encode_request
+from holdfast.protocol import APIS, Api, Response, decode_response, encode_request
+from holdfast.protocol.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three
 from tests.unit.protocol.sampler import Sampler
@@ -108,6 +112,25 @@ def test_a_request_that_fails_is_logged_with_its_sender_and_costs_its_connection
             line = f'event="request failed" {sender} client_id={client_of(api)} api={api.name} '
             assert line in written
             assert f"KeyError('{('now', 'later')[api.key % 2]}')" in written
+
+    asyncio.run(run())
+
+
+def test_a_handler_needs_its_parts_and_no_broker() -> None:
+    async def run() -> None:
+        api = APIS[DescribeClusterRequest.API_KEY]
+        listener, port, _ = await opened({api.key: partial(describe_cluster.handle, Metadata("c"))})
+        try:
+            reader, writer = await asyncio.open_connection(HOST, port)
+            asked = DescribeClusterRequest(include_cluster_authorized_operations=False)
+            writer.writelines(encode_request(asked, 0, correlation_id=1, client_id=None))
+            frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            writer.close()
+        finally:
+            listener.close()
+        response = decode_response(frame, api, 0)[1]
+        assert isinstance(response, DescribeClusterResponse)
+        assert (response.cluster_id, response.controller_id) == ("c", -1)
 
     asyncio.run(run())
 
