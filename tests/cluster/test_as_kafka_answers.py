@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from holdfast.broker.apis import HANDLERS
 from holdfast.cluster import Cluster
 from holdfast.cluster.client.client import Address, Connection
 from holdfast.model import ErrorCode
@@ -247,7 +246,6 @@ def test_a_librdkafka_consumer_of_the_new_protocol_fails_aloud(cluster: Cluster)
 
 
 def test_apis_that_we_do_not_serve_are_refused_with_an_answer(cluster: Cluster) -> None:
-    assert set(HANDLERS) == set(APIS)
     ends = transactions.EndTxnRequest(
         transactional_id="id", producer_id=1, producer_epoch=0, committed=True
     )

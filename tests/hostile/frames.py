@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-from holdfast.broker.apis import HANDLERS
 from holdfast.protocol import APIS, Request, encode_request
 from holdfast.protocol.codec.types import BOOL, FLOAT64, UINT16, UINT32, UUID, Fixed
 from holdfast.protocol.records import BatchOptions, Compression, NewRecord, build_batch
@@ -71,9 +70,9 @@ def requests(rng: Random, rounds: int) -> Iterator[bytes]:
     """Whole well-formed frames: every served API in every version."""
     stranger = Stranger(rng)
     for _ in range(rounds):
-        for key in HANDLERS:
-            for version in APIS[key].versions:
-                request = stranger.message(APIS[key].request, version)
+        for api in APIS.values():
+            for version in api.versions:
+                request = stranger.message(api.request, version)
                 yield framed(request, version, rng)
 
 

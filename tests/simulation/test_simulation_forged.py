@@ -49,8 +49,7 @@ def trust_stop(*_: Any) -> bool:
     return True
 
 
-async def trust_addresses(broker: Any, request: Any) -> dict[BrokerId, KnownBroker]:
-    del broker
+async def trust_addresses(_: Any, request: Any) -> dict[BrokerId, KnownBroker]:
     return {
         BrokerId(one.id): KnownBroker(
             BrokerId(one.id), Endpoint(one.endpoints[0].host, one.endpoints[0].port), None

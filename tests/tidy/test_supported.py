@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.apis import HANDLERS
+from holdfast.broker.apis.unserved import AS_KAFKA, UNLISTED
 from holdfast.broker.settings import BROKER, TOPIC
 from holdfast.protocol import APIS
 
@@ -59,11 +59,11 @@ def test_a_supported_setting_is_set_and_observed_by_the_test_it_names() -> None:
 def test_every_api_that_is_served_is_sent_by_a_client() -> None:
     """tests/clients/apis.txt: the API, who sends it, the test in which that is seen.
 
-    What a handler named `refuse` answers is not served.
+    An API of `unserved` is refused.
     """
     lines = API_TABLE.read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.split("|")] for line in lines if line[:1] != "#"]
-    served = [key for key, handle in HANDLERS.items() if handle.__name__ != "refuse"]
+    served = [key for key in APIS if key not in (*AS_KAFKA, *UNLISTED)]
     assert [name for name, _, _ in rows] == [APIS[key].name for key in served]
     for name, _, node in rows:
         own, _ = source_of(node)

@@ -15,7 +15,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TextIO
 
 REPEAT_S: Final = 10.0
@@ -25,6 +25,8 @@ MOST_ALIKE: Final = 100
 REMEMBERED_LINES: Final = 1_000
 """Warnings that are remembered to detect repetition; beyond that the oldest is forgotten."""
 
+Sender = Mapping[str, object]
+"""The sender of a request; `client` is its address."""
 _Key = tuple[str, ...]
 
 
@@ -75,19 +77,22 @@ class LogLines:
         """A problem that the broker handles."""
         self._write_unless_recent("warning", event, fields, _whole(event, fields))
 
-    def client_warning(self, event: str, client: str, **fields: object) -> None:
+    def client_warning(self, event: str, sender: Sender, **fields: object) -> None:
         """A client's mistake; its other mistakes of this kind count as the same line."""
-        fields = {"client": client, **fields}
-        self._write_unless_recent("warning", event, fields, (event, client))
+        key = (event, str(sender["client"]))
+        self._write_unless_recent("warning", event, {**sender, **fields}, key)
 
     def error(self, event: str, **fields: object) -> None:
         """A failure."""
         self._write_unless_recent("error", event, fields, _whole(event, fields))
 
-    def bug(self, event: str, error: BaseException, **fields: object) -> None:
-        """Our own bug, with its traceback."""
-        fields = {**fields, "error": repr(error)}
-        if self._write_unless_recent("error", event, fields, _whole(event, fields)):
+    def bug(
+        self, event: str, error: BaseException, sender: Sender | None = None, /, **fields: object
+    ) -> None:
+        """Our own bug, with its traceback. Another sender of the request is the same line."""
+        fields["error"] = repr(error)
+        key = _whole(event, fields)
+        if self._write_unless_recent("error", event, {**(sender or {}), **fields}, key):
             self._stream.write("".join(traceback.format_exception(error)))
             self._stream.flush()
 

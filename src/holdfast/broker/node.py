@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from holdfast.broker.apis import HANDLERS
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.host import Host
@@ -27,6 +26,7 @@ from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
 from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.handlers import handlers
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.maintenance import Maintenance
 from holdfast.broker.maintenance.stray_logs import StrayLogs
@@ -41,6 +41,7 @@ from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.network.listener import Limits, Listener
 from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
+from holdfast.broker.network.requests import Requests
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.replication.flushes import wait_for_all
 from holdfast.broker.replication.isr_proposals import Proposals
@@ -108,7 +109,7 @@ class Broker:
         self.is_started = self.is_stopping = False
         self.endpoint = Endpoint("", 0)
         self._reload: asyncio.Task[None] | None = None
-        self.tasks = RequestTasks(loop, log)
+        self.tasks = RequestTasks(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop, rng)
         self.peers = Peers(loop, self.links, self.id, PeerTimeouts.of(settings))
@@ -120,8 +121,8 @@ class Broker:
         self.directory = self._open_directories(disks)
         self._put_replication_together(settings)
         self._put_services_together()
-        handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
-        self.listener = Listener(loop, handlers, Limits.of(settings, layers), self.links, log)
+        requests, limits = Requests(handlers(self)), Limits.of(settings, layers)
+        self.listener = Listener(settings.listener_name, loop, requests, limits, self.links, log)
         self._control: ControlSocket | None = None
         if settings.control is not None:
             faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
-from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
 from holdfast.protocol import Response
 
@@ -26,9 +25,8 @@ async def in_parts(work: Iterable[object]) -> None:
 class RequestTasks:
     """Tasks that answer a call. The loop holds tasks weakly, so they are kept here."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, log: LogLines) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._log = log
         self._running: dict[asyncio.Task[Response], None] = {}
 
     def answer_by(self, call: Call, work: Coroutine[Any, Any, Response]) -> None:
@@ -44,7 +42,6 @@ class RequestTasks:
             if error is None:
                 call.answer(task.result())
             else:
-                self._log.bug("request failed", error, api=call.api.name)
-                call.connection.close()
+                call.fail(error)
 
         task.add_done_callback(done)

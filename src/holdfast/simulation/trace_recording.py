@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holdfast.broker.log_lines import LogLines
+from holdfast.broker.log_lines import LogLines, Sender
 from holdfast.model import KINDS, TopicPartition, TraceEvent
 from holdfast.model.trace import SCHEMA
 from holdfast.simulation.virtual_time_loop import Timeline
@@ -93,8 +93,10 @@ class _Said(LogLines):
         super().__init__(broker, now_s=lambda: recording.now_ms() / 1000)
         self._recording = recording
 
-    def bug(self, event: str, error: BaseException, **fields: object) -> None:
-        self._write("error", event, {**fields, "error": repr(error)})
+    def bug(
+        self, event: str, error: BaseException, sender: Sender | None = None, /, **fields: object
+    ) -> None:
+        self._write("error", event, {**(sender or {}), **fields, "error": repr(error)})
         report = "".join(traceback.format_exception(error))
         self._recording.bugs.append(f"b{self._broker}: {event}: {report}")
 

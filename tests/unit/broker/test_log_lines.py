@@ -71,7 +71,7 @@ def test_one_client_is_one_line_whatever_it_sends() -> None:
     log = LogLines(1, stream, Clock())
     for host in ("10.0.0.1", "10.0.0.2"):
         for number in range(100):
-            log.client_warning("request refused", client=host, reason=f"API {number}")
+            log.client_warning("request refused", {"client": host}, reason=f"API {number}")
     assert len(lines_of(stream)) == 2
 
 

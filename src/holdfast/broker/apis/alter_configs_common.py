@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any, Final
 
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.config_changes import (
     BROKER,
     TOPIC,
@@ -15,8 +17,14 @@ from holdfast.broker.controller.config_changes import (
 )
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import ConfigRefusedError
 from holdfast.model import ErrorCode
+from holdfast.protocol import Response
+from holdfast.protocol.messages.configs import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsResource,
+)
 
 RESOURCE_NAMES: Final = {
     0: "UNKNOWN", 2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP",
@@ -27,48 +35,65 @@ GROUP: Final = 32
 Result = tuple[ErrorCode, str | None]
 
 
-class ConfigResource(NamedTuple):
-    """The resource whose settings change, and the changes."""
+def answer_alterations(
+    relay: ControllerRelay,
+    call: Call,
+    asked: Callable[[Any], Asked],
+    make_response: Callable[..., Response],
+    make_result: Callable[..., Any],
+) -> None:
+    """Change one resource after the other; each succeeds or fails alone.
 
-    kind: int
-    name: str
-    asked: Asked
+    `asked`: the changes that the request has for a resource.
+    """
+    request = call.request
+    resources: Sequence[AlterConfigsResource | IncrementalAlterConfigsResource] = request.resources
 
+    def response(results: Iterable[Result]) -> Response:
+        rows = [
+            make_result(
+                error_code=error,
+                error_message=message,
+                resource_type=one.resource_type,
+                resource_name=one.resource_name,
+            )
+            for one, (error, message) in zip(resources, results, strict=False)
+        ]
+        return make_response(responses=rows)
 
-async def alter_each(
-    service: ControllerService, resources: Sequence[ConfigResource], *, validate_only: bool
-) -> list[Result]:
-    """Change one resource after the other; each succeeds or fails alone."""
-    named = Counter((one.kind, one.name) for one in resources)
-    results: list[Result] = []
-    for one in resources:
-        if named[one.kind, one.name] > 1:
-            message = "Each resource must appear at most once."
-            results.append((ErrorCode.INVALID_REQUEST, message))
-            continue
-        try:
-            await _alter(service, one, validate_only=validate_only)
-            results.append((ErrorCode.NONE, None))
-        except (RefusedError, ConfigRefusedError) as error:
-            results.append((error.code, error.message))
-    return results
+    def refuse(error: ErrorCode, message: str) -> Response:
+        return response(repeat((error, message)))
+
+    async def work(service: ControllerService) -> Response:
+        named = Counter((one.resource_type, one.resource_name) for one in resources)
+        results: list[Result] = []
+        for one in resources:
+            kind, name = one.resource_type, one.resource_name
+            if named[kind, name] > 1:
+                message = "Each resource must appear at most once."
+                results.append((ErrorCode.INVALID_REQUEST, message))
+                continue
+            try:
+                await _alter(service, kind, name, asked(one), validate_only=request.validate_only)
+                results.append((ErrorCode.NONE, None))
+            except (RefusedError, ConfigRefusedError) as error:
+                results.append((error.code, error.message))
+        return response(results)
+
+    relay.answer(call, work, refuse)
 
 
 async def _alter(
-    service: ControllerService, resource: ConfigResource, *, validate_only: bool
+    service: ControllerService, kind: int, name: str, asked: Asked, *, validate_only: bool
 ) -> None:
-    if resource.kind == TOPIC:
-        await alter_topic_configs(
-            service, resource.name, resource.asked, validate_only=validate_only
-        )
-    elif resource.kind == BROKER:
-        await alter_broker_configs(
-            service, resource.name, resource.asked, validate_only=validate_only
-        )
-    elif resource.kind == GROUP:
-        raise _no_group_settings(resource.name)
+    if kind == TOPIC:
+        await alter_topic_configs(service, name, asked, validate_only=validate_only)
+    elif kind == BROKER:
+        await alter_broker_configs(service, name, asked, validate_only=validate_only)
+    elif kind == GROUP:
+        raise _no_group_settings(name)
     else:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(resource.kind))
+        raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(kind))
 
 
 def _no_group_settings(group: str) -> RefusedError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from holdfast.broker.apis.controller_relay import CurrentController
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
 from holdfast.core import ProposeIsr
@@ -26,15 +26,11 @@ from holdfast.protocol.messages.control import (
     AlterPartitionResponseTopicData,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(controller: CurrentController, call: Call) -> None:
     """Pass each partition's proposal to the core; the last answer sends the response."""
-    request = call.request
-    assert isinstance(request, AlterPartitionRequest)
-    service = broker.controller
+    request: AlterPartitionRequest = call.request
+    service = controller()
     error = ErrorCode.NOT_CONTROLLER if service is None else _refusal(service, request)
     if service is None or error:
         call.answer(AlterPartitionResponse(error_code=error, topics=[]))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.reassignment import reassign
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import RefusedError
@@ -18,14 +16,10 @@ from holdfast.protocol.messages.reassignments import (
     ReassignableTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Start reassignments; answers when the store has them, not when they are done."""
-    request = call.request
-    assert isinstance(request, AlterPartitionReassignmentsRequest)
+    request: AlterPartitionReassignmentsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(
@@ -50,7 +44,7 @@ def handle(broker: Broker, call: Call) -> None:
             responses=responses,
         )
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 async def _reassign(

@@ -7,7 +7,7 @@ it is the format of KRaft's log, which Holdfast does not have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.broker.apis.unserved import UNLISTED
 from holdfast.broker.network.calls import Call
@@ -19,9 +19,6 @@ from holdfast.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
 BETWEEN_BROKERS: Final = (4, 5, 6, 7, 56, GetReplicaLogInfoRequest.API_KEY)
 
@@ -38,16 +35,14 @@ LEVEL_0_FROM: Final = 4
 """Version 3 cannot name a feature with level 0: its clients would refuse the answer."""
 
 
-def handle(broker: Broker, call: Call) -> None:
-    """The range of every API that has a handler."""
+def handle(call: Call) -> None:
+    """The range of every API: each has a handler."""
     is_broker = call.connection.broker is not None
     keys = [
         ApiVersion(
-            api_key=key,
-            min_version=APIS[key].lowest_advertised,
-            max_version=APIS[key].highest_advertised,
+            api_key=key, min_version=api.lowest_advertised, max_version=api.highest_advertised
         )
-        for key in broker.listener.handled
+        for key, api in APIS.items()
         if key not in UNLISTED and (is_broker or key not in BETWEEN_BROKERS)
     ]
     supported = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition
@@ -14,16 +14,12 @@ from holdfast.protocol.messages.control import (
     RemainingPartition,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 AGREE_S: Final = 5.0
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Move the leaderships that can move, and name the remaining partitions."""
-    request = call.request
-    assert isinstance(request, ControlledShutdownRequest)
+    request: ControlledShutdownRequest = call.request
 
     def refuse(error: ErrorCode, _: str) -> ControlledShutdownResponse:
         return ControlledShutdownResponse(error_code=error, remaining_partitions=[])
@@ -50,7 +46,7 @@ def handle(broker: Broker, call: Call) -> None:
         ]
         return ControlledShutdownResponse(error_code=0, remaining_partitions=remaining)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _leads(service: ControllerService, partition: TopicPartition, broker: BrokerId) -> bool:

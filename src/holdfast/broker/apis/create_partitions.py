@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import RefusedError, check_count
 from holdfast.broker.network.calls import Call
@@ -16,14 +15,10 @@ from holdfast.protocol.messages.topics import (
     CreatePartitionsTopicResult,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Add partitions, or (validate_only) check whether that is possible."""
-    request = call.request
-    assert isinstance(request, CreatePartitionsRequest)
+    request: CreatePartitionsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> CreatePartitionsResponse:
         return CreatePartitionsResponse(
@@ -33,7 +28,7 @@ def handle(broker: Broker, call: Call) -> None:
     async def work(service: ControllerService) -> CreatePartitionsResponse:
         return await _grow(service, request)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _result(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import Cluster, RefusedError, check_count
 from holdfast.broker.controller.topics import PlannedTopic
@@ -20,14 +19,10 @@ from holdfast.protocol.messages.topics import (
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Create topics, or (validate_only) check whether that is possible."""
-    request = call.request
-    assert isinstance(request, CreateTopicsRequest)
+    request: CreateTopicsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> CreateTopicsResponse:
         results = [_failed(topic.name, error, message) for topic in request.topics]
@@ -36,7 +31,7 @@ def handle(broker: Broker, call: Call) -> None:
     async def work(service: ControllerService) -> CreateTopicsResponse:
         return await _Creation(service, request).run()
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerDelete, Effects, Groups
 from holdfast.model import ErrorCode
@@ -13,22 +12,20 @@ from holdfast.protocol.messages.group_admin import (
     DeleteGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the tombstones of all groups are committed."""
-    request = call.request
-    assert isinstance(request, DeleteGroupsRequest)
-    _Deletion(broker, call, request).begin()
+    request: DeleteGroupsRequest = call.request
+    _Deletion(coordinator, call, request).begin()
 
 
 class _Deletion:
     """One request, and its groups without a result."""
 
-    def __init__(self, broker: Broker, call: Call, request: DeleteGroupsRequest) -> None:
-        self._broker = broker
+    def __init__(
+        self, coordinator: GroupCoordinator, call: Call, request: DeleteGroupsRequest
+    ) -> None:
+        self._coordinator = coordinator
         self._call = call
         # A repeated name is one group.
         self._errors: dict[str, ErrorCode | None] = dict.fromkeys(request.groups_names)
@@ -47,7 +44,7 @@ class _Deletion:
         def delete(groups: Groups, now_ms: int) -> Effects:
             return groups.delete_group(group_id, deleted, now_ms)
 
-        self._broker.groups.ask(group_id, delete)
+        self._coordinator.ask(group_id, delete)
 
     def _maybe_answer(self) -> None:
         results = [

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.clock import Clock
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import Replicas
+from holdfast.broker.tasks import RequestTasks
 from holdfast.core import Leader
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.offsets import (
@@ -17,24 +22,23 @@ from holdfast.protocol.messages.offsets import (
 )
 from holdfast.storage import LogOfflineError
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-    from holdfast.broker.replication.partition import Partition
-
 UP_TO_HIGH_WATERMARK: Final = -1
 LOOK_AGAIN_S: Final = 0.01
 UNHEARD: Final = -1
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(
+    tasks: RequestTasks, replicas: Replicas, metadata: Metadata, clock: Clock, call: Call
+) -> None:
     """Delete records, then wait until every in-sync replica has deleted them."""
-    request = call.request
-    assert isinstance(request, DeleteRecordsRequest)
-    broker.tasks.answer_by(call, _delete(broker, request))
+    request: DeleteRecordsRequest = call.request
+    tasks.answer_by(call, _delete(replicas, metadata, clock, request))
 
 
-async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    deadline_ms = broker.clock.now_ms() + request.timeout_ms
+async def _delete(
+    replicas: Replicas, metadata: Metadata, clock: Clock, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    deadline_ms = clock.now_ms() + request.timeout_ms
     results: list[DeleteRecordsTopicResult] = []
     waiting: list[tuple[DeleteRecordsPartitionResult, Partition, int]] = []
     for topic in request.topics:
@@ -45,18 +49,16 @@ async def _delete(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecord
                 partition_index=asked.partition_index, low_watermark=-1, error_code=0
             )
             partitions.append(result)
-            partition = broker.replicas.find(topic.name, asked.partition_index)
+            partition = replicas.find(topic.name, asked.partition_index)
             if partition is None:
-                result.error_code = broker.metadata.not_hosted_error(
-                    topic.name, asked.partition_index
-                )
+                result.error_code = metadata.not_hosted_error(topic.name, asked.partition_index)
                 continue
             target = _begin(partition, asked, result)
             if not result.error_code:
                 waiting.append((result, partition, target))
     while waiting:
         waiting = [one for one in waiting if not _is_done(*one)]
-        if waiting and broker.clock.now_ms() >= deadline_ms:
+        if waiting and clock.now_ms() >= deadline_ms:
             for result, _, _ in waiting:
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
             break

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import RefusedError
 from holdfast.broker.network.calls import Call
@@ -17,18 +17,14 @@ from holdfast.protocol.messages.topics import (
     DeleteTopicState,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 BY_ID_FROM: Final = 6
 DELIVERY_TIMEOUT_S: Final = 1.0
 """How long to wait until the brokers have the deletion; the topic is deleted in any case."""
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Delete topics; each may be created again as soon as this is answered."""
-    request = call.request
-    assert isinstance(request, DeleteTopicsRequest)
+    request: DeleteTopicsRequest = call.request
     wanted = list(request.topics)
     if call.version < BY_ID_FROM:
         wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
@@ -62,7 +58,7 @@ def handle(broker: Broker, call: Call) -> None:
         await service.admin.until_delivered(partitions, timeout_s)
         return DeleteTopicsResponse(responses=results)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _failed(wanted: DeleteTopicState, error: ErrorCode, message: str) -> DeletableTopicResult:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.cluster import (
@@ -13,17 +14,12 @@ from holdfast.protocol.messages.cluster import (
     DescribeClusterResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 BROKERS: Final = 1
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(metadata: Metadata, call: Call) -> None:
     """Answer from the last UpdateMetadata."""
-    request = call.request
-    assert isinstance(request, DescribeClusterRequest)
-    known = broker.metadata
+    request: DescribeClusterRequest = call.request
     if request.endpoint_type != BROKERS:
         call.answer(
             DescribeClusterResponse(
@@ -38,14 +34,14 @@ def handle(broker: Broker, call: Call) -> None:
         DescribeClusterBroker(
             broker_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
         )
-        for one in known.brokers.values()
+        for one in metadata.brokers.values()
     ]
     is_asked = request.include_cluster_authorized_operations
     call.answer(
         DescribeClusterResponse(
             error_code=0,
-            cluster_id=known.cluster_id,
-            controller_id=known.controller if known.controller is not None else -1,
+            cluster_id=metadata.cluster_id,
+            controller_id=metadata.controller if metadata.controller is not None else -1,
             brokers=brokers,
             cluster_authorized_operations=OF_CLUSTER if is_asked else NOT_ASKED,
         )

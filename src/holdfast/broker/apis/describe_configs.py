@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from holdfast.broker.apis.alter_configs_common import GROUP, unexpected
 from holdfast.broker.controller.config_changes import ALL_BROKERS, BROKER, TOPIC
 from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import (
@@ -19,7 +20,8 @@ from holdfast.broker.settings import (
     describe_group,
     describe_topic,
 )
-from holdfast.coordination import StoreError, paths
+from holdfast.broker.tasks import RequestTasks
+from holdfast.coordination import Store, StoreError, paths
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.configs import (
     DescribeConfigsRequest,
@@ -30,24 +32,24 @@ from holdfast.protocol.messages.configs import (
     DescribeConfigsSynonym,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(
+    tasks: RequestTasks, metadata: Metadata, configs: Configs, store: Store, call: Call
+) -> None:
     """Answer from the store, so that a client sees its change as soon as it is acknowledged."""
-    request = call.request
-    assert isinstance(request, DescribeConfigsRequest)
-    broker.tasks.answer_by(call, _describe_all(broker, request))
+    request: DescribeConfigsRequest = call.request
+    tasks.answer_by(call, _describe_all(metadata, configs, store, request))
 
 
-async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+async def _describe_all(
+    metadata: Metadata, configs: Configs, store: Store, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
     results = []
     for asked in request.resources:
         error, message = ErrorCode.NONE, None
         rows: Sequence[DescribedConfig] = ()
         try:
-            rows = await _describe(broker, asked)
+            rows = await _describe(metadata, configs, store, asked)
         except RefusedError as refused:
             error, message = refused.code, refused.message
         results.append(
@@ -62,27 +64,30 @@ async def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Desc
     return DescribeConfigsResponse(results=results)
 
 
-async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[DescribedConfig]:
-    keys, name, layers = asked.configuration_keys, asked.resource_name, broker.configs.layers
+async def _describe(
+    metadata: Metadata, configs: Configs, store: Store, asked: DescribeConfigsResource
+) -> Sequence[DescribedConfig]:
+    keys, name, layers = asked.configuration_keys, asked.resource_name, configs.layers
     if asked.resource_type == TOPIC:
-        if broker.metadata.topic(name) is None:
+        if metadata.topic(name) is None:
             raise RefusedError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
             )
-        known = broker.configs.topics.get(name, {})
-        own = await _read(broker, paths.topic_config(name), dict(known))
+        known = configs.topics.get(name, {})
+        own = await _read(store, paths.topic_config(name), dict(known))
         return describe_topic(TopicConfigs(own, layers), keys)
     if asked.resource_type == BROKER:
-        shared = await _read(broker, paths.broker_config(ALL_BROKERS), dict(layers.cluster))
+        shared = await _read(store, paths.broker_config(ALL_BROKERS), dict(layers.cluster))
         if not name:
             return describe_cluster(replace(layers, cluster=shared), keys)
-        if name != str(broker.id):
+        broker = configs.settings.node_id
+        if name != str(broker):
             raise RefusedError(
                 ErrorCode.INVALID_REQUEST,
-                f"Unexpected broker id, expected {broker.id} or empty string, but received {name}",
+                f"Unexpected broker id, expected {broker} or empty string, but received {name}",
             )
-        own = await _read(broker, paths.broker_config(broker.id), dict(layers.broker))
+        own = await _read(store, paths.broker_config(broker), dict(layers.broker))
         return describe_broker(replace(layers, cluster=shared, broker=own), keys)
     if asked.resource_type == GROUP:
         if not name:
@@ -91,10 +96,10 @@ async def _describe(broker: Broker, asked: DescribeConfigsResource) -> Sequence[
     raise RefusedError(ErrorCode.INVALID_REQUEST, unexpected(asked.resource_type))
 
 
-async def _read(broker: Broker, path: str, known: dict[str, str]) -> dict[str, str]:
+async def _read(store: Store, path: str, known: dict[str, str]) -> dict[str, str]:
     """The settings in the store; while it is unavailable, the last ones that were read."""
     try:
-        node = await broker.store.get(path)
+        node = await store.get(path)
         return decode_config(path, node.data) if node is not None else {}
     except (StoreError, DamagedNodeError):
         return known

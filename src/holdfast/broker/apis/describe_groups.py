@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.broker.authorized_operations import NOT_ASKED, OF_GROUP
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import GroupView
 from holdfast.model import ErrorCode
@@ -15,19 +16,15 @@ from holdfast.protocol.messages.group_admin import (
     DescribeGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 NAMES_MISSING_GROUP_FROM: Final = 6
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers immediately."""
-    request = call.request
-    assert isinstance(request, DescribeGroupsRequest)
+    request: DescribeGroupsRequest = call.request
     operations = OF_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [
-        _described(broker.groups.look(group_id).describe(group_id), operations, call.version)
+        _described(coordinator.look(group_id).describe(group_id), operations, call.version)
         for group_id in request.groups
     ]
     call.answer(DescribeGroupsResponse(groups=described))

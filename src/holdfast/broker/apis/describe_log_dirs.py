@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.cluster import (
     DescribeLogDirsPartition,
@@ -20,27 +21,22 @@ from holdfast.protocol.messages.cluster import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-    from holdfast.broker.replication.partition import Partition
-    from holdfast.storage import LogDirectory
+from holdfast.storage import LogDirectories, LogDirectory
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(replicas: Replicas, directory: LogDirectories, call: Call) -> None:
     """Every log directory of this broker; a failed one only with its error."""
-    request = call.request
-    assert isinstance(request, DescribeLogDirsRequest)
+    request: DescribeLogDirsRequest = call.request
     found: dict[LogDirectory, dict[str, list[DescribeLogDirsPartition]]] = {}
-    for name in _wanted(broker, request):
-        partition = broker.replicas.partitions.get(name)
+    for name in _wanted(replicas, request):
+        partition = replicas.partitions.get(name)
         if partition is not None:
-            topics = found.setdefault(broker.directory.of(name), {})
+            topics = found.setdefault(directory.of(name), {})
             topics.setdefault(name.topic, []).append(_described(partition))
-    live = broker.directory.live
+    live = directory.live
     results = [
         _result(path, found.get(live[path], {})) if path in live else _failed(path)
-        for path in broker.directory.paths
+        for path in directory.paths
     ]
     call.answer(DescribeLogDirsResponse(results=results))
 
@@ -72,9 +68,9 @@ def _failed(path: str) -> DescribeLogDirsResult:
     )
 
 
-def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> list[TopicPartition]:
+def _wanted(replicas: Replicas, request: DescribeLogDirsRequest) -> list[TopicPartition]:
     if request.topics is None:
-        return list(broker.replicas.partitions)
+        return list(replicas.partitions)
     return [
         TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions
     ]

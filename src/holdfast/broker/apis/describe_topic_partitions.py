@@ -5,9 +5,7 @@ Only the controller has the eligible leader replicas, so the controller answers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.authorized_operations import OF_TOPIC
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.controller.topic_validation import RefusedError, check_name
@@ -23,30 +21,26 @@ from holdfast.protocol.messages.metadata import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """One page, in the order of names and numbers."""
-    request = call.request
-    assert isinstance(request, DescribeTopicPartitionsRequest)
+    request: DescribeTopicPartitionsRequest = call.request
 
     def refuse(error: ErrorCode, _: str) -> DescribeTopicPartitionsResponse:
         topics = [_unknown(topic.name, error) for topic in request.topics]
         return DescribeTopicPartitionsResponse(topics=topics)
 
     async def work(service: ControllerService) -> DescribeTopicPartitionsResponse:
-        most = broker.settings.max_request_partition_size_limit
-        return _page(service, request, most)
+        return _page(service, request)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _page(
-    service: ControllerService, request: DescribeTopicPartitionsRequest, most: int
+    service: ControllerService, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     names = sorted({topic.name for topic in request.topics} or service.topics)
+    most = service.host.configs.settings.max_request_partition_size_limit
     left = min(max(request.response_partition_limit, 1), most)
     cursor = request.cursor
     topics: list[DescribeTopicPartitionsResponseTopic] = []

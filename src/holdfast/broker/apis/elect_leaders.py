@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.elect_leaders import (
     PREFERRED,
     UNCLEAN,
@@ -22,14 +20,10 @@ from holdfast.protocol.messages.reassignments import (
     ReplicaElectionResult,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """Elect leaders for some partitions, or wherever it is needed."""
-    request = call.request
-    assert isinstance(request, ElectLeadersRequest)
+    request: ElectLeadersRequest = call.request
     named = tuple(
         dict.fromkeys(
             TopicPartition(topic.topic, number)
@@ -60,7 +54,7 @@ def handle(broker: Broker, call: Call) -> None:
         )
         return _response(results, ErrorCode.NONE, call.version)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _response(results: list[Elected], error: ErrorCode, version: int) -> ElectLeadersResponse:

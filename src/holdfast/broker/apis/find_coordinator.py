@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.groups import (
@@ -12,23 +13,19 @@ from holdfast.protocol.messages.groups import (
     FindCoordinatorResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 GROUP: Final = 0
 TRANSACTION: Final = 1
 BATCHED_FROM: Final = 4
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """One coordinator for each key."""
-    request = call.request
-    assert isinstance(request, FindCoordinatorRequest)
+    request: FindCoordinatorRequest = call.request
     if call.version >= BATCHED_FROM:
-        found = [_find(broker, request.key_type, key) for key in request.coordinator_keys]
+        found = [_find(coordinator, request.key_type, key) for key in request.coordinator_keys]
         call.answer(FindCoordinatorResponse(coordinators=found))
         return
-    one = _find(broker, request.key_type, request.key)
+    one = _find(coordinator, request.key_type, request.key)
     call.answer(
         FindCoordinatorResponse(
             error_code=one.error_code,
@@ -40,7 +37,7 @@ def handle(broker: Broker, call: Call) -> None:
     )
 
 
-def _find(broker: Broker, key_type: int, key: str) -> Coordinator:
+def _find(coordinator: GroupCoordinator, key_type: int, key: str) -> Coordinator:
     if key_type == TRANSACTION:
         # The only error after which every client gives up instead of retrying for ever.
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -48,7 +45,7 @@ def _find(broker: Broker, key_type: int, key: str) -> Coordinator:
     if key_type != GROUP:
         error = ErrorCode.INVALID_REQUEST
         return _nobody(key, error, f"There are no coordinators of type {key_type}.")
-    known = broker.groups.coordinator_of(key)
+    known = coordinator.coordinator_of(key)
     if known is None:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return _nobody(key, error, "The coordinator is not available.")

@@ -6,9 +6,9 @@ an earlier epoch can change the log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.membership.registration import Membership
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.model import ErrorCode, Offset
 from holdfast.protocol.messages.control import (
     GetReplicaLogInfoRequest,
@@ -17,30 +17,28 @@ from holdfast.protocol.messages.control import (
     TopicPartitionLogInfo,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(replicas: Replicas, membership: Membership, call: Call) -> None:
     """The end of each log."""
-    request = call.request
-    assert isinstance(request, GetReplicaLogInfoRequest)
+    request: GetReplicaLogInfoRequest = call.request
     topics = [
         TopicPartitionLogInfo(
             topic_id=topic.topic_id,
-            partition_log_info=[_info(broker, topic.topic_id, index) for index in topic.partitions],
+            partition_log_info=[
+                _info(replicas, topic.topic_id, index) for index in topic.partitions
+            ],
         )
         for topic in request.topic_partitions or ()
     ]
     call.answer(
         GetReplicaLogInfoResponse(
-            broker_epoch=broker.incarnation.broker_epoch, topic_partition_log_info_list=topics
+            broker_epoch=membership.incarnation.broker_epoch, topic_partition_log_info_list=topics
         )
     )
 
 
-def _info(broker: Broker, topic_id: bytes, index: int) -> PartitionLogInfo:
-    partition = broker.replicas.find(topic_id, index)
+def _info(replicas: Replicas, topic_id: bytes, index: int) -> PartitionLogInfo:
+    partition = replicas.find(topic_id, index)
     error = ErrorCode.NONE
     if partition is None:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

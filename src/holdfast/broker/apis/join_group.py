@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerJoin, Join, MemberProtocol
 from holdfast.protocol.messages.groups import (
@@ -12,23 +14,19 @@ from holdfast.protocol.messages.groups import (
     JoinGroupResponseMember,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 MEMBER_ID_REQUIRED_FROM: Final = 4
 NULL_PROTOCOL_FROM: Final = 7
 SKIPS_ASSIGNMENT_FROM: Final = 9
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the rebalance is complete."""
-    request = call.request
-    assert isinstance(request, JoinGroupRequest)
+    request: JoinGroupRequest = call.request
     client_id = call.client_id or ""
     join = Join(
         group_id=request.group_id,
         member_id=request.member_id,
-        new_member_id=broker.groups.new_member_id(request.group_instance_id or client_id),
+        new_member_id=coordinator.new_member_id(request.group_instance_id or client_id),
         client_id=client_id,
         client_host=f"/{call.connection.host}",
         session_timeout_ms=request.session_timeout_ms,
@@ -42,11 +40,8 @@ def handle(broker: Broker, call: Call) -> None:
         requires_member_id=call.version >= MEMBER_ID_REQUIRED_FROM,
         may_skip_assignment=call.version >= SKIPS_ASSIGNMENT_FROM,
     )
-
-    def answer(effect: AnswerJoin) -> None:
-        _answer(call, effect)
-
-    broker.groups.ask(request.group_id, lambda groups, now_ms: groups.join(join, answer, now_ms))
+    answer = partial(_answer, call)
+    coordinator.ask(request.group_id, lambda groups, now_ms: groups.join(join, answer, now_ms))
 
 
 def _answer(call: Call, effect: AnswerJoin) -> None:

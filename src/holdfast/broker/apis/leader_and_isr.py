@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.apis.controller_relay import CurrentController
+from holdfast.broker.metadata.controller_fencing import PART, Commands
+from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.store_facts import Facts, read_brokers
 from holdfast.broker.network.calls import Call
-from holdfast.broker.replication.replicas import PartitionAssignment
+from holdfast.broker.network.peer_set import Peers
+from holdfast.broker.replication.replicas import PartitionAssignment, Replicas
 from holdfast.broker.settings.listeners import Endpoint
+from holdfast.coordination import Store
 from holdfast.core import Found, PartitionFact, is_known, role_of
 from holdfast.model import (
     NO_BROKER,
@@ -29,18 +34,26 @@ from holdfast.protocol.messages.control import (
     LeaderAndIsrTopicError,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 AT_ONCE: Final = 200
 """Partitions whose roles are applied, and whose logs are created, together."""
 
 
-def handle(broker: Broker, call: Call) -> None:
+@dataclass(frozen=True, slots=True)
+class RoleParts:
+    """What a change of roles needs and changes."""
+
+    commands: Commands
+    replicas: Replicas
+    configs: Configs
+    peers: Peers
+    controller: CurrentController
+    store: Store
+
+
+def handle(parts: RoleParts, call: Call) -> None:
     """Apply every role that the store confirms, then answer; a refused command changes nothing."""
-    request = call.request
-    assert isinstance(request, LeaderAndIsrRequest)
-    broker.commands.obey(call, request, partial(_Roles, broker), _refused)
+    request: LeaderAndIsrRequest = call.request
+    parts.commands.obey(call, request, partial(_Roles, parts), _refused)
 
 
 def _refused(error: ErrorCode) -> LeaderAndIsrResponse:
@@ -50,8 +63,8 @@ def _refused(error: ErrorCode) -> LeaderAndIsrResponse:
 class _Roles:
     """The roles that one command names, and those that the store has."""
 
-    def __init__(self, broker: Broker, request: LeaderAndIsrRequest) -> None:
-        self._broker = broker
+    def __init__(self, parts: RoleParts, request: LeaderAndIsrRequest) -> None:
+        self._parts = parts
         self._request = request
         self._named = [
             (topic, one) for topic in request.topic_states for one in topic.partition_states
@@ -79,7 +92,7 @@ class _Roles:
         self._new = {
             one.name: None
             for one in self._assignments
-            if not is_known(one.topic_id, one.state, _own(self._broker, one))
+            if not is_known(one.topic_id, one.state, _own(self._parts, one))
         }
         return list(self._new)
 
@@ -90,14 +103,16 @@ class _Roles:
         min.insync.replicas than the controller's would commit records that the controller assumes
         are not committed.
         """
-        broker = self._broker
+        parts = self._parts
         roles = self._confirmed(facts)
         taken = [one for one in roles if isinstance(one, PartitionAssignment)]
-        fresh = list(dict.fromkeys(one.name.topic for one in taken if _is_fresh(broker, one)))
+        fresh = list(
+            dict.fromkeys(one.name.topic for one in taken if _is_fresh(parts.replicas, one))
+        )
         if fresh:
-            await broker.configs.read_topics(broker.store, fresh)
-            broker.replicas.settings_changed(fresh)
-        is_fruitless = await _find_leaders(broker, self._request, taken)
+            await parts.configs.read_topics(parts.store, fresh)
+            parts.replicas.settings_changed(fresh)
+        is_fruitless = await _find_leaders(parts, self._request, taken)
         done = iter(await self._apply(taken))
         codes = [next(done) if isinstance(one, PartitionAssignment) else one for one in roles]
         for one, code in zip(self._assignments, codes, strict=True):
@@ -124,10 +139,10 @@ class _Roles:
         """
         roles: list[PartitionAssignment | ErrorCode] = []
         for one in self._assignments:
-            known = None if one.name in self._new else _own(self._broker, one)
+            known = None if one.name in self._new else _own(self._parts, one)
             is_confirmed = is_known(one.topic_id, one.state, known)
             fact = known if is_confirmed else facts.get(one.name)
-            role = role_of(self._broker.id, one.topic_id, one.state, fact)
+            role = role_of(self._parts.replicas.broker, one.topic_id, one.state, fact)
             roles.append(role if isinstance(role, ErrorCode) else one._replace(state=role))
         return roles
 
@@ -136,8 +151,8 @@ class _Roles:
         for first in range(0, max(1, len(taken)), AT_ONCE):
             if first:
                 await asyncio.sleep(0)
-            self._broker.commands.check(self._request)
-            codes += self._broker.replicas.apply_all(taken[first : first + AT_ONCE])
+            self._parts.commands.check(self._request)
+            codes += self._parts.replicas.apply_all(taken[first : first + AT_ONCE])
         return codes
 
     def response(self) -> LeaderAndIsrResponse:
@@ -148,26 +163,26 @@ class _Roles:
         return LeaderAndIsrResponse(error_code=0, topics=topics)
 
 
-def _own(broker: Broker, assignment: PartitionAssignment) -> PartitionFact | None:
+def _own(parts: RoleParts, assignment: PartitionAssignment) -> PartitionFact | None:
     """The state that the store confirmed earlier, to us as a replica or as the controller."""
-    service = broker.controller
+    service = parts.controller()
     name = None if service is None else service.topic_names.get(assignment.topic_id)
     if service is not None and name == assignment.name.topic and service.knows(assignment.name):
         return PartitionFact(assignment.topic_id, service.core.partitions[assignment.name])
-    partition = broker.replicas.find(assignment.topic_id, assignment.name.partition)
+    partition = parts.replicas.find(assignment.topic_id, assignment.name.partition)
     return None if partition is None else PartitionFact(assignment.topic_id, partition.state)
 
 
-def _is_fresh(broker: Broker, assignment: PartitionAssignment) -> bool:
-    partition = broker.replicas.find(assignment.topic_id, assignment.name.partition)
+def _is_fresh(replicas: Replicas, assignment: PartitionAssignment) -> bool:
+    partition = replicas.find(assignment.topic_id, assignment.name.partition)
     if partition is None:
         return True
-    leads = assignment.state.leader == broker.id
+    leads = assignment.state.leader == replicas.broker
     return leads and assignment.state.leader_epoch > partition.replica.leader_epoch
 
 
 async def _find_leaders(
-    broker: Broker, request: LeaderAndIsrRequest, taken: list[PartitionAssignment]
+    parts: RoleParts, request: LeaderAndIsrRequest, taken: list[PartitionAssignment]
 ) -> bool:
     """Update the addresses of the leaders that we follow: from the store, if they are new.
 
@@ -176,14 +191,14 @@ async def _find_leaders(
     named = {
         BrokerId(one.broker_id): Endpoint(one.host_name, one.port) for one in request.live_leaders
     }
-    peers = broker.peers
+    peers, own_id = parts.peers, parts.replicas.broker
     wanted: dict[BrokerId, Endpoint | None] = {}
     for leader in dict.fromkeys(one.state.leader for one in taken):
         known = peers.listens_at(leader)
-        if leader not in (broker.id, NO_BROKER) and (known is None or named.get(leader) != known):
+        if leader not in (own_id, NO_BROKER) and (known is None or named.get(leader) != known):
             wanted[leader] = known
     if wanted:
-        for one in (await read_brokers(broker.store, list(wanted))).values():
+        for one in (await read_brokers(parts.store, list(wanted))).values():
             peers.update(one.id, one.endpoint)
     return bool(wanted) and all(peers.listens_at(one) == at for one, at in wanted.items())
 

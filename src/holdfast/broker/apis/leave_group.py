@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerLeave, Leaver
 from holdfast.protocol.messages.groups import (
@@ -12,24 +14,17 @@ from holdfast.protocol.messages.groups import (
     LeaveGroupResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 SEVERAL_FROM: Final = 3
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Remove members; the rest of the group rebalances."""
-    request = call.request
-    assert isinstance(request, LeaveGroupRequest)
+    request: LeaveGroupRequest = call.request
     leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
     if call.version < SEVERAL_FROM:
         leavers = [Leaver(request.member_id)]
-
-    def answer(effect: AnswerLeave) -> None:
-        _answer(call, effect)
-
-    broker.groups.ask(
+    answer = partial(_answer, call)
+    coordinator.ask(
         request.group_id,
         lambda groups, now_ms: groups.leave(request.group_id, leavers, answer, now_ms),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import Phase
 from holdfast.model import ErrorCode
@@ -13,21 +14,17 @@ from holdfast.protocol.messages.group_admin import (
     ListGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 CLASSIC: Final = "classic"
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """While a partition loads, its groups are missing and the answer has an error."""
-    request = call.request
-    assert isinstance(request, ListGroupsRequest)
+    request: ListGroupsRequest = call.request
     states = [state.lower() for state in request.states_filter]
     types = [kind.lower() for kind in request.types_filter]
     error = ErrorCode.NONE
     listed: list[ListedGroup] = []
-    for groups in broker.groups.all_groups():
+    for groups in coordinator.all_groups():
         if groups.phase is Phase.LOADING:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             continue

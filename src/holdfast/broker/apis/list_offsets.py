@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.model import NO_EPOCH, ErrorCode, LeaderEpoch, Offset
 from holdfast.protocol.messages.offsets import (
     ListOffsetsPartition,
@@ -14,10 +17,6 @@ from holdfast.protocol.messages.offsets import (
     ListOffsetsTopicResponse,
 )
 from holdfast.storage import LogOfflineError, latest_timestamp, offset_for_timestamp
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-    from holdfast.broker.replication.partition import Partition
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -29,14 +28,16 @@ READ_COMMITTED: Final = 1
 LEADER_EPOCH_FROM: Final = 4
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(replicas: Replicas, metadata: Metadata, call: Call) -> None:
     """One answer for each partition."""
-    request = call.request
-    assert isinstance(request, ListOffsetsRequest)
+    request: ListOffsetsRequest = call.request
     topics = [
         ListOffsetsTopicResponse(
             name=topic.name,
-            partitions=[_answer(broker, topic.name, asked, request) for asked in topic.partitions],
+            partitions=[
+                _answer(replicas, metadata, topic.name, asked, request)
+                for asked in topic.partitions
+            ],
         )
         for topic in request.topics
     ]
@@ -48,12 +49,16 @@ def handle(broker: Broker, call: Call) -> None:
 
 
 def _answer(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest
+    replicas: Replicas,
+    metadata: Metadata,
+    topic: str,
+    asked: ListOffsetsPartition,
+    request: ListOffsetsRequest,
 ) -> ListOffsetsPartitionResponse:
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=0)
-    partition = broker.replicas.find(topic, asked.partition_index)
+    partition = replicas.find(topic, asked.partition_index)
     if partition is None:
-        answer.error_code = broker.metadata.not_hosted_error(topic, asked.partition_index)
+        answer.error_code = metadata.not_hosted_error(topic, asked.partition_index)
         return answer
     epoch = LeaderEpoch(asked.current_leader_epoch)
     error, _ = partition.replica.end_offset_for(partition.replica.leader_epoch, epoch)

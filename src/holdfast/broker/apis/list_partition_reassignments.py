@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.broker.apis.controller_relay import answer_as_controller
+from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
@@ -15,14 +13,10 @@ from holdfast.protocol.messages.reassignments import (
     OngoingTopicReassignment,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(relay: ControllerRelay, call: Call) -> None:
     """All reassignments, or those of some partitions."""
-    request = call.request
-    assert isinstance(request, ListPartitionReassignmentsRequest)
+    request: ListPartitionReassignmentsRequest = call.request
 
     def refuse(error: ErrorCode, message: str) -> ListPartitionReassignmentsResponse:
         return ListPartitionReassignmentsResponse(
@@ -48,7 +42,7 @@ def handle(broker: Broker, call: Call) -> None:
         ]
         return ListPartitionReassignmentsResponse(error_code=0, error_message=None, topics=found)
 
-    answer_as_controller(broker, call, work, refuse)
+    relay.answer(call, work, refuse)
 
 
 def _wanted(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.broker.authorized_operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC
-from holdfast.broker.metadata.metadata_cache import KnownTopic
+from holdfast.broker.metadata.auto_topic_creation import AutoCreation
+from holdfast.broker.metadata.dynamic_configs import Configs
+from holdfast.broker.metadata.metadata_cache import KnownTopic, Metadata
 from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS, invalid_name_reason
 from holdfast.broker.network.calls import Call
+from holdfast.broker.tasks import RequestTasks
 from holdfast.model import ErrorCode
 from holdfast.protocol import ZERO_UUID
 from holdfast.protocol.messages.metadata import (
@@ -21,52 +24,57 @@ from holdfast.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
-
 BY_ID_FROM: Final = 12
 PATIENCE_S: Final = 5.0
 PAUSE_S: Final = 0.02
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(
+    metadata: Metadata,
+    auto_creation: AutoCreation,
+    configs: Configs,
+    tasks: RequestTasks,
+    call: Call,
+) -> None:
     """Answer from the last UpdateMetadata.
 
     The answer waits for the first UpdateMetadata: a client that received no controller would not
     refresh its metadata for a long time.
     """
-    if broker.metadata.controller is None:
-        broker.tasks.answer_by(call, _after_first_update(broker, call))
+
+    async def after_first_update() -> MetadataResponse:
+        until_s = loop.time() + PATIENCE_S
+        # Polling is enough: the wait is short, and happens once after a start.
+        while metadata.controller is None and loop.time() < until_s:  # noqa: ASYNC110
+            await asyncio.sleep(PAUSE_S)
+        return _response(metadata, auto_creation, configs, call)
+
+    if metadata.controller is None:
+        loop = asyncio.get_running_loop()
+        tasks.answer_by(call, after_first_update())
     else:
-        call.answer(_response(broker, call))
+        call.answer(_response(metadata, auto_creation, configs, call))
 
 
-async def _after_first_update(broker: Broker, call: Call) -> MetadataResponse:
-    until_s = broker.loop.time() + PATIENCE_S
-    # Polling is enough: the wait is short, and happens once after a start.
-    while broker.metadata.controller is None and broker.loop.time() < until_s:  # noqa: ASYNC110
-        await asyncio.sleep(PAUSE_S)
-    return _response(broker, call)
-
-
-def _response(broker: Broker, call: Call) -> MetadataResponse:
-    request = call.request
-    assert isinstance(request, MetadataRequest)
-    known = broker.metadata
+def _response(
+    metadata: Metadata, auto_creation: AutoCreation, configs: Configs, call: Call
+) -> MetadataResponse:
+    request: MetadataRequest = call.request
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
-        topics = [_described(topic) for topic in known.topics.values()]
+        topics = [_described(topic) for topic in metadata.topics.values()]
     elif call.version < BY_ID_FROM and any(map(_is_by_id, wanted)):
         # They have a field for an id, but an answer needs a name.
         topics = [_unknown(one.name or "", ErrorCode.INVALID_REQUEST) for one in wanted]
     else:
-        topics = _named(broker, wanted, may_create=request.allow_auto_topic_creation)
+        may_create = configs.settings.auto_create_topics_enable
+        may_create = may_create and request.allow_auto_topic_creation
+        topics = _named(metadata, wanted, auto_creation if may_create else None)
     brokers = [
         MetadataResponseBroker(
             node_id=one.id, host=one.endpoint.host, port=one.endpoint.port, rack=one.rack
         )
-        for one in known.brokers.values()
+        for one in metadata.brokers.values()
     ]
     if request.include_topic_authorized_operations:
         for topic in topics:
@@ -74,8 +82,8 @@ def _response(broker: Broker, call: Call) -> MetadataResponse:
     is_asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=brokers,
-        cluster_id=known.cluster_id,
-        controller_id=known.controller if known.controller is not None else -1,
+        cluster_id=metadata.cluster_id,
+        controller_id=metadata.controller if metadata.controller is not None else -1,
         topics=topics,
         cluster_authorized_operations=OF_CLUSTER if is_asked else NOT_ASKED,
     )
@@ -86,13 +94,13 @@ def _is_by_id(topic: MetadataRequestTopic) -> bool:
 
 
 def _named(
-    broker: Broker, wanted: Iterable[MetadataRequestTopic], *, may_create: bool
+    metadata: Metadata, wanted: Iterable[MetadataRequestTopic], creation: AutoCreation | None
 ) -> list[MetadataResponseTopic]:
     described: list[MetadataResponseTopic] = []
     missing: list[str] = []
     for one in wanted:
         if one.topic_id != ZERO_UUID:
-            topic = broker.metadata.topic(one.topic_id)
+            topic = metadata.topic(one.topic_id)
             described.append(
                 _described(topic)
                 if topic is not None
@@ -100,19 +108,19 @@ def _named(
             )
             continue
         name = one.name or ""
-        topic = broker.metadata.topic(name)
+        topic = metadata.topic(name)
         if topic is not None:
             described.append(_described(topic))
             continue
         if invalid_name_reason(name):
             described.append(_unknown(name, ErrorCode.INVALID_TOPIC_EXCEPTION))
-        elif may_create and broker.settings.auto_create_topics_enable:
+        elif creation is not None:
             missing.append(name)
             described.append(_unknown(name, ErrorCode.LEADER_NOT_AVAILABLE))
         else:
             described.append(_unknown(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-    if missing:
-        broker.auto_creation.create(missing)
+    if creation is not None and missing:
+        creation.create(missing)
     return described
 
 

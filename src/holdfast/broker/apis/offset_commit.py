@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerCommit, Caller, Commit
 from holdfast.model import (
@@ -22,32 +24,28 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetCommitResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 NAMES_MISSING_GROUP_FROM: Final = 9
 BY_ID_FROM: Final = 10
 NO_RETENTION: Final = -1
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Refuse unknown partitions here; pass the others to the group's coordinator."""
-    request = call.request
-    assert isinstance(request, OffsetCommitRequest)
+    request: OffsetCommitRequest = call.request
     known: list[tuple[TopicPartition, OffsetCommitRequestPartition]] = []
     answers: list[tuple[TopicPartition | None, OffsetCommitResponsePartition]] = []
     topics: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
         partitions: list[OffsetCommitResponsePartition] = []
         key = topic.topic_id if call.version >= BY_ID_FROM else topic.name
-        found = broker.metadata.topic(key)
+        found = metadata.topic(key)
         for asked in topic.partitions:
             answer = OffsetCommitResponsePartition(
                 partition_index=asked.partition_index, error_code=0
             )
             name = None
             if found is None or asked.partition_index not in found.partitions:
-                answer.error_code = broker.metadata.not_hosted_error(key, asked.partition_index)
+                answer.error_code = metadata.not_hosted_error(key, asked.partition_index)
             else:
                 name = TopicPartition(found.name, asked.partition_index)
                 known.append((name, asked))
@@ -69,7 +67,7 @@ def handle(broker: Broker, call: Call) -> None:
     if not known:
         call.answer(OffsetCommitResponse(topics=topics))
         return
-    broker.groups.ask(
+    coordinator.ask(
         request.group_id,
         lambda groups, now_ms: groups.commit_offsets(
             _commit(call, request, known, now_ms), committed, now_ms

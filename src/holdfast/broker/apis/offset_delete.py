@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerOffsetDelete
 from holdfast.model import ErrorCode, TopicPartition
@@ -14,25 +14,21 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetDeleteResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Answers when the tombstones are committed."""
-    request = call.request
-    assert isinstance(request, OffsetDeleteRequest)
+    request: OffsetDeleteRequest = call.request
     known = [
         TopicPartition(topic.name, asked.partition_index)
         for topic in request.topics
         for asked in topic.partitions
-        if broker.metadata.partition(topic.name, asked.partition_index) is not None
+        if metadata.partition(topic.name, asked.partition_index) is not None
     ]
 
     def deleted(effect: AnswerOffsetDelete) -> None:
         call.answer(_response(request, effect))
 
-    broker.groups.ask(
+    coordinator.ask(
         request.group_id,
         lambda groups, now_ms: groups.delete_offsets(request.group_id, known, deleted, now_ms),
     )

@@ -7,8 +7,10 @@ There are no transactions here, and only committed offsets are shown, so it alwa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import FetchedOffsets
 from holdfast.model import CommittedOffset, ErrorCode, Offset, TopicPartition
@@ -25,25 +27,21 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetFetchResponseTopics,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 ERROR_OF_ALL_FROM: Final = 2
 GROUPS_FROM: Final = 8
 BY_ID_FROM: Final = 10
 NOTHING: Final = CommittedOffset(Offset(-1))
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
     """Answers immediately."""
-    request = call.request
-    assert isinstance(request, OffsetFetchRequest)
+    request: OffsetFetchRequest = call.request
     if call.version >= GROUPS_FROM:
         by_id = call.version >= BY_ID_FROM
-        groups = [_group(broker, one, by_id=by_id) for one in request.groups]
+        groups = [_group(coordinator, metadata, one, by_id=by_id) for one in request.groups]
         call.answer(OffsetFetchResponse(groups=groups))
     else:
-        call.answer(_single(broker, request, call.version))
+        call.answer(_single(coordinator, request, call.version))
 
 
 def _names(
@@ -63,9 +61,11 @@ def _by_topic(fetched: FetchedOffsets) -> dict[str, list[int]]:
 # Before version 8: one group.
 
 
-def _single(broker: Broker, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+def _single(
+    coordinator: GroupCoordinator, request: OffsetFetchRequest, version: int
+) -> OffsetFetchResponse:
     asked = request.topics
-    groups = broker.groups.look(request.group_id)
+    groups = coordinator.look(request.group_id)
     fetched = groups.fetch_offsets(request.group_id, None if asked is None else _names(asked))
     if fetched.error and version >= ERROR_OF_ALL_FROM:
         return OffsetFetchResponse(topics=[], error_code=fetched.error)
@@ -96,10 +96,13 @@ def _single(broker: Broker, request: OffsetFetchRequest, version: int) -> Offset
 
 
 def _group(
-    broker: Broker, asked: OffsetFetchRequestGroup, *, by_id: bool
+    coordinator: GroupCoordinator,
+    metadata: Metadata,
+    asked: OffsetFetchRequestGroup,
+    *,
+    by_id: bool,
 ) -> OffsetFetchResponseGroup:
-    metadata = broker.metadata
-    groups = broker.groups.look(asked.group_id)
+    groups = coordinator.look(asked.group_id)
     topics: list[OffsetFetchResponseTopics] = []
     if asked.topics is None:
         fetched = groups.fetch_offsets(asked.group_id)

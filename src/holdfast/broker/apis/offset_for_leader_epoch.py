@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.model import LeaderEpoch
 from holdfast.protocol.messages.offsets import (
     OffsetForLeaderEpochEndOffset,
@@ -14,18 +14,16 @@ from holdfast.protocol.messages.offsets import (
     OffsetForLeaderTopicResult,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(replicas: Replicas, metadata: Metadata, call: Call) -> None:
     """One answer for each partition."""
-    request = call.request
-    assert isinstance(request, OffsetForLeaderEpochRequest)
+    request: OffsetForLeaderEpochRequest = call.request
     topics = [
         OffsetForLeaderTopicResult(
             topic=topic.topic,
-            partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions],
+            partitions=[
+                _answer(replicas, metadata, topic.topic, asked) for asked in topic.partitions
+            ],
         )
         for topic in request.topics
     ]
@@ -33,11 +31,11 @@ def handle(broker: Broker, call: Call) -> None:
 
 
 def _answer(
-    broker: Broker, topic: str, asked: OffsetForLeaderPartition
+    replicas: Replicas, metadata: Metadata, topic: str, asked: OffsetForLeaderPartition
 ) -> OffsetForLeaderEpochEndOffset:
-    partition = broker.replicas.find(topic, asked.partition)
+    partition = replicas.find(topic, asked.partition)
     if partition is None:
-        error = broker.metadata.not_hosted_error(topic, asked.partition)
+        error = metadata.not_hosted_error(topic, asked.partition)
         return OffsetForLeaderEpochEndOffset(error_code=error, partition=asked.partition)
     error, end = partition.replica.end_offset_for(
         LeaderEpoch(asked.leader_epoch), LeaderEpoch(asked.current_leader_epoch)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.broker.clock import Clock
 from holdfast.broker.fetch.leader_hints import produce_endpoints
+from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.partition import Partition
+from holdfast.broker.replication.replicas import Replicas
+from holdfast.broker.trace_events import BrokerTrace
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import ErrorCode
 from holdfast.protocol.messages.produce import (
@@ -21,11 +26,6 @@ from holdfast.protocol.messages.produce import (
 from holdfast.protocol.records import MalformedBatchError
 from holdfast.protocol.records.errors import RecordError
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-    from holdfast.broker.replication.partition import Partition
-    from holdfast.broker.trace_events import BrokerTrace
-
 _MAY_ACK: Final = (-1, 0, 1)
 NO_TRANSACTIONS: Final = "this broker has no transaction coordinator"
 _BY_ID_FROM: Final = 13
@@ -33,20 +33,21 @@ _NAMES_LEADER_FROM: Final = 10
 """KIP-951: a client that asked the wrong broker gets the leader and its address."""
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(
+    replicas: Replicas, metadata: Metadata, clock: Clock, trace: BrokerTrace | None, call: Call
+) -> None:
     """Append to each partition; the last result sends the answer."""
-    request = call.request
-    assert isinstance(request, ProduceRequest)
-    _Produce(broker, call, request).begin()
+    _Produce(metadata, trace, call).begin(replicas, clock)
 
 
 class _Produce:
     """One request, and its partitions without a result."""
 
-    __slots__ = ("broker", "call", "error", "has_moved", "open", "responses")
+    __slots__ = ("call", "error", "has_moved", "metadata", "open", "responses", "trace")
 
-    def __init__(self, broker: Broker, call: Call, request: ProduceRequest) -> None:
-        self.broker = broker
+    def __init__(self, metadata: Metadata, trace: BrokerTrace | None, call: Call) -> None:
+        self.metadata = metadata
+        self.trace = trace
         self.call = call
         self.open = 1
         """Partitions without an answer, and one for `begin` itself."""
@@ -56,16 +57,14 @@ class _Produce:
         """Another broker leads a partition, and the answer names it."""
         self.responses = [
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
-            for topic in request.topic_data
+            for topic in call.request.topic_data
         ]
 
-    def begin(self) -> None:
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
+    def begin(self, replicas: Replicas, clock: Clock) -> None:
+        request: ProduceRequest = self.call.request
         by_id = self.call.version >= _BY_ID_FROM
-        clock = self.broker.clock
         wall_ms, deadline_ms = clock.wall_ms(), clock.now_ms() + request.timeout_ms
-        find, refused = self.broker.replicas.find, self.call.connection.refused
+        find, refused = replicas.find, self.call.connection.refused
         for topic, response in zip(request.topic_data, self.responses, strict=True):
             key = topic.topic_id if by_id else topic.name
             for asked in topic.partition_data:
@@ -75,7 +74,7 @@ class _Produce:
                 partition = find(key, asked.index)
                 slot = _Slot(self, key, asked, answer, partition)
                 if partition is None:
-                    slot.finished(self.broker.metadata.not_hosted_error(key, asked.index), -1)
+                    slot.finished(self.metadata.not_hosted_error(key, asked.index), -1)
                 elif refused and slot.is_out_of_order():
                     slot.finished(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
                 else:
@@ -88,34 +87,26 @@ class _Produce:
         """
         call = self.call
         if self.error:
-            call.connection.warn("connection closed: acks=0", reason=self.error.name)
+            call.warn("connection closed: acks=0", reason=self.error.name)
             call.answer_by_closing()
         else:
             call.answer_nothing()
-
-    def trace(self, trace: BrokerTrace, partition: Partition, base_offset: int) -> None:
-        """Trace the acknowledgement."""
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
-        trace.acknowledged(partition, self.call.client_id or "", base_offset, request.acks)
 
     def one_less(self) -> None:
         """One partition is done; after the last one the answer leaves."""
         self.open -= 1
         if self.open or self.call.is_answered:
             return
-        request = self.call.request
-        assert isinstance(request, ProduceRequest)
-        if request.acks == ACKS_NONE:
+        if self.call.request.acks == ACKS_NONE:
             self._end_without_answer()
         else:
             topics = [topic.partition_responses for topic in self.responses]
-            endpoints = produce_endpoints(self.broker.metadata, topics) if self.has_moved else []
+            endpoints = produce_endpoints(self.metadata, topics) if self.has_moved else []
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
 
     def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
         """Name the leader to a client that asked the wrong broker."""
-        known = self.broker.metadata.leader_of(key, answer.index)
+        known = self.metadata.leader_of(key, answer.index)
         if known is None or self.call.version < _NAMES_LEADER_FROM:
             return
         leader, epoch = known
@@ -151,9 +142,10 @@ class _Slot:
         partition = self._partition
         if not error:
             answer.base_offset = base_offset
-            trace = self._produce.broker.trace
+            trace = self._produce.trace
             if trace is not None and partition is not None:
-                self._produce.trace(trace, partition, base_offset)
+                call = self._produce.call
+                trace.acknowledged(partition, call.client_id or "", base_offset, call.request.acks)
         if partition is not None:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
@@ -176,9 +168,7 @@ class _Slot:
     def _transactional_refusal(self) -> ErrorCode:
         """Kafka's error for a transactional batch that belongs to no open transaction."""
         self._answer.error_message = NO_TRANSACTIONS
-        request = self._produce.call.request
-        assert isinstance(request, ProduceRequest)
-        if request.transactional_id is None:
+        if self._produce.call.request.transactional_id is None:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return ErrorCode.INVALID_TXN_STATE
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.metadata.controller_fencing import PART, Commands
 from holdfast.broker.metadata.store_facts import Facts
 from holdfast.broker.network.calls import Call
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.core import Found, PartitionFact, is_removed
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
@@ -17,19 +18,15 @@ from holdfast.protocol.messages.control import (
     StopReplicaResponse,
 )
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-
 DURING_DELETION: Final = -2
 """The leader epoch of a partition whose topic is deleted: the last epoch."""
 NO_EPOCH: Final = -1
 
 
-def handle(broker: Broker, call: Call) -> None:
+def handle(commands: Commands, replicas: Replicas, call: Call) -> None:
     """Stop the replicas that the store no longer assigns to us; delete their logs if asked."""
-    request = call.request
-    assert isinstance(request, StopReplicaRequest)
-    broker.commands.obey(call, request, partial(_Stops, broker), _refused)
+    request: StopReplicaRequest = call.request
+    commands.obey(call, request, partial(_Stops, replicas), _refused)
 
 
 def _refused(error: ErrorCode) -> StopReplicaResponse:
@@ -39,8 +36,8 @@ def _refused(error: ErrorCode) -> StopReplicaResponse:
 class _Stops:
     """The replicas that one command stops, as far as the store confirms it."""
 
-    def __init__(self, broker: Broker, request: StopReplicaRequest) -> None:
-        self._broker = broker
+    def __init__(self, replicas: Replicas, request: StopReplicaRequest) -> None:
+        self._replicas = replicas
         self._partitions = [
             (TopicPartition(topic.topic_name, one.partition_index), one)
             for topic in request.topic_states
@@ -56,13 +53,13 @@ class _Stops:
     def next_part(self) -> list[TopicPartition]:
         done = len(self._errors)
         self._part = self._partitions[done : done + PART]
-        return [name for name, one in self._part if _is_here(self._broker, name, one)]
+        return [name for name, one in self._part if _is_here(self._replicas, name, one)]
 
     async def carry_out(self, facts: Facts) -> Found:
         """Stop the replicas of this part."""
         found = Found.AS_COMMANDED
         for name, one in self._part:
-            code = _stop(self._broker, name, one, facts.get(name))
+            code = _stop(self._replicas, name, one, facts.get(name))
             error = StopReplicaPartitionError(
                 topic_name=name.topic, partition_index=name.partition, error_code=code
             )
@@ -75,30 +72,28 @@ class _Stops:
         return StopReplicaResponse(error_code=0, partition_errors=self._errors)
 
 
-def _is_here(broker: Broker, name: TopicPartition, command: StopReplicaPartitionState) -> bool:
+def _is_here(replicas: Replicas, name: TopicPartition, command: StopReplicaPartitionState) -> bool:
     """Whether there is anything to stop, or to delete."""
-    replicas = broker.replicas
     return name in replicas.partitions or (command.delete_partition and replicas.has(name))
 
 
 def _stop(
-    broker: Broker,
+    replicas: Replicas,
     name: TopicPartition,
     command: StopReplicaPartitionState,
     fact: PartitionFact | None,
 ) -> ErrorCode:
-    replicas = broker.replicas
-    if not _is_here(broker, name, command):
+    if not _is_here(replicas, name, command):
         return ErrorCode.NONE
     partition = replicas.partitions.get(name)
     known = NO_EPOCH if partition is None else partition.replica.leader_epoch
     is_final = command.leader_epoch in (DURING_DELETION, NO_EPOCH)
     is_late = not is_final and command.leader_epoch < known
-    if is_late or not is_removed(broker.id, replicas.topic_id(name), fact):
+    if is_late or not is_removed(replicas.broker, replicas.topic_id(name), fact):
         return ErrorCode.FENCED_LEADER_EPOCH
     try:
         replicas.drop(name, delete=command.delete_partition)
     except OSError as error:
-        broker.log.error("replica not deleted", partition=str(name), error=str(error))
+        replicas.log.error("replica not deleted", partition=str(name), error=str(error))
         return ErrorCode.KAFKA_STORAGE_ERROR
     return ErrorCode.NONE

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.network.calls import Call
 from holdfast.core.groups import AnswerSync, Caller, Sync
 from holdfast.protocol.messages.groups import SyncGroupRequest, SyncGroupResponse
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(coordinator: GroupCoordinator, call: Call) -> None:
     """Answers when the assignments are committed."""
-    request = call.request
-    assert isinstance(request, SyncGroupRequest)
+    request: SyncGroupRequest = call.request
     sync = Sync(
         Caller(
             request.group_id, request.member_id, request.generation_id, request.group_instance_id
@@ -35,4 +30,4 @@ def handle(broker: Broker, call: Call) -> None:
             )
         )
 
-    broker.groups.ask(request.group_id, lambda groups, now_ms: groups.sync(sync, answer, now_ms))
+    coordinator.ask(request.group_id, lambda groups, now_ms: groups.sync(sync, answer, now_ms))

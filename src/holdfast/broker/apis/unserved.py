@@ -9,7 +9,7 @@ protocol only. The other APIs are not listed, so that clients use the listed one
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
@@ -25,9 +25,6 @@ from holdfast.protocol.messages import (
     transaction_admin,
     transactions,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
 Refusal = Callable[[Any], Response]
 """Makes the response that refuses a request."""
@@ -235,7 +232,7 @@ UNLISTED: Final[dict[int, Refusal]] = {
 """Not listed by ApiVersions."""
 
 
-def refuse(_: Broker, call: Call) -> None:
+def handle(call: Call) -> None:
     """Answer with the error of an API that is not served."""
     key = call.api.key
     call.answer((AS_KAFKA.get(key) or UNLISTED[key])(call.request))

@@ -7,19 +7,25 @@ roles confirm the partitions that we host; one read of the store confirms the re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.broker.metadata.controller_fencing import PART
+from holdfast.broker.groups import GroupCoordinator
+from holdfast.broker.metadata.controller_fencing import PART, Commands
 from holdfast.broker.metadata.metadata_cache import (
     ChangedPartition,
     KnownBroker,
     KnownPartition,
+    Metadata,
     Update,
 )
 from holdfast.broker.metadata.store_facts import Facts, read_brokers
 from holdfast.broker.network.calls import Call
+from holdfast.broker.network.peer_set import Peers
+from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.settings.listeners import Endpoint
+from holdfast.coordination import Store
 from holdfast.core import Found, PartitionFact
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
@@ -27,9 +33,6 @@ from holdfast.protocol.messages.control import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
 WHOLE: Final = 2
 """The type of an UpdateMetadata that names all topics."""
@@ -40,18 +43,31 @@ _Named = tuple[TopicPartition, bytes, UpdateMetadataPartitionState | None]
 """A partition, its topic's id and its new state; None if the topic was deleted."""
 
 
-def handle(broker: Broker, call: Call) -> None:
+@dataclass(frozen=True, slots=True)
+class UpdateParts:
+    """What an update needs and changes."""
+
+    commands: Commands
+    metadata: Metadata
+    replicas: Replicas
+    peers: Peers
+    groups: GroupCoordinator
+    store: Store
+
+
+def handle(parts: UpdateParts, call: Call) -> None:
     """Apply the updates that the store confirms."""
-    request = call.request
-    assert isinstance(request, UpdateMetadataRequest)
-    broker.commands.obey(call, request, partial(_Updates, broker), _refused)
+    request: UpdateMetadataRequest = call.request
+    parts.commands.obey(call, request, partial(_Updates, parts), _refused)
 
 
 def _refused(error: ErrorCode) -> UpdateMetadataResponse:
     return UpdateMetadataResponse(error_code=error)
 
 
-async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[BrokerId, KnownBroker]:
+async def _brokers(
+    parts: UpdateParts, request: UpdateMetadataRequest
+) -> dict[BrokerId, KnownBroker]:
     """The live brokers: the known ones if they are the same, or read in the store."""
     named: dict[BrokerId, KnownBroker] = {}
     for one in request.live_brokers:
@@ -59,17 +75,17 @@ async def _brokers(broker: Broker, request: UpdateMetadataRequest) -> dict[Broke
             identity = BrokerId(one.id)
             address = Endpoint(endpoint.host, endpoint.port)
             named[identity] = KnownBroker(identity, address, one.rack or None)
-    known = broker.metadata.brokers
+    known = parts.metadata.brokers
     if named == known:
         return known
-    return await read_brokers(broker.store, list(dict.fromkeys((*known, *named))))
+    return await read_brokers(parts.store, list(dict.fromkeys((*known, *named))))
 
 
 class _Updates:
     """The updates of one command, as far as the store confirms them."""
 
-    def __init__(self, broker: Broker, request: UpdateMetadataRequest) -> None:
-        self._broker = broker
+    def __init__(self, parts: UpdateParts, request: UpdateMetadataRequest) -> None:
+        self._parts = parts
         self._request = request
         self._named: list[_Named] = []
         for topic in request.topic_states:
@@ -79,13 +95,13 @@ class _Updates:
                 self._named.append((name, topic.topic_id, None if is_deleted else one))
         if request.type == WHOLE:
             named = {topic.topic_id: None for topic in request.topic_states}
-            for known in broker.metadata.topics.values():
+            for known in parts.metadata.topics.values():
                 if known.id not in named:
                     self._named.append((TopicPartition(known.name, 0), known.id, None))
         self._done = 0
         self._size = 0
         """Of this part."""
-        self._updates = _PartitionUpdates(broker, ())
+        self._updates = _PartitionUpdates(parts, ())
 
     @property
     def is_done(self) -> bool:
@@ -94,28 +110,28 @@ class _Updates:
     def next_part(self) -> list[TopicPartition]:
         part = self._named[self._done : self._done + PART]
         self._size = len(part)
-        self._updates = _PartitionUpdates(self._broker, part)
+        self._updates = _PartitionUpdates(self._parts, part)
         return list(self._updates.unsure)
 
     async def carry_out(self, facts: Facts) -> Found:
         """Publish the state in the store."""
-        broker, updates = self._broker, self._updates
-        brokers = broker.metadata.brokers
+        parts, updates = self._parts, self._updates
+        brokers = parts.metadata.brokers
         is_first = not self._done
         if is_first:
-            brokers = await _brokers(broker, self._request)
-            broker.commands.check(self._request)
-        is_fruitless = brokers is not broker.metadata.brokers == brokers
+            brokers = await _brokers(parts, self._request)
+            parts.commands.check(self._request)
+        is_fruitless = brokers is not parts.metadata.brokers == brokers
         update = Update(
             BrokerId(self._request.controller_id),
             brokers,
             list(updates.changed(facts)),
             updates.gone(facts),
         )
-        broker.groups.partitions_deleted(broker.metadata.update(update))
+        parts.groups.partitions_deleted(parts.metadata.update(update))
         if is_first:
             for one in brokers.values():
-                broker.peers.update(one.id, one.endpoint)
+                parts.peers.update(one.id, one.endpoint)
         self._done += self._size
         if updates.is_contradicted(facts):
             return Found.CONTRADICTION
@@ -129,8 +145,8 @@ class _Updates:
 class _PartitionUpdates:
     """The updates of a request that are new to this broker, and where to read them."""
 
-    def __init__(self, broker: Broker, named: Iterable[_Named]) -> None:
-        self._broker = broker
+    def __init__(self, parts: UpdateParts, named: Iterable[_Named]) -> None:
+        self._parts = parts
         self._named: list[tuple[TopicPartition, bytes, UpdateMetadataPartitionState]] = []
         self._ended: dict[bytes, TopicPartition] = {}
         """Topics that the request names as deleted, and one partition of each to read."""
@@ -147,10 +163,10 @@ class _PartitionUpdates:
     ) -> None:
         self._named.append((name, topic_id, command))
         age = (command.leader_epoch, command.zk_version)
-        known = self._broker.metadata.partition(topic_id, name.partition)
+        known = self._parts.metadata.partition(topic_id, name.partition)
         if known is not None and known.age >= age:
             return
-        partition = self._broker.replicas.find(topic_id, name.partition)
+        partition = self._parts.replicas.find(topic_id, name.partition)
         state = None if partition is None else partition.state
         if state is not None and (state.leader_epoch, state.partition_epoch) >= age:
             self._own[name] = PartitionFact(topic_id, state)
@@ -158,7 +174,7 @@ class _PartitionUpdates:
             self.unsure[name] = None
 
     def _end(self, topic_id: bytes) -> None:
-        topic = self._broker.metadata.topic(topic_id)
+        topic = self._parts.metadata.topic(topic_id)
         if topic is not None and topic_id not in self._ended:
             name = self._ended[topic_id] = TopicPartition(topic.name, 0)
             self.unsure[name] = None
@@ -174,7 +190,7 @@ class _PartitionUpdates:
 
     def _known(self, name: TopicPartition, topic_id: bytes, facts: Facts) -> KnownPartition | None:
         """The newest state: another command of the round may have brought a newer one."""
-        known = self._broker.metadata.partition(topic_id, name.partition)
+        known = self._parts.metadata.partition(topic_id, name.partition)
         fact = facts.get(name) or self._own.get(name)
         if fact is None:
             return known

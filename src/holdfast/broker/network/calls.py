@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast.protocol import Api, Payload, Request, Response, encode_response
 
 if TYPE_CHECKING:
     from holdfast.broker.network.connection import Connection
+
+
+class KafkaPrincipal(NamedTuple):
+    """Who sends the requests of a connection, by Kafka's type and name."""
+
+    principal_type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.principal_type}:{self.name}"
+
+
+ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
+"""The principal of a connection without authentication."""
 
 
 class Call:
@@ -28,6 +42,8 @@ class Call:
         "version",
     )
 
+    request: Any
+    """The request, of the class that its API has."""
     parts: list[Payload] | None
     """The bytes of the answer, once there is one; empty if none is sent."""
     answer_size: int
@@ -83,6 +99,31 @@ class Call:
         self.closes = True
         self.connection.stop_taking()
         self.answer_bytes([])
+
+    def fail(self, error: BaseException) -> None:
+        """The broker has a bug: log it with the request that shows it, and disconnect."""
+        log = self.connection.listener.log
+        log.bug("request failed", error, self.sender, api=self.api.name, version=self.version)
+        self.connection.close()
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Log what the sender did."""
+        self.connection.listener.log.client_warning(event, self.sender, **fields)
+
+    @property
+    def principal(self) -> KafkaPrincipal:
+        """Who sent it."""
+        return self.connection.principal
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that received it."""
+        return self.connection.listener.name
+
+    @property
+    def sender(self) -> dict[str, object]:
+        """Who sent it and how, for log lines."""
+        return self.connection.sender | {"client_id": self.client_id or ""}
 
     @property
     def is_answered(self) -> bool:

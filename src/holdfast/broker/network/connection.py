@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.broker.network.calls import Call
+from holdfast.broker.network.calls import ANONYMOUS, Call, KafkaPrincipal
 from holdfast.broker.network.frames import FrameReader
 from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
@@ -41,7 +41,6 @@ class Connection(asyncio.BufferedProtocol):
         "_closes",
         "_holds",
         "_is_queued",
-        "_listener",
         "_reader",
         "_ready",
         "_ready_bytes",
@@ -51,6 +50,8 @@ class Connection(asyncio.BufferedProtocol):
         "bytes_under_way",
         "host",
         "last_active_s",
+        "listener",
+        "principal",
         "refused",
         "transport",
         "unsent_bytes",
@@ -71,11 +72,13 @@ class Connection(asyncio.BufferedProtocol):
     """The broker at the other end, by its client id; None for a client."""
     last_active_s: float
     """When bytes were last received or sent."""
+    principal: KafkaPrincipal
+    """Who sends its requests."""
     refused: SequenceGapGuard
     """Batches that its producers must resend before any later one."""
 
     def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+        self.listener = listener
         self._reader = FrameReader(listener.limits.request_bytes)
         self._calls: deque[Call] = deque()
         self._ready: list[Payload] = []
@@ -90,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.broker = None
         self.last_active_s = listener.loop.time()
+        self.principal = ANONYMOUS
         self.refused = SequenceGapGuard()
         self.bytes_under_way = 0
 
@@ -100,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
-        if not self._listener.connected(self):
+        if not self.listener.connected(self):
             self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
@@ -112,9 +116,9 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self.refuse(str(error))
             return
-        if self._listener.links.swallows(self.broker, self.transport):
+        if self.listener.links.swallows(self.broker, self.transport):
             return
-        self.last_active_s = self._listener.loop.time()
+        self.last_active_s = self.listener.loop.time()
         for frame in frames:
             if self._holds:
                 self._untaken.append(frame)
@@ -122,23 +126,23 @@ class Connection(asyncio.BufferedProtocol):
                 self._take(frame)
 
     def _take(self, frame: bytearray) -> None:
-        listener, known = self._listener, self.broker
+        listener, known = self.listener, self.broker
         try:
-            call = listener.decode(self, frame)
+            call = listener.requests.decode(self, frame)
         except (MalformedMessage, UnsupportedVersionError) as error:
             self.refuse(str(error))
             return
         except Exception as error:  # noqa: BLE001  # whatever it was, others are served
-            listener.log.bug("request not read", error, client=self.host)
+            listener.log.bug("request not read", error, self.sender)
             self.close()
             return
         if self.broker != known and listener.links.swallows(self.broker, self.transport):
             return  # The first request identifies the broker.
         self._calls.append(call)
-        self._listener.bytes_came(self, len(frame))
+        listener.bytes_came(self, len(frame))
         if len(self._calls) >= MAX_CALLS:
             self.hold(_CALLS)
-        self._listener.handle(call)
+        listener.requests.handle(call)
 
     def pause_writing(self) -> None:
         self.hold(_SLOW_READER)
@@ -158,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ready.clear()
         self._waiting_bytes = 0
         self._look_at_unsent()
-        self._listener.lost(self)
+        self.listener.lost(self)
 
     # Calls of the broker.
 
@@ -184,10 +188,10 @@ class Connection(asyncio.BufferedProtocol):
             self._closes |= first.closes
         if not self._is_queued:
             self._is_queued = True
-            self._listener.queue_write(self)
+            self.listener.queue_write(self)
         if _CALLS in self._holds and len(calls) < MAX_CALLS // 2:
             self.release(_CALLS)
-        self._listener.bytes_went(self, done)
+        self.listener.bytes_went(self, done)
 
     def write(self) -> None:
         """One write for all answers that became ready in this tick."""
@@ -198,8 +202,8 @@ class Connection(asyncio.BufferedProtocol):
         if self.transport is None:
             return
         if ready:
-            self.last_active_s = self._listener.loop.time()
-            self._listener.links.write(self.broker, self.transport, ready)
+            self.last_active_s = self.listener.loop.time()
+            self.listener.links.write(self.broker, self.transport, ready)
         if self._closes:
             self.close()
         elif self._holds:
@@ -213,14 +217,14 @@ class Connection(asyncio.BufferedProtocol):
         left = transport.get_write_buffer_size() if transport is not None else 0
         change = self._waiting_bytes + left - self.unsent_bytes
         self.unsent_bytes += change
-        self._listener.unsent_bytes += change
+        self.listener.unsent_bytes += change
         return change != 0
 
     def room_for(self, wanted: int) -> int:
         """How many bytes of records an answer may have: 0 for one batch, -1 for none."""
         if self.unsent_bytes > UNSENT_BYTES:
             return -1
-        return 0 if self._listener.unsent_bytes > MOST_UNSENT_BYTES else wanted
+        return 0 if self.listener.unsent_bytes > MOST_UNSENT_BYTES else wanted
 
     def hold(self, reason: str) -> None:
         """Stop reading until this reason is gone."""
@@ -235,7 +239,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._untaken:
             # Not now: the caller may be inside the handler of another request.
-            self._listener.loop.call_soon(self._go_on)
+            self.listener.loop.call_soon(self._go_on)
         else:
             self.transport.resume_reading()
 
@@ -251,12 +255,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, reason: str) -> None:
         """The input cannot be answered: log the reason, and disconnect."""
-        self.warn("request refused", reason=reason)
+        self.listener.log.client_warning("request refused", self.sender, reason=reason)
         self.close()
 
-    def warn(self, event: str, **fields: object) -> None:
-        """Log what this client did."""
-        self._listener.log.client_warning(event, self.host, **fields)
+    @property
+    def sender(self) -> dict[str, object]:
+        """The client, for log lines."""
+        name, principal = self.listener.name, self.principal
+        return {"client": self.host, "listener": name, "principal": principal}
 
     def stop_taking(self) -> None:
         """Accept no more requests; those in progress are answered."""

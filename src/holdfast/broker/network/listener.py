@@ -1,4 +1,4 @@
-"""The listening socket: connection limits, decoding of requests, and dispatch to handlers."""
+"""A listening socket: its connections, and the limits for them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,24 @@ import asyncio
 import resource
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from holdfast.broker.log_lines import LogLines
-from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
 from holdfast.broker.network.links import Links
+from holdfast.broker.network.requests import Requests
 from holdfast.broker.settings import BrokerSettings, Layers
-from holdfast.protocol import (
-    UnsupportedVersionError,
-    encode_unsupported_api_versions,
-    request_start,
-)
-from holdfast.protocol.messages.api_versions import ApiVersionsRequest
-from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
 
-BROKER_CLIENT_ID: Final = "holdfast-broker-"
-"""The client id of a broker, before its broker id."""
-
-LONGEST_ID: Final = 10
-"""Digits of a broker's id."""
 SPARE_DESCRIPTORS: Final = 96
 """Descriptors reserved besides the eighth for files: for flushes, which have their own handles,
 for other brokers and for the coordination store."""
 SAY_S: Final = 1.0
 """How often to log refused connections."""
 
-_API_VERSIONS: Final = ApiVersionsRequest.API_KEY
-_LOG_INFO_KEY: Final = GetReplicaLogInfoRequest.API_KEY.to_bytes(2, "big")
-_EARLIER_KEY: Final = (93).to_bytes(2, "big")
-"""The key of GetReplicaLogInfo in release 0.1, whose controller uses it in a rolling upgrade.
-Kafka 4.4 gave the number to another API."""
-
 _OWN_BYTES: Final = "bytes"
 _ALL_BYTES: Final = "queued bytes"
-
-Handler = Callable[[Call], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +72,23 @@ class Limits:
 
 
 class Listener:
-    """Accepts connections and passes their requests to handlers by API key."""
+    """Accepts connections, whose requests go to `requests`. `name` is its name in `listeners`."""
 
     def __init__(
         self,
+        name: str,
         loop: asyncio.AbstractEventLoop,
-        handlers: Mapping[int, Handler],
+        requests: Requests,
         limits: Limits,
         links: Links,
         log: LogLines,
     ) -> None:
+        self.name = name
         self.loop = loop
+        self.requests = requests
         self.limits = limits
         self.links = links
         self.log = log
-        self._handlers = handlers
         self._server: asyncio.AbstractServer | None = None
         self._is_closed = False
         self.connections: dict[Connection, None] = {}
@@ -118,11 +100,6 @@ class Listener:
         """Unsent answers, where there are many."""
         self._refused: dict[str, int] = {}
         """Refused connections by limit, since the last log line."""
-
-    @property
-    def handled(self) -> Iterable[int]:
-        """The keys of the APIs with a handler."""
-        return self._handlers
 
     async def open(self, host: str, port: int) -> int:
         """Listen; returns the port, which the system chose if it was 0."""
@@ -198,38 +175,7 @@ class Listener:
             connection.abort_if_idle(now, self.limits.idle_s)
         self.loop.call_later(self.limits.idle_s / 4, self._close_idle)
 
-    # Requests.
-
-    def decode(self, connection: Connection, frame: bytearray) -> Call:
-        """Decode a request. An unsupported version is an error, except for ApiVersions."""
-        if connection.broker is not None and frame.startswith(_EARLIER_KEY):
-            frame[:2] = _LOG_INFO_KEY
-        api, version, correlation_id, client_id, position = request_start(frame)
-        if api.key not in self._handlers:
-            raise UnsupportedVersionError(f"API {api.key}", version)
-        if connection.broker is None and client_id and client_id.startswith(BROKER_CLIENT_ID):
-            number = client_id.removeprefix(BROKER_CLIENT_ID)
-            is_id = number.isdecimal() and len(number) <= LONGEST_ID
-            connection.broker = int(number) if is_id else None
-        if api.key == _API_VERSIONS and version not in api.versions:
-            asked = ApiVersionsRequest()
-            call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
-            call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
-            return call
-        # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
-        request, _ = api.request.decode_from(frame, version, position)
-        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
-
-    def handle(self, call: Call) -> None:
-        """Call the API's handler; a bug in it closes the connection, not the broker."""
-        if call.is_answered:
-            call.connection.answered(call)
-            return
-        try:
-            self._handlers[call.api.key](call)
-        except Exception as error:  # noqa: BLE001  # whatever happens, others are served
-            self.log.bug("request failed", error, api=call.api.name, version=call.version)
-            call.connection.close()
+    # Bytes of requests and answers.
 
     def queue_write(self, connection: Connection) -> None:
         """Write at the end of this tick."""

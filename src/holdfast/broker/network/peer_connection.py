@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, cast
 
 from holdfast.broker.network.frames import FrameReader
 from holdfast.broker.network.links import Links
-from holdfast.broker.network.listener import BROKER_CLIENT_ID
+from holdfast.broker.network.requests import BROKER_CLIENT_ID
 from holdfast.broker.settings import BrokerSettings
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.model import BrokerId

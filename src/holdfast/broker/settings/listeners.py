@@ -28,8 +28,10 @@ class Endpoint(NamedTuple):
         return f"{host}:{self.port}"
 
 
-def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> Endpoint:
-    """The only listener that is not a controller's; ValueError names the problem."""
+def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> tuple[str, Endpoint]:
+    """The name and address of the only listener that is not a controller's; ValueError names the
+    problem.
+    """
     found = []
     for entry in entries:
         match = _LISTENER.fullmatch(entry)
@@ -37,12 +39,13 @@ def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> Endpoi
             raise ValueError(f"'{entry}' is not of the form PLAINTEXT://host:port")
         if match["name"] in controllers:
             continue
-        if match["name"].upper() != "PLAINTEXT":
+        name = match["name"].upper()
+        if name != "PLAINTEXT":
             raise ValueError(f"'{entry}': only PLAINTEXT is supported so far")
         port = int(match["port"])
         if port > 65_535:
             raise ValueError(f"'{entry}': a port is at most 65535")
-        found.append(Endpoint(match["host"].strip("[]"), port))
+        found.append((name, Endpoint(match["host"].strip("[]"), port)))
     if len(found) != 1:
         raise ValueError(f"one PLAINTEXT listener is needed, not {len(found)}")
     return found[0]
@@ -52,7 +55,7 @@ def advertised(
     entries: Sequence[str] | None, controllers: Sequence[str], own: Endpoint
 ) -> Endpoint:
     """The advertised address; ValueError if clients could not use it."""
-    public = own if entries is None else parse_listener(entries, controllers)
+    public = own if entries is None else parse_listener(entries, controllers)[1]
     if public.host in ("0.0.0.0", "::"):  # noqa: S104  # refused, not bound
         raise ValueError(f"clients cannot connect to {public.host}; advertise a name or an address")
     return public

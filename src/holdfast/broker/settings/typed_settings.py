@@ -28,6 +28,7 @@ class BrokerSettings:
     """node.id, or broker.id."""
     broker_rack: str | None
     listener: Endpoint
+    listener_name: str
     advertised_listener: Endpoint
     log_dirs: tuple[Path, ...]
     """log.dirs, or log.dir."""
@@ -123,14 +124,14 @@ def _controllers(layers: Layers) -> Any:
     return layers.value("controller.listener.names") or ()
 
 
-def _listener(layers: Layers) -> Endpoint:
+def _listener(layers: Layers) -> tuple[str, Endpoint]:
     entries: Any = layers.value("listeners")
     return parse_listener(entries, _controllers(layers))
 
 
 def _advertised(layers: Layers) -> Endpoint:
     entries: Any = layers.value("advertised.listeners")
-    return advertised(entries, _controllers(layers), _listener(layers))
+    return advertised(entries, _controllers(layers), _listener(layers)[1])
 
 
 def _log_dirs(layers: Layers) -> tuple[Path, ...]:
@@ -173,7 +174,8 @@ def _per_ip(layers: Layers) -> dict[str, int]:
 
 SPECIAL: Mapping[str, Callable[[Layers], Any]] = {
     "node_id": _node_id,
-    "listener": _listener,
+    "listener": lambda layers: _listener(layers)[1],
+    "listener_name": lambda layers: _listener(layers)[0],
     "advertised_listener": _advertised,
     "log_dirs": _log_dirs,
     "store": _store,

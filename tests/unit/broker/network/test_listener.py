@@ -14,7 +14,8 @@ from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import MAX_CALLS, Connection
-from holdfast.broker.network.listener import BROKER_CLIENT_ID, Limits, Listener
+from holdfast.broker.network.listener import Limits, Listener
+from holdfast.broker.network.requests import BROKER_CLIENT_ID, Requests
 from holdfast.model import ErrorCode
 from holdfast.protocol import APIS, Request, decode_response, encode_request
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -78,7 +79,7 @@ async def desk(limits: Limits | None = None) -> AsyncIterator[Desk]:
 
     handlers: dict[int, Callable[[Call], None]] = {METADATA: calls.append, API_VERSIONS: broken}
     log = LogLines(1, stream)
-    listener = Listener(loop, handlers, limits or Limits(), Links(loop), log)
+    listener = Listener("PLAINTEXT", loop, Requests(handlers), limits or Limits(), Links(loop), log)
     port = await listener.open("127.0.0.1", 0)
     opened = Desk(listener, port, calls, stream)
     try:
