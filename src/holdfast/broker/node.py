@@ -17,6 +17,7 @@ from holdfast.broker.apis import HANDLERS
 from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.coordinator import CoordinatorParts
 from holdfast.broker.errors import StartError
 from holdfast.broker.faults.link_faults import Links
 from holdfast.broker.fetch.fetch_sessions import FetchSessions
@@ -117,7 +118,16 @@ class Broker:
         self.replicas.on_failure = self.failures.report_soon
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
-        self.groups = GroupCoordinator(self)
+        coordinator = CoordinatorParts(
+            loop,
+            self.clock,
+            log,
+            self.replicas,
+            self.metadata,
+            self.auto_creation,
+            lambda: self.is_stopping,
+        )
+        self.groups = GroupCoordinator(coordinator, self.configs, rng)
         self.maintenance = Maintenance(self)
         handlers = {key: partial(handle, self) for key, handle in HANDLERS.items()}
         self.listener = Listener(loop, handlers, _limits(settings, layers), self.links, log)
