@@ -147,6 +147,7 @@ def coordinator_on(broker: Broker) -> CoordinatorShards[Counters]:
         write_timeout_ms=lambda: WRITE_TIMEOUT_MS,
     )
     coordinator = CoordinatorShards(parts, kind)
-    for partition in broker.replicas.partitions.values():
-        coordinator.role_changed(partition)
+    for name, partition in broker.replicas.partitions.items():
+        if name.topic == TOPIC:
+            coordinator.role_changed(partition)
     return coordinator
