@@ -119,13 +119,13 @@ class Broker:
         self.elector = Elector(self)
         self.auto_creation = AutoCreation(self)
         coordinator = CoordinatorParts(
-            loop,
-            self.clock,
-            log,
-            self.replicas,
-            self.metadata,
-            self.auto_creation,
-            lambda: self.is_stopping,
+            loop=loop,
+            clock=self.clock,
+            log=log,
+            replicas=self.replicas,
+            metadata=self.metadata,
+            auto_creation=self.auto_creation,
+            is_stopping=lambda: self.is_stopping,
         )
         self.groups = GroupCoordinator(coordinator, self.configs, rng)
         self.maintenance = Maintenance(self)
