@@ -57,8 +57,8 @@ class Driver(Coordinator):
     """Appends or refuses records; the test moves the high watermark, also over many records."""
 
     def __init__(self) -> None:
-        self.appended: list[Persist] = []
-        self.refused: list[Persist] = []
+        self.appended: list[Persist[Record]] = []
+        self.refused: list[Persist[Record]] = []
         self.refusing = False
         self.empty_was_refused = False
         self.last_seen: tuple[Group | None, int] = (None, 0)

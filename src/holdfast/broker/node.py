@@ -18,6 +18,7 @@ from holdfast.broker.clock import Clock
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
+from holdfast.broker.coordinator import CoordinatorParts
 from holdfast.broker.errors import StartError
 from holdfast.broker.faults.control_socket import ControlSocket
 from holdfast.broker.faults.control_target import ControlledBroker
@@ -175,7 +176,15 @@ class Broker:
             )
         )
         self.auto_creation = AutoCreation(self.controller_channel, configs, log)
-        self.groups = GroupCoordinator(self)
+        coordinator = CoordinatorParts(
+            clock=clock,
+            log=log,
+            replicas=self.replicas,
+            metadata=self.metadata,
+            auto_creation=self.auto_creation,
+            is_stopping=lambda: self.is_stopping,
+        )
+        self.groups = GroupCoordinator(coordinator, configs, self.rng)
         self.stray_logs = StrayLogs(self.store, self.replicas, log)
         self.maintenance = Maintenance(clock, log, configs, self.replicas, lambda: self.is_stopping)
 

@@ -1,9 +1,5 @@
-"""Consumer groups on this broker: drives the core's `Groups`, one for each offsets partition led.
+"""Consumer groups on this broker. The core's `Groups` makes all decisions."""
 
-Handlers call `GroupCoordinator`. A `CoordinatorShard` is one offsets partition while we lead it in
-one leader epoch. The core makes all decisions.
-"""
+from holdfast.broker.groups.coordinator import GroupCoordinator
 
-from holdfast.broker.groups.coordinator import GroupCoordinator, Waiter
-
-__all__ = ["GroupCoordinator", "Waiter"]
+__all__ = ["GroupCoordinator"]

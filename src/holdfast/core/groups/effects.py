@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from holdfast.core.coordinator import Persist
 from holdfast.core.groups.requests import NO_GENERATION, NO_MEMBER
 from holdfast.model import ErrorCode, GroupRecord, OffsetRecord, TopicPartition
 
 Record = GroupRecord | OffsetRecord
-
-
-class Persist(NamedTuple):
-    """Write these records, wait until they are committed, then call `persisted`."""
-
-    token: int
-    records: tuple[Record, ...]
 
 
 class JoinedMember(NamedTuple):
@@ -101,7 +95,7 @@ class AnswerDelete(NamedTuple):
 
 
 Effect = (
-    Persist
+    Persist[Record]
     | AnswerJoin
     | AnswerSync
     | AnswerLeave

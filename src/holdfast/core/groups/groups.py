@@ -1,23 +1,11 @@
 """The groups of one partition of `__consumer_offsets`: the methods that a driver calls.
 
 A broker coordinates the groups of every offsets partition it leads, and has one `Groups` for each.
-It is LOADING while the partition's records are read back, ACTIVE while we lead, GONE after that.
+`core/coordinator.py` lists the duties of its driver. Groups add these:
 
-A driver's duties:
-
-- becoming leader of an offsets partition: make a `Groups`; hand every record of its log, in order,
-  to `replay` (control batches and what cannot be decoded are left out and reported); then `loaded`.
-- losing it: `unload`, and drop the object. Writes in flight need no further call.
-- a request: find the partition by its group id, call the method of the same name, carry out the
-  effects. `waiter` is any handle but None. Every waiter is answered exactly once, perhaps by a
-  later call; what is returned directly (heartbeat, views, fetched offsets) needs none.
-- `Persist`: append the records, as one batch or several in a row, in the order of the effects, as
-  acks=all would. Then call `persisted(token, error)`: NONE once the high watermark has passed them;
-  the error if they were refused. NONE for one token says the same of all earlier ones that were
-  not refused. REQUEST_TIMED_OUT (offsets.commit.timeout.ms) and NOT_ENOUGH_REPLICAS_AFTER_APPEND
-  only answer the waiters: the records are in the log, so call again when the high watermark
-  passes them.
-- time: call `tick` when `next_deadline_ms` has come; calling it earlier or more often is harmless.
+- a request: find the partition by its group id, and call the method of the same name. `waiter` is
+  any handle but None. Every waiter is answered exactly once, perhaps by a later call; what is
+  returned directly (heartbeat, views, fetched offsets) needs none.
 - draw `new_member_id` for every JoinGroup: the instance id, or else the client id, then "-" and a
   random UUID. Member ids must never repeat, and must fit a string of the wire: shorten names.
 - a deleted topic: `partitions_deleted`.
@@ -29,8 +17,8 @@ of a network buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
+from holdfast.core.coordinator import Phase
 from holdfast.core.groups import join_group, leave_group, rebalance, sync_group
 from holdfast.core.groups.deadlines import Deadlines
 from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, ListedGroup, described
@@ -50,21 +38,6 @@ from holdfast.core.groups.pending_writes import Journal, Turn
 from holdfast.core.groups.requests import NO_MEMBER, Caller, Commit, Join, Leaver, Sync
 from holdfast.core.groups.write_results import settle
 from holdfast.model import ErrorCode, GroupRecord, TopicPartition
-
-
-class Phase(Enum):
-    """The state of a coordinator shard: one partition of `__consumer_offsets`."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    GONE = "gone"
-
-
-_PHASE_ERROR = {
-    Phase.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    Phase.ACTIVE: ErrorCode.NONE,
-    Phase.GONE: ErrorCode.NOT_COORDINATOR,
-}
 
 
 class Groups:
@@ -94,7 +67,7 @@ class Groups:
     @property
     def error(self) -> ErrorCode:
         """The error for every request in this phase; NONE while ACTIVE."""
-        return _PHASE_ERROR[self.phase]
+        return self.phase.value
 
     def group(self, group_id: str) -> Group | None:
         """A group, to read only."""

@@ -9,13 +9,13 @@ or takes part in the one in progress.
 
 from __future__ import annotations
 
+from holdfast.core.coordinator import MAY_STILL_COMMIT
 from holdfast.core.groups.effects import AnswerJoin, JoinAnswer
 from holdfast.core.groups.group import Group, TopicsOf
 from holdfast.core.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember, distinct
 from holdfast.core.groups.pending_writes import (
-    MAY_STILL_COMMIT,
     MemberBefore,
     StaticMemberWrite,
     Turn,

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from holdfast.core.coordinator import MAY_STILL_COMMIT, Persist
 from holdfast.core.groups.effects import (
     AnswerCommit,
     AnswerDelete,
     AnswerOffsetDelete,
     Effect,
-    Persist,
     Record,
 )
 from holdfast.core.groups.group_settings import GroupSettings
 from holdfast.core.groups.requests import MemberProtocol
 from holdfast.model import ErrorCode, OffsetRecord
-
-MAY_STILL_COMMIT = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 _NOT_NOW = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -61,7 +61,7 @@ class Coordinator:
         self.groups = Groups(settings, topics_of)
         self.now_ms = now_ms
         self.holds_writes = False
-        self.writes: list[Persist] = []
+        self.writes: list[Persist[Record]] = []
         self.log: list[Record] = list(records)
         self.asked = 0
         self.answers: dict[object, Answer] = {}

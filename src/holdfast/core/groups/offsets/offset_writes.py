@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.coordinator import MAY_STILL_COMMIT
 from holdfast.core.groups.effects import AnswerCommit, AnswerDelete, AnswerOffsetDelete
 from holdfast.core.groups.group import Group
 from holdfast.core.groups.group_states import GroupState
@@ -19,7 +20,6 @@ from holdfast.core.groups.offsets.committed_offsets import (
     offset_delete_refusal,
 )
 from holdfast.core.groups.pending_writes import (
-    MAY_STILL_COMMIT,
     OffsetsWrite,
     Reply,
     Turn,

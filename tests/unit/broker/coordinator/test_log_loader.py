@@ -1,20 +1,17 @@
-"""Loading an offsets partition from a real log: slices, transactions, unusable records."""
+"""Loading a coordinator's partition from a real log: slices, transactions, unusable records."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from holdfast.broker.groups.offsets_loader import SLICE_RECORDS, Loader
+from holdfast.broker.coordinator.log_loader import SLICE_RECORDS, LogLoader
 from holdfast.core.groups import Groups, GroupSettings
 from holdfast.model import CommittedOffset, Offset, OffsetRecord, TopicPartition
-from holdfast.protocol.coordinator_records import encode_record, subscribed_topics
+from holdfast.protocol.coordinator_records import decode_record, encode_record, subscribed_topics
 from holdfast.protocol.records import BatchOptions
 from holdfast.storage import Log, LogOfflineError, LogSettings, RealDisk
-from tests.unit.broker.groups.fakes import NAME
 from tests.unit.storage.support import DIRECTORY, NOW, batch, marker, open_
 
 WHERE = TopicPartition("topic", 0)
@@ -43,12 +40,11 @@ class OffsetsLog:
     def append(self, data: bytearray) -> None:
         self.log.append([data], NOW)
 
-    def loader(self) -> Loader:
-        numbers = SimpleNamespace(log=SimpleNamespace(log_end_offset=self.log.log_end_offset))
-        partition: Any = SimpleNamespace(name=NAME, log=self.log, replica=numbers)
-        return Loader(partition, self.groups)
+    def loader(self) -> LogLoader:
+        end = self.log.log_end_offset
+        return LogLoader(self.log, end, "groups", decode_record, self.groups.replay)
 
-    def load(self) -> Loader:
+    def load(self) -> LogLoader:
         loader = self.loader()
         while loader.step():
             pass

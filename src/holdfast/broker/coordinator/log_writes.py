@@ -1,4 +1,4 @@
-"""Turns a `Persist` into batches in an offsets partition, and their results into one verdict.
+"""Turns the records of a `Persist` into batches in the log, and their results into one verdict.
 
 Records that do not fit into one batch become several consecutive batches. All are appended in one
 tick, in which the partition does not change: if it accepts the first, it accepts all. A record that
@@ -8,18 +8,19 @@ is too large for a batch fails them all before anything is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from holdfast.broker.replication.partition import Partition
 from holdfast.core import ACKS_ALL
-from holdfast.core.groups import Record
 from holdfast.model import NO_OFFSET, ErrorCode, Offset
-from holdfast.protocol.coordinator_records import encode_record
 from holdfast.protocol.records import BatchBuilder, BatchOptions, parse_header
 
 RECORD_OVERHEAD: Final = 32
 """An upper bound of a record's overhead beyond its key and value, without headers."""
 
+Pair = tuple[bytes, bytes | None]
+"""A record's key and value."""
+Encode = Callable[[Any], Pair]
 Settled = Callable[["Write", ErrorCode], None]
 
 
@@ -39,7 +40,7 @@ class Write:
         self._is_settled = False
 
     def append(
-        self, partition: Partition, records: Iterable[Record], deadline_ms: int, wall_ms: int
+        self, partition: Partition, records: Iterable[Pair], deadline_ms: int, wall_ms: int
     ) -> None:
         """Append as acks=all; `settled` is called with the result, perhaps immediately."""
         rules = partition.rules
@@ -70,13 +71,12 @@ class Write:
 
 
 def split(
-    records: Iterable[Record], timestamp: int, limit: int, options: BatchOptions
+    records: Iterable[Pair], timestamp: int, limit: int, options: BatchOptions
 ) -> list[bytearray] | None:
     """As few batches as the limit allows, in order; None if a record is too large for a batch."""
     batches: list[bytearray] = []
     builder = BatchBuilder(options)
-    for record in records:
-        key, value = encode_record(record)
+    for key, value in records:
         size = RECORD_OVERHEAD + len(key) + len(value or b"")
         if builder.count and builder.size + size > limit:
             batches.append(builder.build())
