@@ -56,6 +56,8 @@ class Session:
         """The fetch offset of each partition of the session."""
         self.marks: dict[int, int] = {}
         """The high watermarks of the last answer."""
+        self.errors: dict[int, int] = {}
+        """The errors of the last answer."""
         self.first = self.ask(places, forget)
         """The answer to the request that opened the session."""
 
@@ -88,7 +90,7 @@ class Session:
         assert answer.error_code == ErrorCode.NONE
         self._id, self._epoch = answer.session_id, self._epoch + 1
         partitions = [one for topic in answer.responses for one in topic.partitions]
-        assert not any(one.error_code for one in partitions)
+        self.errors = {one.partition_index: one.error_code for one in partitions if one.error_code}
         self.marks = {one.partition_index: one.high_watermark for one in partitions}
         return {
             one.partition_index: next(batches(memoryview(one.records))).header.base_offset
@@ -109,6 +111,17 @@ def test_records_that_a_client_threw_away_come_again(cluster: Cluster) -> None:
         assert session.ask({}) == {1: 0}
         assert session.ask({}, forget=(1,)) == {}
         assert session.ask({0: 0}) == {0: 0}
+
+
+def test_a_partition_that_the_broker_hosts_later_is_read_without_being_named_again(
+    cluster: Cluster,
+) -> None:
+    """A client omits it: its position and its leader epoch, if it knows one, have not changed."""
+    with closing(Session(cluster, "later", {0: 0})) as session:
+        assert session.errors == {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        cluster.create_topic("later", 1)
+        cluster.produce("later", ["a"])
+        assert (session.ask({}), session.errors) == ({0: 0}, {})
 
 
 def test_a_partition_that_a_request_names_and_forgets_is_forgotten(cluster: Cluster) -> None:
@@ -138,6 +151,7 @@ def test_every_partition_with_something_to_send_is_sent(cluster: Cluster, seed: 
             forget = tuple(one for one in ends if rng.random() < 0.1)
             got = session.ask({one: rng.randint(0, ends[one]) for one in some}, forget)
             assert got == {one: at for one, at in session.places.items() if at < ends[one]}
+            assert not session.errors
 
 
 def test_a_follower_receives_the_high_watermark_again_if_it_repeats_its_offset() -> None:

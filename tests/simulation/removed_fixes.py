@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from holdfast import storage
-from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
-from holdfast.broker.fetch.parked_fetch import ParkedFetch
-from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
 from holdfast.broker.replication import partition, replicas
-from holdfast.core import Replica
+from holdfast.core import FetchSession, Reader, Replica, SequenceGapGuard
 from holdfast.lab import build
 from holdfast.storage import LogOfflineError, log_directory
 from holdfast.storage.checkpoints import meta_properties
@@ -85,37 +82,15 @@ def batches_that_overtake(patch: pytest.MonkeyPatch) -> None:
 
 def followers_served_again(patch: pytest.MonkeyPatch) -> None:
     """Serve a follower again, but send the high watermark of a response only once."""
-    answered: dict[Reader, bool] = {}
-    serve_again, apply, look_up = (
-        FetchSession.serve_again,
-        FetchSession.apply,
-        ParkedFetch._look_up,
-    )
-    is_overtaken = [True]
 
-    def was_served(self: FetchSession, reader: Reader) -> None:
+    def was_served(self: FetchSession[Any], reader: Reader[Any]) -> None:
         self.served.append(reader)
 
-    def served_again(self: FetchSession) -> None:
-        is_overtaken[0] = False
-        serve_again(self)
+    def discards_older_answers(_: FetchSession[Any], *, overtakes: bool) -> bool:
+        return overtakes
 
-    def applied(self: FetchSession, *args: Any, **options: Any) -> list[Reader]:
-        named = apply(self, *args, **options)
-        answered.clear()
-        if not is_overtaken[0]:
-            answered.update({one: one.is_answered for one in named})
-        is_overtaken[0] = True
-        return named
-
-    def looked_up(self: ParkedFetch, reader: Reader) -> None:
-        reader.is_answered = answered.pop(reader, reader.is_answered)
-        look_up(self, reader)
-
-    patch.setattr(FetchSession, "was_served", was_served)
-    patch.setattr(FetchSession, "serve_again", served_again)
-    patch.setattr(FetchSession, "apply", applied)
-    patch.setattr(ParkedFetch, "_look_up", looked_up)
+    patch.setattr(FetchSession, "_was_served", was_served)
+    patch.setattr(FetchSession, "_discards_older_answers", discards_older_answers)
 
 
 class RemovableFix(NamedTuple):

@@ -68,7 +68,7 @@ def handlers(broker: Broker) -> dict[int, Handler]:
     updates = update_metadata.UpdateParts(commands, known, replicas, peers, groups, store)
     return {
         0: partial(produce.handle, replicas, known, clock, trace),
-        1: partial(fetch.handle, broker),
+        1: partial(fetch.handle, broker.fetch_parts),
         2: partial(list_offsets.handle, replicas, known),
         3: partial(metadata.handle, known, broker.auto_creation, configs, tasks),
         4: partial(leader_and_isr.handle, roles),

@@ -24,8 +24,8 @@ from holdfast.broker.faults.control_socket import ControlSocket
 from holdfast.broker.faults.control_target import ControlledBroker
 from holdfast.broker.faults.faulty_disk import FaultyDisk
 from holdfast.broker.faults.link_faults import Links
-from holdfast.broker.fetch.fetch_sessions import FetchSessions
 from holdfast.broker.fetch.replication_throttle import Quota
+from holdfast.broker.fetch.serving import FetchParts
 from holdfast.broker.groups import GroupCoordinator
 from holdfast.broker.handlers import handlers
 from holdfast.broker.log_lines import LogLines
@@ -55,7 +55,7 @@ from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.tasks import RequestTasks, in_parts
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
-from holdfast.core import BrokerIncarnation
+from holdfast.core import LARGEST_SESSION_ID, BrokerIncarnation, FetchSessions
 from holdfast.model import BrokerId
 from holdfast.storage import (
     DirectoryLockedError,
@@ -133,10 +133,6 @@ class Broker:
         loop, clock, log, configs = self.loop, self.clock, self.log, self.configs
         incarnation = self.membership.incarnation
         self.controller_channel = ControllerChannel(self.peers, self.metadata)
-        self.fetch_sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots, self.rng
-        )
-        self.leader_quota = Quota(clock, lambda: self.settings.leader_replication_throttled_rate)
         self.follower_quota = Quota(
             clock, lambda: self.settings.follower_replication_throttled_rate
         )
@@ -158,6 +154,17 @@ class Broker:
                 proposals=Proposals(self.id, incarnation, loop, self.controller_channel),
                 failures=self.failures,
             )
+        )
+        slots = settings.max_incremental_fetch_session_cache_slots
+        self.fetch_parts: FetchParts = FetchParts(
+            sessions=FetchSessions(slots, partial(self.rng.randrange, 1, LARGEST_SESSION_ID)),
+            find=self.replicas.find,
+            metadata=self.metadata,
+            configs=configs,
+            leader_quota=Quota(clock, lambda: self.settings.leader_replication_throttled_rate),
+            loop=loop,
+            clock=clock,
+            trace=self.trace,
         )
 
     def _put_services_together(self) -> None:
@@ -212,11 +219,6 @@ class Broker:
     def incarnation(self) -> BrokerIncarnation:
         """Our registration."""
         return self.membership.incarnation
-
-    @property
-    def fetch_max_bytes(self) -> int:
-        """fetch.max.bytes: no answer is larger, except one with a single batch."""
-        return self.settings.fetch_max_bytes
 
     # Starting.
 

@@ -1,4 +1,4 @@
-"""Pure decisions: the state machines of a partition replica, the controller and consumer groups.
+"""Pure decisions: the machines of a partition replica, fetch sessions, controller and groups.
 
 The core has no clock, socket, disk, random generator or logging. A driver (the broker or the lab)
 calls one method per event and carries out the effects that the method returns.
@@ -17,6 +17,8 @@ from holdfast.core.controller.effects import (
     WriteState,
 )
 from holdfast.core.controller.leader_election import LogEnd
+from holdfast.core.fetch.session import NO_SESSION, Asked, FetchSession, Place, Reader
+from holdfast.core.fetch.sessions import LARGEST_SESSION_ID, FetchSessions
 from holdfast.core.replica.command_confirmation import (
     LOOK_PAUSE_MS,
     NO_CONTROLLER,
@@ -52,6 +54,7 @@ from holdfast.core.replica.log_state import LogState
 from holdfast.core.replica.producer_state import ProducerStates, is_earlier
 from holdfast.core.replica.replica import Replica
 from holdfast.core.replica.roles import Offline
+from holdfast.core.replica.sequence_gap_guard import SequenceGapGuard
 from holdfast.core.replica.truncation import Fetch, FetchAnswer
 from holdfast.core.rules import (
     SAFE_RULES,
@@ -74,13 +77,16 @@ __all__ = [
     "ACKS_LEADER",
     "ACKS_NONE",
     "FIRST_PARTITION_EPOCH",
+    "LARGEST_SESSION_ID",
     "LOOK_PAUSE_MS",
     "NO_CONTROLLER",
+    "NO_SESSION",
     "SAFE_RULES",
     "Acknowledge",
     "AnswerAlter",
     "AppendAnswer",
     "AskLogEnd",
+    "Asked",
     "BrokerIncarnation",
     "CleanShutdown",
     "Command",
@@ -94,6 +100,8 @@ __all__ = [
     "EpochCache",
     "Fetch",
     "FetchAnswer",
+    "FetchSession",
+    "FetchSessions",
     "Flush",
     "FlushRule",
     "Follower",
@@ -112,14 +120,17 @@ __all__ = [
     "NextFetch",
     "Offline",
     "PartitionFact",
+    "Place",
     "ProducerStates",
     "ProposeIsr",
     "ReadRule",
+    "Reader",
     "Refuse",
     "Registration",
     "Replica",
     "Rules",
     "SendStateTo",
+    "SequenceGapGuard",
     "Settings",
     "StateConfirmed",
     "StopReplica",

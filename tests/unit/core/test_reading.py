@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core import FetchAnswer, ReadRule, Replica, Settings
-from holdfast.model import UNKNOWN_EPOCH_END, ErrorCode, LeaderEpoch, Offset
+from holdfast.core import Fetch, FetchAnswer, ReadRule, Replica, Settings
+from holdfast.model import NO_BROKER, UNKNOWN_EPOCH_END, ErrorCode, LeaderEpoch, Offset
 from tests.unit.core.support import (
     A,
     B,
@@ -22,7 +22,8 @@ ANY = Settings(read_rule=ReadRule.ANY_REPLICA)
 
 
 def read(replica: Replica, offset: int, current: int = -1, last: int = -1) -> FetchAnswer:
-    return replica.read(Offset(offset), LeaderEpoch(current), LeaderEpoch(last))
+    epochs = LeaderEpoch(last), LeaderEpoch(current)
+    return replica.read(Fetch(NO_BROKER, Offset(offset), *epochs))
 
 
 def leader() -> Replica:

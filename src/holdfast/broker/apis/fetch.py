@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from holdfast.broker.fetch.parked_fetch import ParkedFetch
+from holdfast.broker.fetch.serving import FetchParts
 from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.protocol.messages.fetch import FetchRequest, FetchResponse
 
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
 
-
-def handle(broker: Broker, call: Call) -> None:
+def handle(parts: FetchParts, call: Call) -> None:
     """Answer or park the request."""
     request = call.request
     assert isinstance(request, FetchRequest)
     follower, broker_epoch = _follower_of(request, call.version)
-    session, error = broker.fetch_sessions.find(request, follower)
+    session, error = parts.sessions.find(request.session_id, request.session_epoch, follower)
     if session is None:
         call.answer(FetchResponse(error_code=error, responses=[]))
         return
-    session.broker_epoch = broker_epoch
-    ParkedFetch(broker, call, session).begin()
+    ParkedFetch(parts, call, session).begin(broker_epoch)
 
 
 def _follower_of(request: FetchRequest, version: int) -> tuple[BrokerId | None, BrokerEpoch]:

@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.broker.clock import Clock
-from holdfast.broker.fetch.leader_hints import produce_endpoints
+from holdfast.broker.fetch.leader_hints import leader_endpoints
 from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.core import ACKS_ALL, ACKS_NONE
-from holdfast.model import ErrorCode
+from holdfast.model import BatchHeader, ErrorCode
 from holdfast.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceLeaderIdAndEpoch,
+    ProduceNodeEndpoint,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
-from holdfast.protocol.records import MalformedBatchError
+from holdfast.protocol.records import MalformedBatchError, parse_header
 from holdfast.protocol.records.errors import RecordError
 
 _MAY_ACK: Final = (-1, 0, 1)
@@ -101,7 +102,9 @@ class _Produce:
             self._end_without_answer()
         else:
             topics = [topic.partition_responses for topic in self.responses]
-            endpoints = produce_endpoints(self.metadata, topics) if self.has_moved else []
+            endpoints = []
+            if self.has_moved:
+                endpoints = leader_endpoints(self.metadata, topics, ProduceNodeEndpoint)
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
 
     def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
@@ -152,18 +155,26 @@ class _Slot:
                 answer.log_append_time_ms = partition.append_time_ms
         if error:
             self._produce.error = error
-            asked, refused = self._asked, self._produce.call.connection.refused
-            refused.note(self._key, asked.index, asked.records or b"", error)
+            if header := self._header():
+                place = (self._key, self._asked.index)
+                self._produce.call.connection.refused.note(place, header, error)
         if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._produce.name_leader(self._key, answer)
         self._produce.one_less()
 
     def is_out_of_order(self) -> bool:
         """Whether an earlier batch that was refused on this connection must come first."""
-        asked, partition = self._asked, self._partition
+        place, header, partition = (self._key, self._asked.index), self._header(), self._partition
         assert partition is not None
         known, refused = partition.replica.log.producers, self._produce.call.connection.refused
-        return refused.is_out_of_order(self._key, asked.index, asked.records or b"", known)
+        return header is not None and refused.is_out_of_order(place, header, known)
+
+    def _header(self) -> BatchHeader | None:
+        """The batch, as the core sees it; None if it cannot be read."""
+        try:
+            return parse_header(self._asked.records or b"").to_model()
+        except MalformedBatchError:
+            return None
 
     def _transactional_refusal(self) -> ErrorCode:
         """Kafka's error for a transactional batch that belongs to no open transaction."""

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from holdfast.core import Leader
+from holdfast.broker.metadata.metadata_cache import KnownBroker
+from holdfast.broker.settings import BrokerSettings
+from holdfast.core import Leader, Replica
 from holdfast.model import NO_BROKER, BrokerId
-
-if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
-    from holdfast.broker.replication.partition import Partition
 
 
 def preferred_replica(
-    broker: Broker, partition: Partition, rack: str, fetch_offset: int
+    settings: BrokerSettings,
+    brokers: Mapping[BrokerId, KnownBroker],
+    replica: Replica,
+    rack: str,
+    fetch_offset: int,
 ) -> BrokerId:
     """The most advanced in-sync replica in the client's rack; -1 if that is the leader."""
-    role = partition.replica.role
-    if not rack or not isinstance(role, Leader) or not broker.settings.reads_nearest_replica:
+    role = replica.role
+    if not isinstance(role, Leader) or not settings.reads_nearest_replica:
         return NO_BROKER
-    if broker.settings.broker_rack == rack:
+    if settings.broker_rack == rack:
         return NO_BROKER
-    brokers = broker.metadata.brokers
     near = [
         progress
         for progress in role.insync.followers.values()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.broker.network.calls import ANONYMOUS, Call, KafkaPrincipal
 from holdfast.broker.network.frames import FrameReader
-from holdfast.broker.network.sequence_gap_guard import SequenceGapGuard
+from holdfast.core import SequenceGapGuard
 from holdfast.protocol import MalformedMessage, Payload, UnsupportedVersionError
 
 if TYPE_CHECKING:

@@ -53,8 +53,8 @@ from holdfast.protocol.records import (
 from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
-    from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
     from holdfast.broker.metadata.dynamic_configs import TopicConfig
+    from holdfast.core import FetchSession, Reader
 
 
 class Partition:
@@ -81,7 +81,7 @@ class Partition:
 
     state: PartitionState | None
     """The newest state from the controller."""
-    sessions: dict[FetchSession, Reader]
+    sessions: dict[FetchSession[Partition], Reader[Partition]]
     """Fetch sessions that read this partition, to notify when one of its offsets moves."""
     rules: Rules
     """What producers may send, by the topic's settings."""
@@ -223,8 +223,8 @@ class Partition:
         if start > self.log.log_start_offset:
             self.log.advance_start_to(start)
             self.replica.log.advance_start_to(start)
-            for session in self.sessions:
-                session.mark_moved(self)
+            for session, reader in self.sessions.items():
+                session.moved(reader)
 
     # Roles.
 
@@ -290,7 +290,7 @@ class Partition:
                 self.run(replica.role.renounce(ErrorCode.NOT_LEADER_OR_FOLLOWER))
             self.state = PartitionState((), (), NO_BROKER, replica.leader_epoch)
         for session in tuple(self.sessions):
-            session.forget(self)
+            session.removed(self)
 
     def use(self, settings: TopicConfig) -> None:
         """The topic's settings have changed."""
@@ -307,7 +307,7 @@ class Partition:
             if isinstance(effect, Acknowledge):
                 cast("ProduceWaiter", effect.waiter).finished(ErrorCode.NONE, effect.base_offset)
             elif isinstance(effect, WakeFetch):
-                cast("FetchSession", effect.waiter).wake(self)
+                cast("FetchSession[Partition]", effect.waiter).grew(self, self.host.clock.now_ms())
             elif isinstance(effect, HighWatermarkMoved):
                 self._high_watermark_moved(effect)
             elif isinstance(effect, Refuse):
@@ -326,8 +326,8 @@ class Partition:
                 self.host.flush(self, has_records=False)
 
     def _high_watermark_moved(self, moved: HighWatermarkMoved) -> None:
-        for session in self.sessions:
-            session.mark_moved(self)
+        for session, reader in self.sessions.items():
+            session.moved(reader)
         self.host.high_watermark_moves.notify(self)
         if self.host.trace is not None:
             self.host.trace.high_watermark(self, moved)

@@ -31,7 +31,7 @@ from holdfast.core.replica.effects import (
 from holdfast.core.replica.follower_progress import FollowerProgress
 from holdfast.core.replica.in_sync_set import InSyncSet
 from holdfast.core.replica.log_state import LogState
-from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal
+from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal, served
 from holdfast.core.replica.waiting_requests import ParkedFetches, WaitingAck, WaitingAcks
 from holdfast.core.rules import CommitRule, IsrUpdate, Rules, Settings
 from holdfast.model import (
@@ -192,12 +192,21 @@ class Leader:
 
     def fetched(self, fetch: Fetch, now_ms: int) -> FetchAnswer:
         """A follower of this epoch (or of one it does not name) asks for records."""
-        log = self.log
         progress = self.insync.followers.get(fetch.follower)
         if progress is None:
+            return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.log)
+        return self._refused_fetch(fetch) or self.serve(progress, fetch, now_ms)
+
+    def read(self, fetch: Fetch) -> FetchAnswer:
+        """What a follower may read now, at a position that was `fetched`."""
+        log = self.log
+        if fetch.follower not in self.insync.followers:
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, log)
-        fetch_offset = fetch.fetch_offset
-        guards = self.rules.guards
+        return self._refused_fetch(fetch) or served(fetch.fetch_offset, log.log_end_offset, log)
+
+    def _refused_fetch(self, fetch: Fetch) -> FetchAnswer | None:
+        """The answer to a follower whose log is no prefix of our log."""
+        log, guards, fetch_offset = self.log, self.rules.guards, fetch.fetch_offset
         if fetch_offset > log.log_end_offset and not guards.out_of_range_diverges:
             return refusal(ErrorCode.OFFSET_OUT_OF_RANGE, log)
         diverging = divergence(
@@ -207,7 +216,7 @@ class Leader:
             return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return refusal(ErrorCode.OFFSET_OUT_OF_RANGE, log)
-        return self.serve(progress, fetch, now_ms)
+        return None
 
     def serve(self, progress: FollowerProgress, fetch: Fetch, now_ms: int) -> FetchAnswer:
         """Record the position of a follower whose log is a prefix of our log, and send records."""
@@ -220,15 +229,7 @@ class Leader:
             self.note_position(progress, fetch, now_ms, effects)
             if progress in self.insync.counted:
                 self._advance(effects)
-        return FetchAnswer(
-            ErrorCode.NONE,
-            fetch.fetch_offset,
-            log.log_end_offset,
-            log.high_watermark,
-            log.log_start_offset,
-            None,
-            tuple(effects),
-        )
+        return served(fetch.fetch_offset, log.log_end_offset, log, tuple(effects))
 
     def note_position(
         self, progress: FollowerProgress, fetch: Fetch, now_ms: int, effects: list[Effect]

@@ -25,9 +25,10 @@ from holdfast.core.replica.follower import Follower, NextFetch
 from holdfast.core.replica.leader import AppendAnswer, Leader
 from holdfast.core.replica.log_state import LogState
 from holdfast.core.replica.roles import Offline, Role, check_move
-from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal
+from holdfast.core.replica.truncation import Fetch, FetchAnswer, divergence, refusal, served
 from holdfast.core.rules import SAFE_RULES, FlushRule, ReadRule, Rules, Settings, Truncation
 from holdfast.model import (
+    NO_BROKER,
     NO_EPOCH,
     NO_OFFSET,
     UNKNOWN_EPOCH_END,
@@ -270,34 +271,45 @@ class Replica:
 
     # Reading.
 
-    def read(
-        self,
-        fetch_offset: Offset,
-        current_leader_epoch: LeaderEpoch = NO_EPOCH,
-        last_fetched_epoch: LeaderEpoch = NO_EPOCH,
-    ) -> FetchAnswer:
-        """A consumer's fetch. It never gets records at or above our high watermark."""
-        log = self.log
+    def read(self, fetch: Fetch, last_stable_offset: Offset | None = None) -> FetchAnswer:
+        """What a fetch may read now. It changes nothing; a follower's position is `fetched` once.
+
+        A follower reads up to our end. A consumer never gets records at or above our high
+        watermark, nor, if read_committed, at or above the last stable offset.
+        """
+        if fetch.follower == NO_BROKER:
+            return self._read_as_consumer(fetch, last_stable_offset)
+        role = self.role
+        if type(role) is not Leader:
+            return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.log)
+        error = self._epoch_fence(fetch.current_leader_epoch)
+        if error and self.rules.guards.fence_fetch:
+            return refusal(error, self.log)
+        return role.read(fetch)
+
+    def _read_as_consumer(self, fetch: Fetch, last_stable_offset: Offset | None) -> FetchAnswer:
+        log, fetch_offset = self.log, fetch.fetch_offset
         leads = isinstance(self.role, Leader)
         any_replica = log.settings.read_rule is ReadRule.ANY_REPLICA
         if isinstance(self.role, Offline) or not (leads or any_replica):
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, log)
-        error = self._epoch_fence(current_leader_epoch)
+        error = self._epoch_fence(fetch.current_leader_epoch)
         if error:
             return refusal(error, log)
         if not leads and fetch_offset > log.high_watermark:
             bounded = self.rules.guards.follower_read_bound
             not_yet = ErrorCode.OFFSET_NOT_AVAILABLE
             return refusal(not_yet if bounded else ErrorCode.OFFSET_OUT_OF_RANGE, log)
-        diverging = divergence(log, fetch_offset, last_fetched_epoch, exact=False)
+        diverging = divergence(log, fetch_offset, fetch.last_fetched_epoch, exact=False)
         # A follower without this epoch lags; an unknown epoch is an answer only from a leader.
         if diverging is not None and (leads or diverging != UNKNOWN_EPOCH_END):
             return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return refusal(ErrorCode.OFFSET_OUT_OF_RANGE, log)
-        end = Offset(max(fetch_offset, log.high_watermark))
-        start = log.log_start_offset
-        return FetchAnswer(ErrorCode.NONE, fetch_offset, end, log.high_watermark, start, None, ())
+        end = log.high_watermark
+        if last_stable_offset is not None:
+            end = min(end, last_stable_offset)
+        return served(fetch_offset, max(fetch_offset, end), log)
 
     def latest_offset(self) -> tuple[ErrorCode, Offset]:
         """ListOffsets "latest".

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from holdfast.core.replica.effects import Effects
 from holdfast.core.replica.log_state import LogState
 from holdfast.model import (
+    NO_BROKER_EPOCH,
     NO_EPOCH,
     NO_OFFSET,
     UNKNOWN_EPOCH_END,
@@ -24,15 +25,16 @@ from holdfast.model import (
 
 
 class Fetch(NamedTuple):
-    """A follower's request, as the leader handles it."""
+    """A request for one partition, as its replica handles it."""
 
     follower: BrokerId
+    """NO_BROKER: a consumer's."""
     fetch_offset: Offset
     last_fetched_epoch: LeaderEpoch
     """The epoch of the record before `fetch_offset`; -1: no check."""
     current_leader_epoch: LeaderEpoch
     """The follower's leader epoch; -1 if it sends none (before KIP-320)."""
-    broker_epoch: BrokerEpoch
+    broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
 
 
 class FetchAnswer(NamedTuple):
@@ -53,14 +55,17 @@ class FetchAnswer(NamedTuple):
 
 def refusal(error: ErrorCode, log: LogState, effects: Effects = ()) -> FetchAnswer:
     """An answer that carries only an error."""
+    start = log.log_start_offset
+    return FetchAnswer(error, NO_OFFSET, NO_OFFSET, log.high_watermark, start, None, effects)
+
+
+def served(
+    fetch_offset: Offset, end_offset: Offset, log: LogState, effects: Effects = ()
+) -> FetchAnswer:
+    """An answer with the records of these offsets."""
+    high_watermark, start = log.high_watermark, log.log_start_offset
     return FetchAnswer(
-        error,
-        NO_OFFSET,
-        NO_OFFSET,
-        log.high_watermark,
-        log.log_start_offset,
-        None,
-        effects,
+        ErrorCode.NONE, fetch_offset, end_offset, high_watermark, start, None, effects
     )
 
 

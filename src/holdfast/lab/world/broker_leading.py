@@ -15,7 +15,7 @@ from holdfast.lab.world.messages import (
     ReadRequest,
     ReadResponse,
 )
-from holdfast.model import NO_OFFSET, BrokerId, ErrorCode, Offset
+from holdfast.model import NO_BROKER, NO_OFFSET, BrokerId, ErrorCode, Offset
 
 PRODUCE_TIMEOUT_MS = 30_000
 
@@ -55,14 +55,7 @@ class LeadingSide(BrokerParts):
         if self.newest_fetch.get(request.follower) == request_id:
             return  # A duplicate: a connection delivers a request once.
         self.newest_fetch[request.follower] = request_id
-        fetch = Fetch(
-            request.follower,
-            asked.fetch_offset,
-            asked.last_fetched_epoch,
-            asked.current_leader_epoch,
-            request.broker_epoch,
-        )
-        answer = self.replica.fetched(fetch, self.world.now_ms)
+        answer = self.replica.fetched(_position(request), self.world.now_ms)
         self._trace(
             "fetched",
             follower=request.follower,
@@ -137,19 +130,7 @@ class LeadingSide(BrokerParts):
         request = self.parked.pop(waiter[1], None)
         if request is None:
             return
-        log = self.replica.log
-        error = ErrorCode.NONE
-        if not self.replica.presumes_leadership:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        answer = FetchAnswer(
-            error,
-            request.asked.fetch_offset,
-            log.log_end_offset,
-            log.high_watermark,
-            log.log_start_offset,
-            None,
-            (),
-        )
+        answer = self.replica.read(_position(request))
         self._answer_fetch(request, answer)
 
     def _on_bounds_request(self, request: BoundsRequest) -> None:
@@ -161,9 +142,13 @@ class LeadingSide(BrokerParts):
             self._send(self.world.name_of(request.follower), response)
 
     def _on_read(self, request: ReadRequest) -> None:
-        answer = self.replica.read(
-            request.fetch_offset, request.current_leader_epoch, request.last_fetched_epoch
+        fetch = Fetch(
+            NO_BROKER,
+            request.fetch_offset,
+            request.last_fetched_epoch,
+            request.current_leader_epoch,
         )
+        answer = self.replica.read(fetch)
         batches: tuple[Batch, ...] = ()
         if not answer.error and answer.diverging is None:
             answer, batches = self._read(answer, answer.end_offset)
@@ -176,3 +161,14 @@ class LeadingSide(BrokerParts):
         """Let the core handle its timeouts."""
         if self.alive and not self.paused:
             self.run(self.replica.tick(self.world.now_ms))
+
+
+def _position(request: FetchRequest) -> Fetch:
+    asked = request.asked
+    return Fetch(
+        request.follower,
+        asked.fetch_offset,
+        asked.last_fetched_epoch,
+        asked.current_leader_epoch,
+        request.broker_epoch,
+    )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from holdfast.broker.fetch.fetch_sessions import FetchSession, Reader
+from typing import Any
+
+from holdfast.core import FetchSession, Reader
 from holdfast.model import BrokerId
 
 TWO, THREE = BrokerId(2), BrokerId(3)
 
 
+def new_session(follower: BrokerId | None) -> tuple[FetchSession[Any], Reader[Any]]:
+    return FetchSession(1, follower), Reader(("events", 0))
+
+
 def test_a_follower_out_of_the_isr_is_checked_with_every_request() -> None:
-    session, reader = FetchSession(1, THREE), Reader("events", 0)
+    session, reader = new_session(THREE)
     session.isr_changed(reader, (TWO,))
     assert list(session.outsiders) == [reader]
     session.isr_changed(reader, (TWO, THREE))
@@ -17,6 +23,6 @@ def test_a_follower_out_of_the_isr_is_checked_with_every_request() -> None:
 
 
 def test_a_consumer_is_in_no_isr() -> None:
-    session, reader = FetchSession(1, None), Reader("events", 0)
+    session, reader = new_session(None)
     session.isr_changed(reader, (TWO,))
     assert not session.outsiders

@@ -1,0 +1,1 @@
+"""Fetch sessions: what a client reads, and what its next answer must contain."""
