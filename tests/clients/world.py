@@ -47,11 +47,19 @@ class World:
         self.bootstrap = cluster.bootstrap
         self.ports = cluster.ports
         self._log_dir = cluster.log_dir
-        self._admin = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
+        self._admin = self._connect()
         self._producer = Producer({"bootstrap.servers": self.bootstrap, **QUIET, "linger.ms": 0})
+
+    def _connect(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
 
     def close(self) -> None:
         self._admin.close()
+
+    def reconnect(self) -> None:
+        """A broker was away: kafka-python may keep the metadata of that time."""
+        self._admin.close()
+        self._admin = self._connect()
 
     def name(self, hint: str) -> str:
         """A unique name."""

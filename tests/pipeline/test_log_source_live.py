@@ -40,6 +40,15 @@ def transact(bootstrap: str) -> None:
         producer.commit_transaction(60) if number % 2 else producer.abort_transaction(60)
 
 
+def wait_for_markers(root: Path, count: int) -> None:
+    """Kafka answers the end of a transaction before it has written the marker."""
+
+    def markers() -> int:
+        return sum(row["is_control"] for row in files.rows(root, "is_control", topics="ended"))
+
+    wait_until(lambda: markers() == count, f"{count} markers")
+
+
 def check_mixed(root: Path) -> None:
     found = files.rows(root, *COLUMNS, topics="mixed", splitBytes="5000")
     assert [row["value"] for row in found] == [
@@ -60,6 +69,7 @@ def kafka_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             future.result(60)
         produce(node.bootstrap)
         transact(node.bootstrap)
+        wait_for_markers(folder / "data", 4)
         yield folder / "data"
 
 
