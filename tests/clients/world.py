@@ -7,19 +7,30 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from holdfast.protocol.records import RecordBatchHeader, batches, read_records
-from tests.clients.adapters.kafka_library import KafkaAdminClient, NewTopic, TopicPartition
+from tests.clients.adapters.kafka_library import (
+    KafkaAdminClient,
+    NewTopic,
+    TopicPartition,
+    kafka_errors,
+)
 from tests.clients.client import Placed, Read, Record
 from tests.support.brokers import QUIET
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_S, wait_until
 
 NUMBERS = itertools.count(1)
+T = TypeVar("T")
+_AWAY = (
+    kafka_errors.KafkaConnectionError,
+    kafka_errors.NodeNotReadyError,
+    kafka_errors.UnknownBrokerIdError,
+)
 
 
 class Cluster(Protocol):
@@ -56,10 +67,16 @@ class World:
     def close(self) -> None:
         self._admin.close()
 
-    def reconnect(self) -> None:
-        """A broker was away: kafka-python may keep the metadata of that time."""
-        self._admin.close()
-        self._admin = self._connect()
+    def _ask(self, question: Callable[[KafkaAdminClient], T]) -> T:
+        """Ask the controller; connect again if a broker that kafka-python uses has been away."""
+        ends = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                return question(self._admin)
+            except _AWAY:
+                assert time.monotonic() < ends, "no broker answers"
+                self._admin.close()
+                self._admin = self._connect()
 
     def name(self, hint: str) -> str:
         """A unique name."""
@@ -80,7 +97,7 @@ class World:
         else:
             moves = {index: list(brokers) for index, brokers in assignment.items()}
             new = NewTopic(name, replica_assignments=moves, topic_configs=dict(configs or {}))
-        self._admin.create_topics([new], raise_errors=True)
+        self._ask(lambda admin: admin.create_topics([new], raise_errors=True))
         count = partitions if assignment is None else len(assignment)
         self.wait_partitions(name, count)
         return name
@@ -99,7 +116,7 @@ class World:
 
     def partitions(self, topic: str) -> dict[int, Placed]:
         """From the controller's broker; empty if there is no such topic."""
-        [response] = self._admin.describe_topics([topic])
+        [response] = self._ask(lambda admin: admin.describe_topics([topic]))
         return {
             one["partition_index"]: Placed(
                 one["leader_id"], tuple(one["replica_nodes"]), tuple(one["isr_nodes"])
@@ -110,7 +127,8 @@ class World:
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
         """Returns when the replicas are as wanted."""
         place = TopicPartition(topic, partition)
-        assert self._admin.alter_partition_reassignments({place: list(replicas)}) == {place: None}
+        moves = {place: list(replicas)}
+        assert self._ask(lambda admin: admin.alter_partition_reassignments(moves)) == {place: None}
         self.wait_replicas(topic, partition, replicas)
 
     def wait_replicas(self, topic: str, partition: int, replicas: Sequence[int]) -> None:

@@ -44,12 +44,14 @@ async def _serve(layers: Layers) -> None:
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     end_with_parent()
+    # The trace may lie in a directory that exists only now.
+    disks, store = make_disks(settings), make_store(settings)
     trace = None if settings.trace is None else TraceFile(settings.trace, settings.node_id)
     broker = Broker(
         Clock(loop),
         layers,
-        make_disks(settings),
-        make_store(settings),
+        disks,
+        store,
         log,
         random.Random(),  # noqa: S311
         trace=None if trace is None else BrokerTrace(trace),
