@@ -1,7 +1,10 @@
 """Holdfast and Apache Kafka side by side: the same client, alternating, medians and their ratio.
 
     python -m bench.against_kafka [--rounds 3] [--records 400000] [--warm-up 2000000]
-                                  [--measures start,produce] [--only Holdfast] [--json]
+                                  [--measures start,produce] [--only Holdfast] [--before DIR]
+                                  [--json]
+
+With --before, Kafka's place is taken by the Holdfast of another checkout: what a change costs.
 
 1. `start`: in every round each starts with empty directories and is killed again.
 2. Both start once more and stay up. Each is warmed up with two million records: a JVM needs minutes
@@ -36,6 +39,7 @@ from bench import load
 from bench.rivals import (
     RIVALS,
     Holdfast,
+    HoldfastBefore,
     HoldfastOnZooKeeper,
     Kafka,
     Rival,
@@ -174,7 +178,7 @@ def take_fail_overs(
 
 
 def table(taken: Taken) -> list[str]:
-    """Markdown: medians, and the ratio of Holdfast's to Kafka's."""
+    """Markdown: medians, and the ratio of Holdfast's to the other's."""
     names = [name for name, figures in taken.items() if figures]
     lines = [
         f"| measure | {' | '.join(names)} | ratio |",
@@ -184,7 +188,8 @@ def table(taken: Taken) -> list[str]:
         cells = {name: _median(taken[name], row.figure) for name in names}
         if any(cell is not None for cell in cells.values()):
             shown = ["–" if cell is None else f"{cell:,.{row.digits}f}" for cell in cells.values()]
-            ours, theirs = cells.get(Holdfast.name), cells.get(Kafka.name)
+            ours = cells.get(Holdfast.name)
+            theirs = cells.get(Kafka.name) or cells.get(HoldfastBefore.name)
             ratio = f"{ours / theirs:.2f}" if ours is not None and theirs else ""
             lines.append(f"| {row.title} | {' | '.join(shown)} | {ratio} |")
     return lines
@@ -214,6 +219,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=2_000_000, help="records before that")
     parser.add_argument("--measures", default=",".join(NAMES), help="some of the default")
     parser.add_argument("--only", choices=[kind.name for kind in RIVALS], help="one of them")
+    parser.add_argument("--before", type=Path, help="compare with this checkout, not with Kafka")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     options.measures = options.measures.split(",")
@@ -224,7 +230,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def compare(kinds: Sequence[type[Rival]], options: argparse.Namespace) -> Taken:
     """All figures of all rounds, by cluster."""
-    all_kinds: list[type[Rival]] = [*kinds, HoldfastOnZooKeeper]
+    all_kinds: list[type[Rival]] = [*kinds]
+    if HoldfastBefore not in kinds:
+        all_kinds.append(HoldfastOnZooKeeper)
     taken: Taken = {kind.name: {} for kind in all_kinds}
     if START in options.measures:
         take_starts(kinds, options.rounds, taken)
@@ -239,7 +247,10 @@ def compare(kinds: Sequence[type[Rival]], options: argparse.Namespace) -> Taken:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = options_of(arguments)
-    kinds = [kind for kind in RIVALS if options.only in (None, kind.name)]
+    kinds: list[type[Rival]] = [kind for kind in RIVALS if options.only in (None, kind.name)]
+    if options.before is not None:
+        HoldfastBefore.checkout = options.before.resolve()
+        kinds = [Holdfast, HoldfastBefore]
     before = os.getloadavg()[0]
     taken = compare(kinds, options)
     if options.json:

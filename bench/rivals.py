@@ -79,6 +79,10 @@ class Rival(ABC):
     def command(self, node: int) -> list[str]:
         """How a broker is started."""
 
+    def environment(self) -> dict[str, str]:
+        """Variables that a broker needs."""
+        return {}
+
     def start(self) -> None:
         """Start all three; they are not ready yet when this returns."""
         for node in NODES:
@@ -87,7 +91,7 @@ class Rival(ABC):
     def run(self, node: int) -> None:
         """Start one broker."""
         # A server's modules are compiled once, when it is installed.
-        environment = {**os.environ}
+        environment = {**os.environ, **self.environment()}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with (self.folder / f"{node}.out").open("ab") as output:
             self._processes[node] = subprocess.Popen(  # noqa: S603  # our own command lines
@@ -152,6 +156,16 @@ class Holdfast(Rival):
 
     def command(self, node: int) -> list[str]:
         return [sys.executable, "-m", "holdfast", "server", "start", str(self._properties(node))]
+
+
+class HoldfastBefore(Holdfast):
+    """The same from another checkout, in the same environment."""
+
+    name = "Holdfast before"
+    checkout = Path()
+
+    def environment(self) -> dict[str, str]:
+        return {"PYTHONPATH": str(self.checkout / "src")}
 
 
 class HoldfastOnZooKeeper(Holdfast):
