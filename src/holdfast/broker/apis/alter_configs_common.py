@@ -16,9 +16,8 @@ from holdfast.broker.controller.config_changes import (
     alter_topic_configs,
 )
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
-from holdfast.broker.settings import ConfigRefusedError
 from holdfast.model import ErrorCode
 from holdfast.protocol import Response
 from holdfast.protocol.messages.configs import (
@@ -76,7 +75,7 @@ def answer_alterations(
             try:
                 await _alter(service, kind, name, asked(one), validate_only=request.validate_only)
                 results.append((ErrorCode.NONE, None))
-            except (RefusedError, ConfigRefusedError) as error:
+            except RefusedError as error:
                 results.append((error.code, error.message))
         return response(results)
 

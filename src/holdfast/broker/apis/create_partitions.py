@@ -6,7 +6,8 @@ from collections import Counter
 
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError, check_count
+from holdfast.broker.controller.topic_validation import check_count
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.topics import (

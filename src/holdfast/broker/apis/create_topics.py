@@ -6,8 +6,9 @@ from collections import Counter
 
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import Cluster, RefusedError, check_count
+from holdfast.broker.controller.topic_validation import Cluster, check_count
 from holdfast.broker.controller.topics import PlannedTopic
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import TopicConfigs, describe_topic
 from holdfast.model import ErrorCode

@@ -6,7 +6,7 @@ from typing import Final
 
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.codec.types import ZERO_UUID

@@ -11,15 +11,15 @@ from holdfast.broker.controller.topic_validation import (
     Assignment,
     AssignmentStart,
     Cluster,
-    RefusedError,
     check_given,
     check_is_new,
     check_name,
     choose,
     replicas_of_new,
 )
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.store_nodes import TopicNode, encode_config, encode_topic
-from holdfast.broker.settings import ConfigRefusedError, check_topic_configs
+from holdfast.broker.settings import check_topic_configs
 from holdfast.coordination import Create, Delete, Operation, Set, paths
 from holdfast.core import WriteState
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
@@ -79,10 +79,7 @@ class Topics:
         service = self._service
         check_name(topic.name)
         check_is_new(topic.name, (*service.topics, *self._reserved))
-        try:
-            configs = check_topic_configs({one.name: one.value for one in topic.configs})
-        except ConfigRefusedError as error:
-            raise RefusedError(error.code, error.message) from None
+        configs = check_topic_configs({one.name: one.value for one in topic.configs})
         settings = service.host.configs.settings
         defaults = (settings.num_partitions, settings.default_replication_factor)
         assignment = replicas_of_new(topic, cluster, defaults, self._assignment_start())

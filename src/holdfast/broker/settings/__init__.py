@@ -6,7 +6,6 @@ on top of its broker's `Layers`. The tables of all settings are text files in `d
 
 from holdfast.broker.settings.config_changes import (
     Alteration,
-    ConfigRefusedError,
     Operation,
     alter_broker,
     alter_cluster,
@@ -50,7 +49,6 @@ __all__ = [
     "Alteration",
     "BrokerSettings",
     "Change",
-    "ConfigRefusedError",
     "DescribedConfig",
     "Effective",
     "Endpoint",
