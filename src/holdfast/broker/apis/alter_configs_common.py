@@ -22,6 +22,7 @@ from holdfast.model import ErrorCode
 from holdfast.protocol import Response
 from holdfast.protocol.messages.configs import (
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsResource,
 )
 
@@ -39,7 +40,6 @@ def answer_alterations(
     call: Call,
     asked: Callable[[Any], Asked],
     make_response: Callable[..., Response],
-    make_result: Callable[..., Any],
 ) -> None:
     """Change one resource after the other; each succeeds or fails alone.
 
@@ -50,7 +50,7 @@ def answer_alterations(
 
     def response(results: Iterable[Result]) -> Response:
         rows = [
-            make_result(
+            AlterConfigsResourceResponse(
                 error_code=error,
                 error_message=message,
                 resource_type=one.resource_type,
