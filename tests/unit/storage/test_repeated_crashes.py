@@ -52,7 +52,7 @@ def fill(log: Log, end: int, *, epoch: int = 1) -> None:
 
 def complete(directory: LogDirectory, write: CheckpointWrite) -> None:
     write.work.flush()
-    directory.put_in_place(write)
+    directory.checkpoints.put_in_place(write)
     write.work.close()
     write.work.flush_names()
     for _ in directory.dropping(write, NOW):

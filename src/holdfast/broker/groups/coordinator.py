@@ -6,7 +6,7 @@ The core's `Groups` makes all decisions; the shards of the base class drive it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -44,10 +44,6 @@ class GroupCoordinator(CoordinatorShards[Groups]):
         return self.ask_directly(
             caller.group_id, lambda groups, now_ms: groups.heartbeat(caller, now_ms)
         )
-
-    def all_groups(self) -> Iterator[Groups]:
-        """One for each partition that we lead."""
-        return self.states()
 
     def new_member_id(self, name: str) -> str:
         """A unique member id."""

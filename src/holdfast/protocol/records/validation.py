@@ -35,7 +35,6 @@ from holdfast.protocol.records.batch_header import (
     Bytes,
     RecordBatchHeader,
     check_span,
-    has_producer,
 )
 from holdfast.protocol.records.compression import Compression
 from holdfast.protocol.records.errors import MalformedBatchError, RecordError
@@ -218,7 +217,7 @@ def _check_offsets(header: RecordBatchHeader) -> None:
 def _check_producer(header: RecordBatchHeader) -> None:
     if header.is_control:
         raise _refused(0, "a producer may not write control records")
-    if has_producer(header):
+    if header.producer_id != NO_PRODUCER:
         if header.producer_id < 0 or header.producer_epoch < 0 or header.base_sequence < 0:
             raise _refused(
                 0,
