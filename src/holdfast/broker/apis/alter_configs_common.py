@@ -68,11 +68,10 @@ def answer_alterations(
         results: list[Result] = []
         for one in resources:
             kind, name = one.resource_type, one.resource_name
-            if named[kind, name] > 1:
-                message = "Each resource must appear at most once."
-                results.append((ErrorCode.INVALID_REQUEST, message))
-                continue
             try:
+                if named[kind, name] > 1:
+                    message = "Each resource must appear at most once."
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, message)
                 await _alter(service, kind, name, asked(one), validate_only=request.validate_only)
                 results.append((ErrorCode.NONE, None))
             except RefusedError as error:

@@ -47,12 +47,9 @@ async def _grow(
     added: list[TopicPartition] = []
     planned = 0
     for topic in request.topics:
-        if named[topic.name] > 1:
-            results[topic.name] = _result(
-                topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
-            )
-            continue
         try:
+            if named[topic.name] > 1:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             assignment = service.admin.plan_growth(topic, cluster)
             check_count(planned + len(assignment))
             planned += len(assignment)

@@ -42,11 +42,10 @@ def handle(relay: ControllerRelay, call: Call) -> None:
         seen: dict[tuple[str | None, bytes], None] = {}
         for one in wanted:
             key = (one.name, one.topic_id)
-            if key in seen:
-                results.append(_failed(one, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
-                continue
-            seen[key] = None
             try:
+                if key in seen:
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                seen[key] = None
                 name = _name_of(service, one)
                 topic_id = service.topics[name].topic_id
                 partitions += await service.admin.delete(name)

@@ -42,10 +42,10 @@ class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexi
     member_id: String | None = None
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    assignment: ConsumerGroupHeartbeatAssignment | None = None
+    assignment: HeartbeatAssignment | None = None
 
 
-class ConsumerGroupHeartbeatAssignment(Struct):
+class HeartbeatAssignment(Struct):
     topic_partitions: Sequence[TopicIdPartitions]
 
 

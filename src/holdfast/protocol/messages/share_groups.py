@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.protocol.codec.structs import Struct, field
 from holdfast.protocol.codec.types import Bool, Int8, Int16, Int32, Int64, Records, String, Uuid
 from holdfast.protocol.message import Request, Response
-from holdfast.protocol.messages.consumer_groups import TopicIdPartitions
+from holdfast.protocol.messages.consumer_groups import HeartbeatAssignment, TopicIdPartitions
 from holdfast.protocol.messages.leader_hints import NodeEndpoint
 
 
@@ -30,11 +30,7 @@ class ShareGroupHeartbeatResponse(Response, api_key=76, versions="1", flexible=0
     member_id: String | None = None
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    assignment: ShareGroupHeartbeatAssignment | None = None
-
-
-class ShareGroupHeartbeatAssignment(Struct):
-    topic_partitions: Sequence[TopicIdPartitions]
+    assignment: HeartbeatAssignment | None = None
 
 
 class ShareFetchRequest(Request, api_key=78, versions="1-2", flexible=0):
