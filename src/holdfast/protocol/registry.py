@@ -55,28 +55,10 @@ class Api:
 
 
 _FAMILIES: Final = (
-    acls,
-    api_versions,
-    cluster,
-    committed_offsets,
-    configs,
-    consumer_groups,
-    control,
-    fetch,
-    group_admin,
-    groups,
-    metadata,
-    offsets,
-    produce,
-    quotas,
-    reassignments,
-    sasl,
-    scram,
-    share_groups,
-    topics,
-    transaction_admin,
-    transactions,
-)
+    acls, api_versions, cluster, committed_offsets, configs, consumer_groups, control, fetch,
+    group_admin, groups, metadata, offsets, produce, quotas, reassignments, sasl, scram,
+    share_groups, topics, transaction_admin, transactions,
+)  # fmt: skip
 _ADVERTISED: Final = {
     produce.ProduceRequest: range(14),
     transactions.InitProducerIdRequest: range(6),

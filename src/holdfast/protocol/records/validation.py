@@ -23,8 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.model import NO_PRODUCER, ErrorCode
-from holdfast.protocol.records.batch_builder import NO_TIMESTAMP
+from holdfast.model import NO_PRODUCER, NO_TIMESTAMP, ErrorCode
 from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from holdfast.model import Offset
+from holdfast.model import NO_TIMESTAMP, Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.disk import Buffer, Disk, write_whole
@@ -27,7 +27,7 @@ from holdfast.storage.segment.indexed_segment import (
     NOTHING,
     IndexedSegment,
 )
-from holdfast.storage.segment.offset_and_time_index import NO_TIMESTAMP, TimeEntry
+from holdfast.storage.segment.offset_and_time_index import TimeEntry
 from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 __all__ = ["LARGEST_RELATIVE_OFFSET", "Segment"]
