@@ -23,7 +23,7 @@ from holdfast.broker.settings.config_descriptions import (
     describe_topic,
 )
 from holdfast.broker.settings.definition_tables import BROKER, TOPIC, nearest_name
-from holdfast.broker.settings.java_properties import PropertiesError, Property, read_properties
+from holdfast.broker.settings.java_properties import PropertiesError, read_properties
 from holdfast.broker.settings.layers import Found, Layers, Source
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.settings.server_properties import (
@@ -33,10 +33,8 @@ from holdfast.broker.settings.server_properties import (
     load,
     load_file,
 )
-from holdfast.broker.settings.setting import Change, Kind, Scope, Setting, Value
+from holdfast.broker.settings.setting import Change, Kind, Setting, Value
 from holdfast.broker.settings.topic_settings import (
-    Effective,
-    ThrottledReplicas,
     TopicConfigs,
     TopicSettings,
     flush_rule,
@@ -50,7 +48,6 @@ __all__ = [
     "BrokerSettings",
     "Change",
     "DescribedConfig",
-    "Effective",
     "Endpoint",
     "Found",
     "Kind",
@@ -59,13 +56,10 @@ __all__ = [
     "Operation",
     "Problem",
     "PropertiesError",
-    "Property",
-    "Scope",
     "Setting",
     "SettingsError",
     "Source",
     "Synonym",
-    "ThrottledReplicas",
     "TopicConfigs",
     "TopicSettings",
     "Value",
