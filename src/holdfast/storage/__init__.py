@@ -10,7 +10,7 @@ thread.
 from holdfast.storage.append_checks import span_of
 from holdfast.storage.background_flush import BackgroundFlush
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
-from holdfast.storage.cleaner.cleaner import Cleaner, Progress, clean, cleaning_need
+from holdfast.storage.cleaner.cleaner import Cleaner, Progress, cleaning_need
 from holdfast.storage.deferred_deletions import Removal
 from holdfast.storage.disk import DirectoryLockedError, Disk
 from holdfast.storage.errors import (
@@ -68,7 +68,6 @@ __all__ = [
     "Removal",
     "aborted_transactions",
     "apply_retention",
-    "clean",
     "cleaning_need",
     "dropped_below",
     "examine_log",
